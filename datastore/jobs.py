@@ -68,6 +68,8 @@ class Job:
     """The process that works on it; None before the first, and after one that stopped in an orderly way."""
     term: int = 0
     beat: int = 0
+    role: str | None = None
+    """The role of those who see it besides who began it and admins: the one that its mutation asks for."""
     due_at: datetime | None = None
     """When it may be worked on; None for at once. The id of one that waits is of that time: it is listed last."""
 
@@ -93,9 +95,15 @@ JOB = Entity(
 
 
 def new_job(
-    id_: str, kind: str, starter: str, now: datetime, input_: Mapping[str, str], about: str | None = None
+    id_: str,
+    kind: str,
+    starter: str,
+    now: datetime,
+    input_: Mapping[str, str],
+    about: str | None = None,
+    role: str | None = None,
 ) -> Job:
-    return Job(id_, kind, starter, now, now + LIFETIME, dict(input_), about=about)
+    return Job(id_, kind, starter, now, now + LIFETIME, dict(input_), about=about, role=role)
 
 
 def later_job(job: Job, kind: str, due_at: datetime, message: str) -> Job:

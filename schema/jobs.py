@@ -36,4 +36,8 @@ class Job(Node):
 
 @strawberry.type
 class JobsQuery:
-    job: Job | None = field(running.job, "A job, for the member who began it and for admins.", id="The job's id.")
+    job: Job | None = field(
+        running.job,
+        "A job, for the member who began it and for admins. Jobs of scoring and unscoring are for editors too.",
+        id="The job's id.",
+    )

@@ -6,6 +6,7 @@ import strawberry
 
 from resolvers.pickem import results, scoring, unscoring, visibility
 from schema.fields import described
+from schema.jobs import Job
 from schema.mutations import mutation
 from schema.pickem import Event, Match
 
@@ -15,15 +16,17 @@ class ResultRecorded:
     match: Match = described("The match with its result.")
 
 
-@strawberry.type(description="All predictions of the event are scored with its current results.")
+@strawberry.type(description="The event's predictions are scored with its current results, or a job goes on with that.")
 class EventScored:
-    event: Event = described("The event as it is now.")
-    predictions_scored: int = described("The number of predictions, all of them scored.")
+    event: Event = described("The event as it is now. It keeps its state until the job is done.")
+    predictions_scored: int = described("The number of predictions that are scored; all of them without a job.")
+    job: Job | None = described("What scores the rest, if that takes longer than 5 s; null when all is done.")
 
 
-@strawberry.type(description="The event's points are taken back.")
+@strawberry.type(description="The event's points are taken back, or a job goes on with that.")
 class EventUnscored:
-    event: Event = described("The event, which is LOCKED again.")
+    event: Event = described("The event as it is now: LOCKED again, or in the state that it had until the job is done.")
+    job: Job | None = described("What takes the rest back, if that takes longer than 5 s; null when all is done.")
 
 
 @strawberry.type(description="The answer is recorded; the order follows when the event is scored.")
@@ -45,8 +48,8 @@ class ScoringMutation:
     )
     score_event = mutation(
         scoring.score_event,
-        "Scores an event's predictions. Safe to repeat at any time: it scores only the predictions that are left. "
-        "For editors.",
+        "Scores an event's predictions. Safe to repeat at any time: it scores only the predictions that are left, and "
+        "while a job does that, it answers with the same job. For editors.",
         EventScored,
         input_description="A locked event to score, or to score again after a correction.",
         result_description="The scored event, or why it was not scored.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 
 from datastore import jobs as jobs_store
 from datastore.jobs import Job
@@ -20,12 +19,10 @@ WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWri
 
 
 async def work_on(services: Services, unfinished: Job, kinds: Mapping[str, Work] = JOB_KINDS) -> Job:
-    """The job, as it is after this process has worked on it to its end, whoever has its lease."""
-    runner = services.get(JobRunner)
-    runner._kinds = kinds
-    seen = await jobs_store.read_job(services.table, unfinished.id)
-    assert seen is not None
-    await runner._running.run(seen.id, partial(runner._work, seen))
+    """The job, as it is after this process has worked on it to its end."""
+    current = await jobs_store.read_job(services.table, unfinished.id)
+    assert current is not None
+    await services.get(JobRunner)._work_now(current, kinds[current.kind])
     job = await jobs_store.read_job(services.table, unfinished.id)
     assert job is not None
     return job

@@ -103,9 +103,9 @@ REORDER_MATCHES = mutation("reorderMatches", "MatchesReordered", f"event {{ {EVE
 SUBMIT_PREDICTION = mutation("submitPrediction", "PredictionSubmitted", f"prediction {{ {PREDICTION_FIELDS} }}")
 LOCK_EVENT = mutation("lockEvent", "EventLocked", f"event {{ {EVENT_FIELDS} }}")
 RECORD_RESULT = mutation("recordResult", "ResultRecorded", f"match {{ {MATCH_FIELDS} }}")
-SCORE_EVENT = mutation("scoreEvent", "EventScored", f"predictionsScored event {{ {EVENT_FIELDS} }}")
+SCORE_EVENT = mutation("scoreEvent", "EventScored", f"predictionsScored event {{ {EVENT_FIELDS} }} job {{ id }}")
 RECORD_TIE_BREAK = mutation("recordTieBreak", "TieBreakRecorded", "event { tieBreak { question unit answer } }")
-UNSCORE_EVENT = mutation("unscoreEvent", "EventUnscored", f"event {{ {EVENT_FIELDS} }}")
+UNSCORE_EVENT = mutation("unscoreEvent", "EventUnscored", f"event {{ {EVENT_FIELDS} }} job {{ id }}")
 EVENT_BY_ID = f"""
 query ($id: ID!) {{
   event(id: $id) {{

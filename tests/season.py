@@ -64,12 +64,19 @@ class EventEditor:
         return decided
 
     async def score(self, event: str, **more: Any) -> int:
-        scored: int = (await self.client.ask(SCORE_EVENT, input={"event": event, **more}))["predictionsScored"]
-        return scored
+        scored = await self._all(SCORE_EVENT, {"event": event, **more})
+        return int(scored["predictionsScored"])
 
     async def unscore(self, event: str) -> dict[str, Any]:
-        unscored: dict[str, Any] = (await self.client.ask(UNSCORE_EVENT, input={"event": event}))["event"]
+        unscored: dict[str, Any] = (await self._all(UNSCORE_EVENT, {"event": event}))["event"]
         return unscored
+
+    async def _all(self, mutation: str, given: dict[str, Any]) -> dict[str, Any]:
+        """The answer when all is done: on a slow machine after some that name the job that goes on."""
+        while (answer := await self.client.ask(mutation, input=given))["job"] is not None:
+            pass
+        answered: dict[str, Any] = answer
+        return answered
 
     async def standings(self, **page: Any) -> dict[str, Any]:
         standings: dict[str, Any] = await self.visitor.ask(STANDINGS, season=self.season, **page)

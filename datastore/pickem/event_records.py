@@ -98,31 +98,34 @@ class Event:
     created_at: datetime
     state: EventState = EventState.UPCOMING
     version: int = 1
+    """Counts all changes: a change requires the version that it was decided from."""
     card: tuple[str, ...] = ()
     results: dict[str, Result] = field(default_factory=dict)
     generation: int = 1
-    begun: int | None = None
-    """The generation whose scoring has begun. After that the event cannot be cancelled."""
+    """Counts what changes points, not every change: a renamed event need not be scored again, a corrected one must."""
     scored: int | None = None
-    """The generation of the predictions' points."""
-    predictions: int | None = None
-    """How many predictions were scored."""
+    """The generation of the predictions' points; behind `generation` after a correction. None: nobody sees points."""
+    job: str | None = None
+    """The job that gives points or takes them back, or that failed to. No other begins while it runs."""
     locked_at: datetime | None = None
     """When the gates were closed. After that, picks are public."""
     narrowing: Narrowing | None = None
     """The change under way, if it allows less than before."""
     numbered: int = 0
-    """How many numbers were given to matches of its card."""
-    unscoring: int | None = None
-    """The generation in which predictions lose their points, while they are being taken back."""
+    """How many numbers were given to matches of its card. One that was removed keeps its own, so the card has fewer."""
     unscored: int | None = None
-    """The generation in which points were last taken back."""
+    """The generation in which points were last taken back: between that of the old points and that of the next ones,
+    and of no results, so nothing else tells it. It also tells a repeated unscoring from one of what never had points.
+    """
     description: str | None = None
     place: str | None = None
     image_url: str | None = None
     tie_break: TieBreak | None = None
     question_number: int = 0
-    """Of the tie-break's question. Each question that replaces another, or none, gets the next one."""
+    """Of the tie-break's question. Each question that replaces another, or none, gets the next one.
+
+    Predictions have it too; a hash of the question would bring back guesses for an earlier one that is asked again.
+    """
     guesses: GuessRange | None = None
     """Read by the first scoring that knows the answer."""
 
@@ -159,17 +162,15 @@ class Event:
     def locked(self, now: datetime) -> Event:
         return self.changed(state=EventState.LOCKED, locked_at=now)
 
-    def begin_unscoring(self) -> Event:
-        """Locked, while points are being taken back: that is a generation of its own, and scoring takes a later one."""
+    @property
+    def may_have_points(self) -> bool:
+        """Whether predictions may have points, seen or not. Then it cannot be cancelled."""
+        return self.scored is not None or self.job is not None
+
+    def unscoring(self, job: str) -> Event:
+        """While points are being taken back: that is a generation of its own, and scoring takes a later one."""
         taken_back = self.generation + 1
-        return self.changed(
-            state=EventState.LOCKED,
-            generation=taken_back + 1,
-            scored=None,
-            predictions=None,
-            unscoring=taken_back,
-            unscored=taken_back,
-        )
+        return self.changed(generation=taken_back + 1, scored=None, unscored=taken_back, job=job)
 
 
 @dataclass(frozen=True, slots=True)

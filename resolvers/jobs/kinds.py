@@ -14,6 +14,9 @@ from resolvers.members.erasing import (
 )
 from resolvers.members.exporting import EXPORT_MEMBER, export_member_job
 from resolvers.members.taking_back import TAKE_BACK, take_back_job
+from resolvers.pickem.event_jobs import SCORE_EVENT, UNSCORE_EVENT
+from resolvers.pickem.scoring import score_event_job
+from resolvers.pickem.unscoring import unscore_event_job
 from resolvers.voting.voiding import VOID_VOTER, void_voter_job
 
 JOB_KINDS: Mapping[str, Work] = {
@@ -21,6 +24,8 @@ JOB_KINDS: Mapping[str, Work] = {
     ERASE_MEMBER_AGAIN: erase_member_again_job,
     EXPORT_MEMBER: export_member_job,
     REDELIVER: redeliver_job,
+    SCORE_EVENT: score_event_job,
     TAKE_BACK: take_back_job,
+    UNSCORE_EVENT: unscore_event_job,
     VOID_VOTER: void_voter_job,
 }

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import structlog
 
 from datastore import jobs as jobs_store
-from datastore.dynamo import BadKey, DynamoError, SingleFlight, shared_context
+from datastore.dynamo import BadKey, DynamoError, SingleFlight, remaining, shared_context
 from datastore.jobs import Job, JobState
 from datastore.leases import Held, LeaseLost
-from datastore.refusals import Refusal
+from datastore.refusals import Conflict, Refusal
 from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
 
@@ -34,6 +34,10 @@ LOOK_SECONDS = 5.0
 """How often a process looks for jobs that nobody works on."""
 MOST_AT_ONCE = 2
 """Jobs that one process works on at a time: each is many writes, and requests come first."""
+ANSWER_SECONDS = 5.0
+"""How long a request waits for a job that it has begun. Its answer needs a second of the request's time."""
+_PAUSE = 0.2
+"""Seconds between two looks at a job that somebody waits for and another process works on."""
 
 _log = structlog.get_logger("ringside.jobs")
 
@@ -92,16 +96,20 @@ Work: TypeAlias = "Callable[[Services, JobRun], Coroutine[Any, Any, str | None]]
 
 
 async def job(ctx: Context, /, *, id: JobId) -> Job | None:  # noqa: A002 - the argument's public name
-    """A job, for the viewer who began it and for admins."""
+    """A job, for the viewer who began it, those with its role, and admins."""
     if not ctx.viewer.is_signed_in:
         return None
     try:
         found = await jobs_store.read_job(ctx.table, id)
     except BadKey:
         return None
-    if found is None or not (ctx.viewer.may(Role.ADMIN) or found.starter in _starters(ctx)):
+    if found is None or not (_may_see(ctx, found) or found.starter in _starters(ctx)):
         return None
     return found
+
+
+def _may_see(ctx: Context, found: Job) -> bool:
+    return ctx.viewer.may(Role(found.role) if found.role else Role.ADMIN)
 
 
 def _starters(ctx: Context) -> list[str]:
@@ -109,10 +117,15 @@ def _starters(ctx: Context) -> list[str]:
     return [hashed.hex() for hashed in ctx.services.seal.keyed_hashes("job starter", ctx.viewer.id.encode())]
 
 
+def starter_of(ctx: Context) -> str:
+    """The viewer, as a job that they begin remembers them."""
+    return _starters(ctx)[0]
+
+
 def new_job(ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None) -> Job:
     """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
     named = None if about is None else hashes_about(ctx.services, about)[0]
-    return jobs_store.new_job(ctx.new_id(), kind, _starters(ctx)[0], ctx.now(), input_, named)
+    return jobs_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, named)
 
 
 def hashes_about(services: Services, member: str) -> list[str]:
@@ -136,6 +149,27 @@ async def begin_job_once(ctx: Context, new: Job, answer: Any, *writes: Any) -> N
     ctx.services.get(JobRunner).work_soon(new)
 
 
+async def job_soon(ctx: Context, begun: Job, work: Work) -> Job:
+    """A job once it has ended, or after `ANSWER_SECONDS` as far as it is: then it goes on without the request.
+
+    It is without its input, like that of `begin_job`. Conflict if it has failed.
+    """
+    runner = ctx.services.get(JobRunner)
+    try:
+        async with asyncio.timeout(min(ANSWER_SECONDS, max(0.1, remaining() - 1.0))):
+            ended = await runner.finish(begun, work)
+    except TimeoutError:
+        ended = await runner.current(begun)
+    return replace(refuse_failed(ended), input={})
+
+
+def refuse_failed(ended: Job) -> Job:
+    """The job; Conflict if it has failed."""
+    if ended.state is JobState.FAILED:
+        raise Conflict(ended.message)
+    return ended
+
+
 # ── running ──
 
 
@@ -147,6 +181,8 @@ class JobRunner:
         self._kinds: Mapping[str, Work] = {}
         self._looking: asyncio.Task[None] | None = None
         self._running: SingleFlight[str, None] = SingleFlight(shared_context)
+        self._awaited: SingleFlight[str, Job] = SingleFlight(shared_context)
+        self._runs: dict[str, JobRun] = {}
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
     def start(self, kinds: Mapping[str, Work]) -> None:
@@ -177,19 +213,49 @@ class JobRunner:
             if jobs_store.is_free(self._services.leases, one):
                 self.work_soon(one)
 
+    def finish(self, job: Job, work: Work) -> asyncio.Future[Job]:
+        """`ended`, which goes on if nobody waits for it any more."""
+        return self._awaited.run(job.id, partial(self.ended, job, work))
+
+    async def ended(self, job: Job, work: Work) -> Job:
+        """A job once it has ended. This process works on it at once, or waits for the one that does.
+
+        It takes no turn: of two jobs that wait for a third, neither would ever give it theirs.
+        """
+        while job.is_running:
+            if jobs_store.is_free(self._services.leases, job):
+                await self._work_now(job, work)
+            seen = await jobs_store.read_job(self._services.table, job.id)
+            if seen is None:
+                break
+            if seen.is_running:
+                await asyncio.sleep(_PAUSE)
+            job = seen
+        return job
+
+    async def current(self, job: Job) -> Job:
+        """A job as far as it is now; if another process works on it, as far as that has reported."""
+        run = self._runs.get(job.id)
+        return run.job if run else await jobs_store.read_job(self._services.table, job.id) or job
+
     async def _work(self, seen: Job) -> None:
         async with self._turns:
-            lease = await self._acquire(seen)
-            if lease is None:
-                return
-            run = JobRun(lease)
-            try:
-                await self._carry_out(run)
-            except LeaseLost:
-                _log.info("another process has taken a job", job=seen.id, kind=seen.kind)
-            except asyncio.CancelledError:
-                await self._release(run)
-                raise
+            await self._work_now(seen, self._kinds[seen.kind])
+
+    async def _work_now(self, seen: Job, work: Work) -> None:
+        lease = await self._acquire(seen)
+        if lease is None:
+            return
+        run = self._runs[seen.id] = JobRun(lease)
+        try:
+            await self._carry_out(run, work)
+        except LeaseLost:
+            _log.info("another process has taken a job", job=seen.id, kind=seen.kind)
+        except asyncio.CancelledError:
+            await self._release(run)
+            raise
+        finally:
+            self._runs.pop(seen.id, None)
 
     async def _acquire(self, seen: Job) -> Held[Job] | None:
         try:
@@ -198,10 +264,10 @@ class JobRunner:
             _log.info("a job could not be taken up", job=seen.id, reason=str(error))
             return None
 
-    async def _carry_out(self, run: JobRun) -> None:
+    async def _carry_out(self, run: JobRun, work: Work) -> None:
         state, message = JobState.DONE, None
         try:
-            message = await run.lease.renewed_during(self._kinds[run.job.kind](self._services, run))
+            message = await run.lease.renewed_during(work(self._services, run))
         except LeaseLost:
             raise
         except DynamoError as error:
@@ -230,3 +296,4 @@ class JobRunner:
             with suppress(asyncio.CancelledError):
                 await self._looking
         await self._running.close()
+        await self._awaited.close()

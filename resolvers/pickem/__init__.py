@@ -9,6 +9,7 @@
 | events       | events and their cards                                                                         |
 | predictions  | predictions, and submitting them                                                               |
 | results      | recording how an event ended                                                                   |
+| event_jobs   | the jobs of an event, one at a time                                                            |
 | scoring      | from results to points                                                                         |
 | crediting    | giving every prediction of an event its share                                                  |
 | unscoring    | taking back all points of an event                                                             |

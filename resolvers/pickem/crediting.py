@@ -12,25 +12,17 @@ import asyncio
 from array import array
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import Table
 from datastore.pickem import Credit, Event, Histogram, Prediction, Share
+from resolvers.jobs.running import JobRun
 
 PREDICTIONS_AT_ONCE = 100
 """Enough to keep an engine busy, few enough to use little memory."""
 
 _MOST_PASSES = 5
 """Another one helps only if members were erased beside the one before. Five bound the work if a gate counts wrongly."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How many predictions have their share. The pass updates it while others read it."""
-
-    done: int = 0
-    total: int = 0
 
 
 class _Tokens:
@@ -53,23 +45,23 @@ class _Tokens:
 
 
 async def credit_every_prediction(
-    table: Table, event: Event, share_of: Callable[[Prediction], Share], progress: Progress
+    table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
 ) -> Histogram:
-    """Credit all predictions; how many of them have how many points."""
+    """Credit all predictions, which the job counts; how many of them have how many points."""
     for _ in range(_MOST_PASSES):
-        progress.total = (await pickem_store.read_pick_counts(table, event.id)).predictions
-        counts, is_complete = await _credit_once(table, event, share_of, progress)
+        run.total = (await pickem_store.read_pick_counts(table, event.id)).predictions
+        counts, is_complete = await _credit_once(table, event, share_of, run)
         if is_complete:
             break
     return Histogram.of(counts)
 
 
 async def _credit_once(
-    table: Table, event: Event, share_of: Callable[[Prediction], Share], progress: Progress
+    table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
 ) -> tuple[Counter[int], bool]:
     """The points of the predictions that were seen, and whether these were all of them."""
     counts, tokens = Counter[int](), _Tokens()
-    progress.done = gone = 0
+    run.done = gone = 0
     async for predictions in pickem_store.predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
         gone += await pickem_store.credit(table, event.season, credits_)
@@ -77,5 +69,5 @@ async def _credit_once(
         counts.update(credit.share.points for credit in credits_)
         for prediction in predictions:
             tokens.add(prediction.token)
-        progress.done += len(predictions)
-    return counts, not gone and progress.done == progress.total == await tokens.count()
+        run.done += len(predictions)
+    return counts, not gone and run.done == run.total == await tokens.count()

@@ -42,6 +42,14 @@ async def event(ctx: Context, /, *, id: EventId) -> ShownEvent | None:  # noqa: 
     return await load_event(ctx, id)
 
 
+async def existing_event(ctx: Context, id_: str) -> ShownEvent:
+    """The current event, for the answer of a mutation."""
+    found = await load_event(ctx, id_)
+    if found is None:
+        raise NotFound(path=("input", "event"))
+    return found
+
+
 async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[ShownEvent]:
     """Newest first."""
     page = await pickem_store.read_events_page(ctx.table, state, window, ctx.now())
@@ -180,7 +188,7 @@ def _state_after_update(event: Event, *, cancelled: bool) -> EventState:
         if event.state is not EventState.CANCELLED:
             return event.state
         return EventState.LOCKED if event.revealed else EventState.UPCOMING
-    if event.begun is not None:
+    if event.may_have_points:
         raise Conflict(
             "This event has been scored. Record its matches as CANCELLED and score it again instead.",
             path=("input", "cancelled"),

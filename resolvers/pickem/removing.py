@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import Stale, optimistic
-from datastore.pickem import Event
+from datastore.jobs import Job, JobState, job_put
+from datastore.pickem import VersionConflict
 from datastore.pickem.removal import predictions_in, remove_prediction
 from datastore.receipts import Once
 from datastore.refusals import Conflict
 from resolvers.context import Services
+from resolvers.jobs.running import JobRunner
 from resolvers.pickem.cache import load_settled_event
-from resolvers.pickem.scoring import ScoringProgress, score
+from resolvers.pickem.event_jobs import SCORE_EVENT, event_job, last_job
+from resolvers.pickem.scoring import score_event_job
+
+_SCORINGS = 3
 
 
 async def remove_predictions(
@@ -42,22 +47,36 @@ async def remove_predictions(
 async def count_again(services: Services, event_id: str, once: Once) -> None:
     """Make an event's counts what its predictions give, after some were removed.
 
-    If its scoring has begun it takes another generation, as after a corrected result: a scorer that read a prediction
-    before it was removed, in any process, then publishes nothing. The guesses are read again, since a removed one may
-    have been the worst. Otherwise the event's new version has processes read the picks again.
+    A scoring that fails meanwhile, because who began it is erased, is followed by another.
     """
-
-    async def count(event: Event | None) -> None:
-        if event is None:
+    for _ in range(_SCORINGS):
+        job = await _begin_counting(services, event_id, once.actor)
+        if job is None:
             return
-        is_scored = event.begun is not None and event.unscoring is None
-        generation = event.generation + 1 if is_scored else event.generation
-        after = event.changed(generation=generation, guesses=None)
-        try:
-            await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
-            if is_scored:
-                await score(services, event_id, ScoringProgress(), once.actor)
-        except Conflict:  # its points were taken back
-            raise Stale from None
+        job = await services.get(JobRunner).ended(job, score_event_job)
+        if job.state is not JobState.FAILED:
+            return
+    raise Conflict("An event was not scored again after predictions were removed. Score it.")
 
-    await optimistic(lambda: load_settled_event(services, event_id), count)
+
+async def _begin_counting(services: Services, event_id: str, actor: str | None) -> Job | None:
+    """The scoring that counts an event again, if it may have points.
+
+    It takes another generation, as after a corrected result, so one that read a prediction before it was removed starts
+    again. The guesses are read again, since a removed one may have been the worst. Other events get a new version, with
+    which processes read the picks again, and a job that takes points back starts again.
+    """
+    while (event := await load_settled_event(services, event_id)) is not None:
+        last = await last_job(services, event)
+        is_scored = event.may_have_points and (last is None or last.kind == SCORE_EVENT)
+        after = event.changed(guesses=None, generation=event.generation + is_scored)
+        new = event_job(services, SCORE_EVENT, event_id, actor)
+        is_new = is_scored and (last is None or not last.is_running)
+        begun = replace(after, job=new.id) if is_new else after
+        begins, once = [job_put(new)] if is_new else [], services.once(actor)
+        try:
+            await pickem_store.change_event(services.table, event, begun, once, begun, *begins)
+        except VersionConflict:
+            continue
+        return new if is_new else last if is_scored else None
+    return None

@@ -1,36 +1,37 @@
 """From results to points.
 
 Scoring reads all predictions of an event, consistently and in turns between their shards, and gives each the points of
-the current generation of results. The points and the member's standing change in one transaction. Repeating it changes
-nothing. So any number of scorers may work at once and any of them may be killed: the next scoring continues with the
-predictions that are left. Correcting a result begins another generation, and the scoring starts again with that.
+the current generation of results. The points and the member's standing change in one transaction, and repeating it
+changes nothing. So a process that was taken for dead may go on beside the next one, and either may be killed.
+Correcting a result begins another generation, and a scoring under way starts again with that.
 
 No prediction is accepted after the lock, so one pass sees all of them. The same pass counts the points of all, for the
-ranks within the event. Then the season is counted, and finally the event becomes SCORED: an interrupted scoring can be
-seen in its event. Scoring a scored event checks every prediction, and counts the season again.
+ranks within the event. Then the season is counted, and finally the event becomes SCORED. Until then it has the state
+that it had. Scoring a scored event checks every prediction, and counts the season again.
 
-Points are taken back in the same way (`unscoring`). A scoring that is under way then ends with CONFLICT.
+Points are taken back in the same way (`unscoring`); `event_jobs` keeps the two apart.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import SingleFlight, remaining, shared_context
+from datastore.jobs import Job
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
-from datastore.refusals import Conflict, NotFound, Unavailable
+from datastore.refusals import Conflict
 from resolvers.context import Context, Services
+from resolvers.jobs.running import JobRun, JobRunner, job_soon, starter_of
 from resolvers.pickem import rules
-from resolvers.pickem.cache import PickemCache, load_settled_event
-from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, Progress, credit_every_prediction
-from resolvers.pickem.events import EventId
+from resolvers.pickem.cache import PickemCache
+from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, credit_every_prediction
+from resolvers.pickem.event_jobs import SCORE_EVENT, begin_event_job, event_job, event_of
+from resolvers.pickem.events import EventId, existing_event
 from resolvers.pickem.tie_breaks import closeness, with_guesses
-from resolvers.pickem.visibility import ShownEvent, show_changed
+from resolvers.pickem.visibility import ShownEvent
 from resolvers.viewer import Role
 
 _NAMED = 5
@@ -39,40 +40,49 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The answer to scoring an event."""
+    """The answer to scoring an event: how many predictions are scored so far, and the job while it goes on."""
 
     event: ShownEvent
     predictions_scored: int
+    job: Job | None
 
 
 async def score_event(ctx: Context, /, *, event: EventId, confirm_missing: bool = False) -> Scored:
-    """Score the predictions that are left. A scoring that takes longer than the request continues without it."""
+    """Score an event. What takes longer than the answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
-    current = await load_settled_event(ctx.services, event)
-    if current is not None and not confirm_missing:
-        await refuse_missing_results(ctx.services, current)
-    scorings, wanted = ctx.services.get(Scorings), current.generation if current else 0
-    scoring = scorings.begin(event, ctx.once.actor)
-    try:
-        # Ends a second before the request does, to leave time for the answer.
-        async with asyncio.timeout(max(0.1, remaining() - 1.0)):
-            while (answer := await scoring.result).event.generation < wanted:
-                scoring = scorings.begin(event, ctx.once.actor)  # that one had begun before a correction
-    except TimeoutError:
-        scoring.keep_result()
-        raise Unavailable(
-            f"Scoring continues: {scoring.progress.done} of {scoring.progress.total} predictions so far. "
-            "Ask again for the result.",
-            retry_after=5.0,
-        ) from None
+    new = event_job(ctx.services, SCORE_EVENT, event, ctx.once.actor, starter_of(ctx))
+    begun = await begin_scoring(ctx.services, new, confirm_missing=confirm_missing)
+    job = await job_soon(ctx, begun, score_event_job)
+    answer = Scored(await existing_event(ctx, event), job.done, job if job.is_running else None)
     await ctx.once.store_receipt(ctx.table, answer)
     return answer
 
 
-async def refuse_missing_results(services: Services, event: Event) -> None:
-    """Conflict if matches of a locked event have no result: scoring it would give nobody their points."""
-    if event.state not in (EventState.LOCKED, EventState.SCORED) or not event.missing_results:
-        return  # `score` refuses what cannot be scored
+async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) -> Job:
+    """Begin to score an event, or find the scoring that is not finished."""
+
+    async def change(event: Event) -> Event:
+        if event.state not in (EventState.LOCKED, EventState.SCORED):
+            raise Conflict(
+                f"This event is {event.state.value}. Only a locked event can be scored.", path=("input", "event")
+            )
+        if not confirm_missing:
+            await _refuse_missing_results(services, event)
+        return event.changed(job=new.id)
+
+    return await begin_event_job(services, new, change)
+
+
+async def score(services: Services, event: str, actor: str | None = None) -> Job:
+    """The job of scoring an event, once it has ended; for who has no request. Matches may be without a result."""
+    job = await begin_scoring(services, event_job(services, SCORE_EVENT, event, actor), confirm_missing=True)
+    return await services.get(JobRunner).ended(job, score_event_job)
+
+
+async def _refuse_missing_results(services: Services, event: Event) -> None:
+    """Conflict if matches have no result: scoring the event would give nobody their points."""
+    if not event.missing_results:
+        return
     card = await services.get(PickemCache).card(event)
     missing = [(event.card.index(match) + 1, card[match].name) for match in event.missing_results if match in card]
     named = ", ".join(f"{order}. {name}" for order, name in missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
@@ -83,113 +93,47 @@ async def refuse_missing_results(services: Services, event: Event) -> None:
     )
 
 
-@dataclass(slots=True)
-class ScoringProgress(Progress):
-    """How many predictions are scored."""
-
-    wanted_later: bool = False
-    """Whether a request will ask again for the result."""
+# ── the job ──
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """A scoring under way in this process."""
-
-    result: asyncio.Future[Scored]
-    progress: ScoringProgress
-
-    def keep_result(self) -> None:
-        """Answer the next request with the result instead of scoring again."""
-        self.progress.wanted_later = True
-
-
-class Scorings:
-    """The scorings under way in this process, at most one for each event."""
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._scorings: SingleFlight[str, Scored] = SingleFlight(shared_context)
-        self._progress: dict[str, ScoringProgress] = {}
-        self._kept: dict[str, Scored] = {}
-        """Results that were not ready in time for their request; one for each event at most."""
-
-    def begin(self, event: str, actor: str | None = None) -> Scoring:
-        """The scoring under way, or a new one of this actor. It continues when no request waits for it any more."""
-        progress = self._progress.setdefault(event, ScoringProgress())
-        return Scoring(self._scorings.run(event, partial(self._score, event, progress, actor)), progress)
-
-    async def _score(self, event: str, progress: ScoringProgress, actor: str | None) -> Scored:
-        kept = self._kept.pop(event, None)
-        try:
-            if kept is not None:
-                current = await load_settled_event(self._services, event)
-                if current is not None and current.version == kept.event.version:
-                    return kept
-            scored = await score(self._services, event, progress, actor)
-            if progress.wanted_later:
-                self._kept[event] = scored
-            return scored
-        finally:
-            del self._progress[event]
-
-    async def close(self) -> None:
-        """Interrupt scorings; the next scoring of the event completes each of them."""
-        await self._scorings.close()
-
-
-async def score(services: Services, event_id: str, progress: ScoringProgress, actor: str | None = None) -> Scored:
+async def score_event_job(services: Services, run: JobRun) -> str:
     """Score an event until all of its predictions have its current generation; repair what differs from that."""
-    first: Event | None = None
-    while True:
-        event = await load_settled_event(services, event_id)
-        if event is None:
-            raise NotFound(path=("input", "event"))
-        if event.state not in (EventState.LOCKED, EventState.SCORED):
-            raise Conflict(
-                f"This event is {event.state.value}. Only a locked event can be scored.", path=("input", "event")
-            )
-        first = first or event
-        if event.unscored != first.unscored:
-            raise Conflict("The event was unscored meanwhile. Score it again if you want to.", path=("input", "event"))
+    while (event := await event_of(services, run)) is not None:
         try:
-            return await _score_generation(services, event, progress, actor)
+            await _score_generation(services, run, event)
         except VersionConflict:
             continue
+    return f"Predictions scored: {run.done:,}."
 
 
-async def _score_generation(services: Services, event: Event, progress: ScoringProgress, actor: str | None) -> Scored:
-    table, once = services.table, services.once(actor)
-    if event.begun is None or event.unscoring is not None:
-        begun = event.changed(begun=event.generation, unscoring=None)
-        await pickem_store.change_event(table, event, begun, once, begun)
-        event = begun
-    else:
-        await once.refuse_erased(table)
+async def _score_generation(services: Services, run: JobRun, event: Event) -> None:
+    table, once = services.table, services.once(run.input["actor"] or None)
     event = await with_guesses(services, event, PREDICTIONS_AT_ONCE, once)
     winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
-    histogram = await credit_every_prediction(table, event, partial(_share, event, winners), progress)
+    histogram = await credit_every_prediction(table, event, partial(_share, event, winners), run)
     await pickem_store.store_event_histogram(table, event.id, event.generation, histogram)
     await pickem_store.recount_season(table, event.season)
-    return await _finish(services, event, histogram.total, actor)
+    await run.report()  # the number is stored before the event no longer names the job
+    await _finish(services, run, event)
+    await pickem_store.delete_older_event_histograms(table, event.id, event.generation)
 
 
-async def _finish(services: Services, scored: Event, predictions: int, actor: str | None) -> Scored:
+async def _finish(services: Services, run: JobRun, scored: Event) -> None:
     """Make the event SCORED; VersionConflict if its results have changed."""
     event: Event | None = scored
-    while event is not None and event.generation == scored.generation:
-        if event.scored == event.generation:
-            return Scored(show_changed(event), predictions)
-        after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
+    while event is not None:
+        if event.generation != scored.generation:
+            raise VersionConflict
+        once = services.once(run.input["actor"] or None)
+        after = event.changed(state=EventState.SCORED, scored=event.generation, job=None)
+        is_new = event.scored != event.generation
+        occurrence = once.occurred(Kind.EVENT_SCORED, pickem_store.name_of(after)) if is_new else ()
         try:
-            once = services.once(actor)
-            occurrence = once.occurred(Kind.EVENT_SCORED, pickem_store.name_of(after))
             await pickem_store.change_event(services.table, event, after, once, after, *occurrence)
-        except VersionConflict:  # renamed, or finished by another scorer
-            event = await load_settled_event(services, event.id)
+        except VersionConflict:  # renamed, or finished by a process that was taken for dead
+            event = await event_of(services, run)
         else:
-            await pickem_store.delete_older_event_histograms(services.table, event.id, after.generation)
-            return Scored(show_changed(after), predictions)
-    raise VersionConflict
+            return
 
 
 def _share(event: Event, winners: Mapping[str, tuple[int, int]], prediction: Prediction) -> Share:

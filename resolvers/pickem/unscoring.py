@@ -1,97 +1,79 @@
 """Taking back all points of an event: it is LOCKED again, and standings and ranks are as if it had never been scored.
 
-The event first says so and takes two generations: in the first, each prediction loses its points and its member's
-standing loses the share, in one transaction; the second is for the next scoring. A scorer that is still under way, in
-any process, has an older generation than the predictions, so it adds nothing after a prediction lost its points.
-Finally the season is counted. An interrupted unscoring can be seen in its event: unscoring or scoring it again
-completes it.
+The event first takes two generations: in the first, each prediction loses its points and its member's standing loses
+the share, in one transaction; the second is for the next scoring. A scorer that was taken for dead has an older
+generation than the predictions, so it adds nothing after a prediction lost its points. Finally the season is counted.
+From the first write on nobody sees the event's points; it is LOCKED after the last one.
 """
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import SingleFlight, remaining, shared_context
+from datastore.jobs import Job
 from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Share, VersionConflict
-from datastore.refusals import Conflict, NotFound, Unavailable
+from datastore.refusals import Conflict
 from resolvers.context import Context, Services
-from resolvers.pickem.cache import load_settled_event
-from resolvers.pickem.crediting import Progress, credit_every_prediction
-from resolvers.pickem.events import EventId
+from resolvers.jobs.running import JobRun, job_soon, starter_of
+from resolvers.pickem.crediting import credit_every_prediction
+from resolvers.pickem.event_jobs import UNSCORE_EVENT, begin_event_job, event_job, event_of
+from resolvers.pickem.events import EventId, existing_event
 from resolvers.viewer import Role
 
 
-async def unscore_event(ctx: Context, /, *, event: EventId) -> Event:
-    """Take the points back. What takes longer than the request continues without it."""
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """The answer to unscoring an event, and the job while it goes on."""
+
+    event: Event
+    job: Job | None
+
+
+async def unscore_event(ctx: Context, /, *, event: EventId) -> Unscored:
+    """Take the points back. What takes longer than the answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
-    try:
-        # Ends a second before the request does, to leave time for the answer.
-        async with asyncio.timeout(max(0.1, remaining() - 1.0)):
-            answer = await ctx.services.get(Unscorings).begin(event, ctx.once.actor)
-    except TimeoutError:
-        raise Unavailable("The points are still being taken back. Ask again for the result.", retry_after=5.0) from None
+    new = event_job(ctx.services, UNSCORE_EVENT, event, ctx.once.actor, starter_of(ctx))
+    job = await job_soon(ctx, await begin_unscoring(ctx.services, new), unscore_event_job)
+    answer = Unscored(await existing_event(ctx, event), job if job.is_running else None)
     await ctx.once.store_receipt(ctx.table, answer)
     return answer
 
 
-class Unscorings:
-    """The unscorings under way in this process, at most one for each event."""
+async def begin_unscoring(services: Services, new: Job) -> Job:
+    """Begin to take points back, or find the job that does. A repeat finds that all were taken back."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._unscorings: SingleFlight[str, Event] = SingleFlight(shared_context)
+    async def change(event: Event) -> Event | None:
+        if event.may_have_points:
+            return event.unscoring(new.id)
+        if event.state is EventState.LOCKED and event.unscored is not None:
+            return None
+        raise Conflict(f"This event is {event.state.value} and has not been scored.", path=("input", "event"))
 
-    def begin(self, event: str, actor: str | None) -> asyncio.Future[Event]:
-        """The unscoring under way, or a new one. It continues when no request waits for it any more."""
-        return self._unscorings.run(event, partial(unscore, self._services, event, actor))
-
-    async def close(self) -> None:
-        await self._unscorings.close()
+    return await begin_event_job(services, new, change)
 
 
-async def unscore(services: Services, event_id: str, actor: str | None = None) -> Event:
+# ── the job ──
+
+
+async def unscore_event_job(services: Services, run: JobRun) -> str:
     """Take back the points of an event until nothing of them is left."""
-    first: Event | None = None
-    while True:
-        event = await load_settled_event(services, event_id)
-        if event is None:
-            raise NotFound(path=("input", "event"))
-        if event.begun is None and event.scored is None:
-            return _validate_unscored(event)
-        if first is not None and event.unscoring is None and (first.unscoring or event.unscored != first.unscored):
-            raise Conflict("The event was scored again meanwhile.", path=("input", "event"))
-        first = first or event
-        try:
-            return await _take_back(services, event, actor)
-        except VersionConflict:
-            continue
+    while (event := await event_of(services, run)) is not None:
+        with suppress(VersionConflict):
+            await _take_back(services, run, event)
+    return f"Predictions without points: {run.done:,}."
 
 
-def _validate_unscored(event: Event) -> Event:
-    """An event without points, if it once had some: a repeat changes nothing."""
-    if event.state is EventState.LOCKED and event.unscored is not None:
-        return event
-    raise Conflict(f"This event is {event.state.value} and has not been scored.", path=("input", "event"))
-
-
-async def _take_back(services: Services, event: Event, actor: str | None) -> Event:
-    table, once = services.table, services.once(actor)
-    if event.unscoring is None:
-        begun = event.begin_unscoring()
-        await pickem_store.change_event(table, event, begun, once, begun)
-        event = begun
-    else:
-        await once.refuse_erased(table)
-    taken_back = event.unscored or 0
+async def _take_back(services: Services, run: JobRun, event: Event) -> None:
+    table, taken_back = services.table, event.unscored or 0
     nothing = Share.taken_back(taken_back)
-    await credit_every_prediction(table, event, lambda _: nothing, Progress())
+    await credit_every_prediction(table, event, lambda _: nothing, run)
     await pickem_store.delete_older_event_histograms(table, event.id, taken_back)
     await pickem_store.recount_season(table, event.season)
-    after = event.changed(begun=None, unscoring=None)
-    once = services.once(actor)
+    await run.report()  # the number is stored before the event no longer names the job
+    once = services.once(run.input["actor"] or None)
+    after = event.changed(state=EventState.LOCKED, job=None)
     occurrence = once.occurred(Kind.EVENT_UNSCORED, pickem_store.name_of(after))
     await pickem_store.change_event(table, event, after, once, after, *occurrence)
-    return after

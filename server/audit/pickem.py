@@ -115,7 +115,7 @@ def _prediction_breaches(event: Event, prediction: Prediction, matches: Mapping[
     share = Share(prediction.generation, prediction.points or 0, prediction.correct or 0, closeness=near)
     if prediction.is_scored and prediction.share != share:
         yield f"{share} and the standing's {prediction.share} differ"
-    if event.begun is None and event.scored is None and prediction.share is not None and prediction.share.counts:
+    if not event.may_have_points and prediction.share is not None and prediction.share.counts:
         yield f"{prediction.share.points} points; the event is not scored"
     if event.scored == event.generation:
         fresh = rules.score(prediction.picks, rules.winners(event, matches))

@@ -9,9 +9,11 @@ import typer
 
 from datastore.ids import is_ulid
 from resolvers.context import Services
+from resolvers.jobs.running import JobRunner, refuse_failed
 from resolvers.node_ids import parse_node_key
-from resolvers.pickem import scoring
 from resolvers.pickem.cache import load_settled_event
+from resolvers.pickem.event_jobs import SCORE_EVENT, event_job
+from resolvers.pickem.scoring import begin_scoring, score_event_job
 from resolvers.texts import CONTROL_CHARACTERS
 from server.commands import out
 from server.commands.progress import progress_bar
@@ -34,21 +36,24 @@ def score(
     An event that is already scored is checked: wrong points and ranks are repaired.
     """
     event_id = _parse_event_id(event)
-    scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
-    name = CONTROL_CHARACTERS.sub(" ", scored.event.name)  # names were once accepted with them
-    out.print(f"{name}: {scored.predictions_scored} predictions are scored.")
+    name, scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
+    out.print(f"{name}: {scored} predictions are scored.")
 
 
-async def _score(services: Services, event_id: str, confirm_missing: bool) -> scoring.Scored:
-    event = None if confirm_missing else await load_settled_event(services, event_id)
-    if event is not None:
-        await scoring.refuse_missing_results(services, event)
+async def _score(services: Services, event_id: str, confirm_missing: bool) -> tuple[str, int]:
+    """The event's name, and how many predictions are scored."""
+    runner, new = services.get(JobRunner), event_job(services, SCORE_EVENT, event_id, actor=None)
+    job = await begin_scoring(services, new, confirm_missing=confirm_missing)
     with progress_bar("predictions") as advance:
-        under_way = services.get(scoring.Scorings).begin(event_id)
-        while not under_way.result.done():
-            await asyncio.wait({under_way.result}, timeout=_REFRESH_SECONDS)
-            advance(under_way.progress.done, under_way.progress.total)
-        return under_way.result.result()
+        ended = runner.finish(job, score_event_job)
+        while not ended.done():
+            await asyncio.wait({ended}, timeout=_REFRESH_SECONDS)
+            current = await runner.current(job)
+            advance(current.done, current.total)
+    job = refuse_failed(ended.result())
+    event = await load_settled_event(services, event_id)
+    name = event_id if event is None else event.name
+    return CONTROL_CHARACTERS.sub(" ", name), job.done  # names were once accepted with them
 
 
 def _parse_event_id(text: str) -> str:

@@ -13,7 +13,7 @@ from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction,
 from datastore.pickem.seeding import seed_event
 from resolvers.context import Services
 from resolvers.pickem.rules import preshow_first
-from resolvers.pickem.scoring import ScoringProgress, score
+from resolvers.pickem.scoring import score
 from resolvers.pickem.season_files import derived_id
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
@@ -42,7 +42,7 @@ async def seed(services: Services) -> str:
     )
     for index, (name, starts_at, results) in enumerate(events):
         await _seed_event(services, Random(index), _event(name, starts_at, now), results)
-    await score(services, demo_id(SCORED_EVENT), ScoringProgress())
+    await score(services, demo_id(SCORED_EVENT))
     return f"{len(events)} events with predictions of {PLAYERS} members"
 
 

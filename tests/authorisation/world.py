@@ -30,7 +30,9 @@ from tests.authorisation.rules import (
     AUTHOR_OR_ADMIN,
     AUTHOR_OR_MEMBER,
     AUTHOR_OR_MODERATORS,
+    EDITORS,
     EVERYBODY,
+    FIELDS,
     MODERATORS,
     Rule,
     Viewer,
@@ -310,16 +312,17 @@ class World:
             await self.clients[owner].ask(f'{{ wordList(id: "{made["id"]}") {{ dailyWord {{ date }} }} }}')
 
     async def _job(self) -> None:
-        """A job that the author began, and that has ended: every field has a value."""
+        """Jobs that the author began, and that have ended: every field has a value. One is for editors too."""
         services = self.clients[Viewer.AUTHOR].services
         starter = services.seal.keyed_hash("job starter", b"author").hex()
-        now = services.clock()
-        begun = jobs_store.new_job(services.ids.next(now), "NOTHING", starter, now, {})
-        job = await jobs_store.begin_job(services.table, replace(begun, total=1))
-        held = await jobs_store.acquire_job(services.leases, job)
-        assert held is not None
-        await jobs_store.finish_job(held, JobState.DONE, now, "Nothing was to be done.")
-        self.ids["job"] = node_id("Job", job.id)
+        for name, role in (("job", None), ("editors job", Role.EDITOR)):
+            now = services.clock()
+            begun = jobs_store.new_job(services.ids.next(now), "NOTHING", starter, now, {}, role=role)
+            job = await jobs_store.begin_job(services.table, replace(begun, total=1))
+            lease = await jobs_store.acquire_job(services.leases, job)
+            assert lease is not None
+            await jobs_store.finish_job(lease, JobState.DONE, now, "Nothing was to be done.")
+            self.ids[name] = node_id("Job", job.id)
 
     async def _machines(self) -> None:
         self.ids["key"] = await self.api_key()
@@ -373,6 +376,13 @@ class World:
                 AUTHOR_OR_MODERATORS,
             ),
             _node("job", "Job", ids["job"], AUTHOR_OR_ADMIN),
+            Instance(
+                "scoring",
+                "Job",
+                f'{{ job(id: "{ids["editors job"]}") {{ SELECTION }} }}',
+                AUTHOR | EDITORS,
+                dict.fromkeys(FIELDS["Job"], AUTHOR | EDITORS),
+            ),
             Instance(
                 "due card", "DueCard", f'{{ user(id: "{ids["user"]}") {{ due {{ nodes {{ SELECTION }} }} }} }}', AUTHOR
             ),

@@ -225,8 +225,9 @@ async def test_an_export_that_was_killed_is_complete_when_it_is_resumed(
     services.get(JobRunner)._kinds = {}
     token_job = jobs_store.new_job(services.ids.next(now), EXPORT_MEMBER, "somebody", now, {"user": "eve"})
     job = await jobs_store.begin_job(services.table, token_job)
+    run = await run_of(services, job)
     with killed_at(services.table, write), pytest.raises(Killed):
-        await JOB_KINDS[EXPORT_MEMBER](services, await run_of(services, job))
+        await JOB_KINDS[EXPORT_MEMBER](services, run)
     assert (await work_on(services, job)).state is JobState.DONE
     assert all(await _expire(services.table))
     url = f"{PATH}?token={services.seal.sign_text(PURPOSE, job.id.encode())}"

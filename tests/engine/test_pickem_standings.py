@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from datastore import pickem as pickem_store
 from datastore.dynamo import metered
+from datastore.jobs import all_jobs
 from datastore.receipts import Once
 from datastore.refusals import NotFound
 from resolvers.context import Context
+from resolvers.jobs.running import JobRunner
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import events, standings
-from resolvers.pickem.scoring import Scorings
 from resolvers.viewer import Kind, Viewer
 from server.audit import breaches
 from tests.client import Client, serving
@@ -116,32 +118,31 @@ async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> N
 async def test_a_scoring_asked_for_after_a_correction_has_it(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scoring of the results before is still under way: its answer is not that of the later request."""
+    """A scoring of the results before is still under way: it starts again, and answers both."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
     await editor.lock(event)
     await editor.result(match, 0)
-    engine, inside, corrected = one_client.services.table.client, asyncio.Event(), asyncio.Event()
-    query = engine.query
+    recount, inside, corrected = pickem_store.recount_season, asyncio.Event(), asyncio.Event()
 
-    async def hold_up_the_first(**request: object) -> object:
-        if "HISTOGRAM#EVENT:" in str(request) and not inside.is_set():  # its last step: it deletes older ones
-            inside.set()
-            await corrected.wait()
-        return await query(**request)
+    async def hold_up(*given: Any) -> Any:
+        inside.set()
+        await corrected.wait()
+        return await recount(*given)
 
-    monkeypatch.setattr(engine, "query", hold_up_the_first)
+    monkeypatch.setattr(pickem_store, "recount_season", hold_up)
     first = asyncio.create_task(editor.score(event))
     await inside.wait()
     await editor.result(match, 1)
     second = asyncio.create_task(editor.score(event))
-    under_way = one_client.services.get(Scorings)._scorings._under_way[parse_node_key("Event", event)]
-    while len(under_way.waiting) < 2:
+    runner = one_client.services.get(JobRunner)
+    while sum(len(work.waiting) for work in runner._awaited._all) < 2:
         await asyncio.sleep(0.001)
     corrected.set()
     assert list(await gather(first, second)) == [1, 1]
     assert (await editor.standings())["nodes"][0]["points"] == 0
+    assert len([one async for one in all_jobs(one_client.services.table)]) == 1
     assert await broken(one_client) == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
@@ -20,7 +21,13 @@ from datastore.seal import Seal
 from datastore.tombstones import MemberErased, Tombstones
 from datastore.vocabulary import DAILY_EMAILS, Mail
 from resolvers.context import Services, utc_now
+from resolvers.jobs.running import JobRunner
 from resolvers.node_ids import node_id, parse_node_key
+from resolvers.pickem.event_jobs import SCORE_EVENT as SCORING
+from resolvers.pickem.event_jobs import UNSCORE_EVENT as UNSCORING
+from resolvers.pickem.event_jobs import event_job
+from resolvers.pickem.scoring import begin_scoring
+from resolvers.pickem.unscoring import begin_unscoring
 from resolvers.viewer import Role
 from tests.client import Client
 from tests.erasing import bury
@@ -119,11 +126,12 @@ async def test_an_erased_editor_neither_gives_points_nor_takes_them_back(client:
     events = [await _decided_event(editor) for _ in range(2)]
     await editor.score(events[1])
     if is_begun:
-        stored = await pickem_store.read_events(services.table, [parse_node_key("Event", event) for event in events])
-        scored = next(event for event in stored.values() if event.begun)
-        locked = next(event for event in stored.values() if not event.begun)
-        for old, begun in ((locked, locked.changed(begun=locked.generation)), (scored, scored.begin_unscoring())):
-            await pickem_store.change_event(services.table, old, begun, services.once(), begun)
+        services.get(JobRunner)._kinds = {}  # this process goes on with none by itself
+        for kind, event, begin in (
+            (SCORING, events[0], partial(begin_scoring, confirm_missing=False)),
+            (UNSCORING, events[1], begin_unscoring),
+        ):
+            await begin(services, event_job(services, kind, parse_node_key("Event", event), actor=None))
     await bury(services, "editor")
     before = await _every_item(services)
     refused = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from datastore.journal import Kind
 from resolvers.members.taking_back import CONTRIBUTIONS
@@ -86,13 +86,21 @@ class Editor(RecordingClient):
             await self.must(RECORD_TIE_BREAK, event=event_id, answer=event.answer)
             await self.score(event_id)
             if self.random.random() < UNSCORED:
-                await self.mutate(UNSCORE_EVENT, "CONFLICT", event=event_id)
+                if unscored := await self.mutate(UNSCORE_EVENT, "CONFLICT", event=event_id):
+                    await self.done(unscored["job"])
                 await self.score(event_id)
             event.state = "SCORED"
 
     async def score(self, event_id: str) -> None:
-        while not await self.mutate(SCORE_EVENT, "CONFLICT", event=event_id):
+        while not (scored := await self.mutate(SCORE_EVENT, "CONFLICT", event=event_id)):
             pass
+        await self.done(scored["job"])
+
+    async def done(self, job: dict[str, Any] | None) -> None:
+        """Once a job is done, if there is one."""
+        while job is not None and (job := await self.ask(JOB_QUERY, id=job["id"]))["state"] == "RUNNING":
+            await asyncio.sleep(0.1)
+        assert job is None or job["state"] == "DONE", job
 
     async def words(self) -> None:
         """Adds a few words, or more than fit into one transaction."""
@@ -131,10 +139,7 @@ class Editor(RecordingClient):
         await member.was_refused.wait()
         await self.must(REINSTATE, user=user)
         await member.waits.wait()
-        job = (await self.must(TAKE_BACK, user=user, parts=CONTRIBUTIONS))["job"]
-        while (job := await self.ask(JOB_QUERY, id=job["id"]))["state"] == "RUNNING":
-            await asyncio.sleep(0.1)
-        assert job["state"] == "DONE", job
+        await self.done((await self.must(TAKE_BACK, user=user, parts=CONTRIBUTIONS))["job"])
         self.ledger.take_back(member.name, self.name)
         member.forget()
         member.may_go_on.set()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from datastore import jobs as jobs_store
+from datastore import leases
 from datastore import pickem as pickem_store
 from datastore.dynamo import Table
+from datastore.jobs import Job, JobState, read_unfinished_jobs
 from datastore.pickem import Credit, Share
 from datastore.pickem.auditing import all_predictions, all_standings
 from datastore.pickem.predictions import read_prediction
@@ -18,12 +21,16 @@ from datastore.pickem.seeding import seed_event
 from datastore.receipts import Once
 from datastore.refusals import Conflict
 from resolvers.context import Services
+from resolvers.jobs.running import JobRunner
+from resolvers.pickem.event_jobs import SCORE_EVENT, UNSCORE_EVENT, event_job
 from resolvers.pickem.removing import count_again
-from resolvers.pickem.scoring import ScoringProgress, score
-from resolvers.pickem.unscoring import unscore
+from resolvers.pickem.scoring import begin_scoring, score, score_event_job
+from resolvers.pickem.unscoring import begin_unscoring, unscore_event_job
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions
+from tests.erasing import bury
+from tests.jobs import work_on
 from tests.killed import Killed, killed_at
 
 MEMBERS = 6
@@ -44,15 +51,27 @@ async def seed(table: Table, name: str) -> pickem_store.Event:
     return event
 
 
-@pytest.mark.parametrize("then", ["unscored", "scored"])
-async def test_an_unscoring_may_be_killed_at_every_write(one_table: Table, settings: Settings, then: str) -> None:
-    """Unscored again, all is as before; scored in place of that, all is as after one scoring."""
+async def unscore(services: Services, event: str) -> Job:
+    """The job of taking points back, once it has ended."""
+    begun = await begin_unscoring(services, event_job(services, UNSCORE_EVENT, event, actor=None))
+    return await services.get(JobRunner).ended(begun, unscore_event_job)
+
+
+async def read(services: Services, event: str) -> pickem_store.Event:
+    return (await pickem_store.read_events(services.table, [event]))[event]
+
+
+async def test_an_unscoring_may_be_killed_at_every_write(
+    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process completes it: all is as before, and scored again, all is as after one scoring."""
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)
     services = Services(one_table, settings.seal())
     event = await seed(one_table, "Killed")
     other = await seed(one_table, "Other")
-    await score(services, other.id, ScoringProgress())
+    await score(services, other.id)
     before = await sums(services)
-    await score(services, event.id, ScoringProgress())
+    await score(services, event.id)
     after = await sums(services)
     for write in range(100):
         killed = False
@@ -61,16 +80,21 @@ async def test_an_unscoring_may_be_killed_at_every_write(one_table: Table, setti
                 await unscore(services, event.id)
             except Killed:
                 killed = True
-        if then == "unscored":
-            # Its last write may have been the one that was applied: then a repeat finds nothing left to do.
-            assert (await unscore(services, event.id)).state == "LOCKED"
-            assert await sums(services) == before
-            assert await audited(services) == []
-        assert (await score(services, event.id, ScoringProgress())).predictions_scored == MEMBERS
+        resumed = Services(one_table, settings.seal())
+        for job in await read_unfinished_jobs(one_table):
+            assert (await work_on(resumed, job)).state is JobState.DONE
+        # Its last write may have been the one that was applied: then a repeat finds nothing left to do.
+        assert (await unscore(resumed, event.id)).state is JobState.DONE
+        stored = await read(services, event.id)
+        assert (stored.state, stored.may_have_points) == ("LOCKED", False)
+        assert await sums(services) == before
+        assert await audited(services) == []
+        assert (await score(services, event.id)).done == MEMBERS
         assert await sums(services) == after
+        await resumed.close()
         if not killed:
             break
-    assert write >= 5
+    assert write >= 7
     assert await audited(services) == []
 
 
@@ -78,10 +102,10 @@ async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Tabl
     """It read the predictions before they lost their points, or reads them again: its generation is older."""
     services = Services(one_table, settings.seal())
     event = await seed(one_table, "Held up")
-    read = [prediction async for prediction in all_predictions(one_table, event.id)]
-    await score(services, event.id, ScoringProgress())
+    stored = [prediction async for prediction in all_predictions(one_table, event.id)]
+    await score(services, event.id)
     await unscore(services, event.id)
-    late = [Credit(prediction, Share(event.generation, 50, 3), event.starts_at) for prediction in read]
+    late = [Credit(prediction, Share(event.generation, 50, 3), event.starts_at) for prediction in stored]
     await pickem_store.credit(one_table, event.season, late)
     assert await sums(services) == {}
     assert await audited(services) == []
@@ -90,7 +114,7 @@ async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Tabl
 async def begun(services: Services, name: str) -> pickem_store.Event:
     """An event that another process scores."""
     event = await seed(services.table, name)
-    scoring = event.changed(begun=event.generation)
+    scoring = event.changed(job="of-another-process")
     await pickem_store.change_event(services.table, event, scoring, Once.unkeyed(services.clock()), scoring)
     return scoring
 
@@ -134,7 +158,7 @@ async def test_a_share_that_a_scorer_adds_meanwhile_is_taken_back(one_table: Tab
     services = Services(one_table, settings.seal())
     event = await begun(services, "Scored meanwhile")
     first, second = [prediction async for prediction in all_predictions(one_table, event.id)][:2]
-    unscoring = event.begin_unscoring()
+    unscoring = event.unscoring("of-another-process")
     nothing = Share(unscoring.unscored or 0, 0, 0, counts=False)
     await give_points(one_table, event, second.user)  # so the transaction of both fails
     with given_points_between_reads(one_table, event, first.user):
@@ -183,45 +207,98 @@ async def test_a_standing_that_was_made_again_is_not_taken_for_the_old_one(
 
 
 @contextmanager
-def unscored_meanwhile(services: Services, event: str) -> Iterator[None]:
-    """An editor takes the points back before the first transaction, which gives them."""
+def between(services: Services, change: Callable[[], Awaitable[object]]) -> Iterator[None]:
+    """Something happens before the first transaction that gives points or takes them back."""
     client = services.table.client
-    original, unscored = client.transact_write_items, False
+    original, changed = client.transact_write_items, False
 
-    async def unscore_first(**request: object) -> object:
-        nonlocal unscored
-        if not unscored:
-            unscored = True
-            await unscore(services, event)
+    async def change_first(**request: object) -> object:
+        nonlocal changed
+        if not changed and "STANDINGS#" in str(request):
+            changed = True
+            await change()
         return await original(**request)
 
-    client.transact_write_items = unscore_first
+    client.transact_write_items = change_first
     yield
     client.transact_write_items = original
-    assert unscored
+    assert changed
 
 
-async def assert_unscored(services: Services, event: str) -> None:
+async def test_one_job_at_a_time_works_on_an_event(one_table: Table, settings: Settings) -> None:
+    """While it is scored it is not unscored, nor the other way around; asking for the same again finds the job."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Under way")
+
+    async def ask_for_both() -> None:
+        current = await read(services, event.id)
+        assert current.job is not None
+        for kind, begin in ((SCORE_EVENT, begin_again), (UNSCORE_EVENT, begin_unscoring)):
+            under_way = await jobs_store.read_job(one_table, current.job)
+            assert under_way is not None
+            if under_way.kind == kind:
+                assert (await begin(services, event_job(services, kind, event.id, actor=None))).id == current.job
+                continue
+            with pytest.raises(Conflict, match="when that is done"):
+                await begin(services, event_job(services, kind, event.id, actor=None))
+        assert await read(services, event.id) == current
+
+    with between(services, ask_for_both):
+        await score(services, event.id)
+    with between(services, ask_for_both):
+        await unscore(services, event.id)
     assert await sums(services) == {}
-    stored = (await pickem_store.read_events(services.table, [event]))[event]
-    assert (stored.state, stored.begun, stored.unscoring) == ("LOCKED", None, None)
     assert await audited(services) == []
 
 
-async def test_a_scoring_under_way_ends_when_the_event_is_unscored(one_table: Table, settings: Settings) -> None:
-    """It does not begin again and so undo what the editor has just done."""
-    services = Services(one_table, settings.seal())
-    event = await seed(one_table, "Under way")
-    with unscored_meanwhile(services, event.id), pytest.raises(Conflict, match="unscored meanwhile"):
-        await score(services, event.id, ScoringProgress())
-    await assert_unscored(services, event.id)
+async def begin_again(services: Services, new: Job) -> Job:
+    return await begin_scoring(services, new, confirm_missing=True)
 
 
-async def test_counting_again_ends_when_the_event_is_unscored(one_table: Table, settings: Settings) -> None:
-    """A job that removes or moves a member's predictions is not refused, and gives no points again."""
+@pytest.mark.parametrize("is_unscored", [False, True])
+async def test_counting_again_beside_a_job_changes_what_it_reads(
+    one_table: Table, settings: Settings, *, is_unscored: bool
+) -> None:
+    """A prediction is removed while points are given or taken back: the job that does it starts again."""
     services = Services(one_table, settings.seal())
     event = await seed(one_table, "Counted again")
-    await score(services, event.id, ScoringProgress())
-    with unscored_meanwhile(services, event.id):
-        await count_again(services, event.id, services.once())
-    await assert_unscored(services, event.id)
+    [member, *_] = [prediction.user async for prediction in all_predictions(one_table, event.id)]
+    counting = list[asyncio.Task[None]]()
+    await score(services, event.id)
+
+    async def remove() -> None:
+        await remove_prediction(one_table, event, member, Once.unkeyed(services.clock()))
+        counting.append(asyncio.create_task(count_again(services, event.id, services.once())))
+        version = (await read(services, event.id)).version
+        while (await read(services, event.id)).version == version:
+            await asyncio.sleep(0.001)
+
+    if is_unscored:
+        with between(services, remove):
+            await unscore(services, event.id)
+    else:
+        stored = await read(services, event.id)
+        corrected = stored.changed(generation=stored.generation + 1)  # otherwise no points would change
+        await pickem_store.change_event(one_table, stored, corrected, services.once(), corrected)
+        with between(services, remove):
+            assert (await score(services, event.id)).done == MEMBERS - 1
+    await asyncio.gather(*counting)
+    assert member not in await sums(services)
+    assert len(await sums(services)) == (0 if is_unscored else MEMBERS - 1)
+    assert (await read(services, event.id)).state == ("LOCKED" if is_unscored else "SCORED")
+    assert await audited(services) == []
+
+
+async def test_counting_again_follows_a_job_that_has_failed(one_table: Table, settings: Settings) -> None:
+    """Who began it was erased: the event is scored by another, which has no name."""
+    services = Services(one_table, settings.seal())
+    event = await seed(one_table, "Failed")
+    begun = await begin_again(services, event_job(services, SCORE_EVENT, event.id, actor="User:eve"))
+    await bury(services, "eve")
+    assert (await services.get(JobRunner).ended(begun, score_event_job)).state is JobState.FAILED
+    stored = await read(services, event.id)
+    assert (stored.state, stored.job) == ("LOCKED", begun.id)
+    await count_again(services, event.id, services.once())
+    assert (await read(services, event.id)).state == "SCORED"
+    assert len(await sums(services)) == MEMBERS
+    assert await audited(services) == []

@@ -1,0 +1,228 @@
+"""Scoring and unscoring as jobs: answered in time, visible to editors, completed by any process, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from datastore import jobs as jobs_store
+from datastore import leases
+from datastore import pickem as pickem_store
+from datastore.dynamo import Table
+from datastore.jobs import JOB, Job, JobState
+from datastore.journal import OCCURRENCE, Kind
+from datastore.leases import Leases
+from resolvers.context import Services
+from resolvers.jobs import running
+from resolvers.jobs.running import JobRunner
+from resolvers.node_ids import node_id, parse_node_key
+from resolvers.pickem.event_jobs import SCORE_EVENT, UNSCORE_EVENT, event_job
+from resolvers.pickem.scoring import begin_scoring
+from resolvers.pickem.unscoring import begin_unscoring
+from resolvers.viewer import Role
+from server.audit import pickem as audit
+from tests.client import Client, serving
+from tests.erasing import bury
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
+from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
+from tests.queries import EVENT_BY_ID, UPDATE_EVENT
+from tests.queries import SCORE_EVENT as SCORE
+from tests.queries import UNSCORE_EVENT as UNSCORE
+from tests.season import EventEditor, submit
+from tests.service import ROOT, environment
+
+MEMBERS = 30
+
+
+async def decided_event(client: Client, members: int = MEMBERS) -> tuple[EventEditor, str, str]:
+    """An editor, a locked event of which everybody has picked the winner, and its match."""
+    editor = EventEditor(client)
+    event, [match] = await editor.card(10)
+    await asyncio.gather(*(submit(client.member(f"m{number}"), event, [(match, 0)]) for number in range(members)))
+    await editor.lock(event)
+    await editor.result(match, 0)
+    return editor, event, match
+
+
+@asynccontextmanager
+async def held_up(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """Jobs stop before their last steps until the block ends, and no answer waits long for one."""
+    recount, go_on = pickem_store.recount_season, asyncio.Event()
+
+    async def hold(*given: Any) -> Any:
+        await go_on.wait()
+        return await recount(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pickem_store, "recount_season", hold)
+        patched.setattr(running, "ANSWER_SECONDS", 1.0)
+        yield
+        go_on.set()
+
+
+async def points(client: Client) -> list[int]:
+    await client.caught_up("the standings list every member")
+    return [row["points"] for row in (await EventEditor(client).standings(first=100))["nodes"]]
+
+
+async def assert_sound(client: Client) -> None:
+    await client.caught_up("standings and ranks are those of the stored predictions")
+    assert [breach async for breach in audit.breaches(client.services)] == []
+
+
+async def recorded(table: Table, kind: Kind) -> int:
+    return len([one async for one in table.scan(OCCURRENCE, consistent=True) if one.kind == kind])
+
+
+async def test_an_answer_comes_while_the_job_goes_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the number so far; the event keeps its state until the job is done, and whoever asks again finds the job."""
+    editor, event, _ = await decided_event(client)
+    for mutation, before, after, given in (
+        (SCORE, "LOCKED", "SCORED", [10] * MEMBERS),
+        (SCORE, "SCORED", "SCORED", [10] * MEMBERS),
+        (UNSCORE, "SCORED", "LOCKED", []),
+    ):
+        async with held_up(monkeypatch):
+            first = await editor.client.ask(mutation, input={"event": event, "idempotencyKey": after + before})
+            assert first["event"]["state"] == before
+            assert first.get("predictionsScored", MEMBERS) == MEMBERS
+            second = await client.member("other", Role.EDITOR).ask(mutation, input={"event": event})
+            assert second["job"] == first["job"]
+            contrary = UNSCORE if mutation == SCORE else SCORE
+            refused = await editor.client.ask(contrary, input={"event": event})
+            assert refused["code"] == "CONFLICT"
+            assert refused["message"].endswith("when that is done.")
+            cancelled = await editor.client.ask(UPDATE_EVENT, input={"event": event, "cancelled": True})
+            assert cancelled["code"] == "CONFLICT"
+            shown = await client.ask(EVENT_BY_ID, id=event)
+            assert shown["state"] == before
+            if (mutation, before) != (SCORE, "SCORED"):
+                assert {row["points"] for row in shown["predictions"]["nodes"]} == {None}
+            assert (await editor.client.ask(JOB_QUERY, id=first["job"]["id"]))["state"] == "RUNNING"
+        job = await ended(editor.client, first["job"]["id"])
+        assert (job["state"], job["done"], job["total"]) == ("DONE", MEMBERS, MEMBERS)
+        assert (await client.ask(EVENT_BY_ID, id=event))["state"] == after
+        assert await points(client) == given
+        again = await editor.client.ask(mutation, input={"event": event, "idempotencyKey": after + before})
+        assert again == first
+        await assert_sound(client)
+    assert [await recorded(client.services.table, kind) for kind in (Kind.EVENT_SCORED, Kind.EVENT_UNSCORED)] == [1, 1]
+
+
+async def test_a_scoring_is_shown_to_editors(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Besides who began it and admins; moderators, members and visitors see nothing."""
+    editor, event, _ = await decided_event(one_client, 1)
+    async with held_up(monkeypatch):
+        job = (await editor.client.ask(SCORE, input={"event": event}))["job"]
+        for viewer, sees in (
+            (editor.client, True),
+            (one_client.member("other", Role.EDITOR), True),
+            (one_client.member("root", Role.ADMIN), True),
+            (one_client.member("mia", Role.MODERATOR), False),
+            (one_client.member("m0"), False),
+            (one_client, False),
+        ):
+            assert (await viewer.ask(JOB_QUERY, id=job["id"]) is not None) is sees
+    await ended(editor.client, job["id"])
+
+
+async def test_what_fails_refuses_the_mutation_that_waits(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its editor is erased meanwhile: the job says why, and another editor scores the event."""
+    editor, event, _ = await decided_event(one_client, 3)
+    async with held_up(monkeypatch):
+        asked = asyncio.create_task(editor.client.ask(SCORE, input={"event": event}))
+        while not (runs := one_client.services.get(JobRunner)._runs):
+            await asyncio.sleep(0.001)
+        [job_id] = runs
+        await bury(one_client.services, "editor")
+    assert (await asked)["message"].startswith("This account is erased")
+    other = one_client.member("other", Role.EDITOR)
+    job = await other.ask(JOB_QUERY, id=node_id("Job", job_id))
+    assert (job["state"], job["message"][:22]) == ("FAILED", "This account is erased")
+    assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
+    assert (await other.ask(SCORE, input={"event": event}))["predictionsScored"] == 3
+    await assert_sound(one_client)
+
+
+async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process is gone: scoring again finds the job, and completes it with the corrected result."""
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    editor, event, match = await decided_event(one_client, 3)
+    services = one_client.services
+    services.get(JobRunner)._kinds = {}  # this process goes on with none by itself
+    key = parse_node_key("Event", event)
+    begun = await begin_scoring(services, event_job(services, SCORE_EVENT, key, actor=None), confirm_missing=False)
+    assert await Leases(services.table).acquire(JOB, begun)
+    await editor.result(match, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "ANSWER_SECONDS", 0.0)
+        answer = await editor.client.ask(SCORE, input={"event": event})
+    assert (answer["job"]["id"], answer["event"]["state"]) == (node_id("Job", begun.id), "LOCKED")
+    assert (await ended(editor.client, answer["job"]["id"]))["state"] == "DONE"
+    assert await points(one_client) == [0] * 3
+    await assert_sound(one_client)
+
+
+@pytest.mark.parametrize("lost", ["TransactWriteItems", "UpdateItem"])
+async def test_an_unclear_answer_begins_one_job(one_client: Client, lost: str) -> None:
+    """The engine's answers to the first writes are lost: what they did is found, and recorded once."""
+    editor, event, _ = await decided_event(one_client, 3)
+    async with Proxy(one_client.settings.dynamodb_url) as proxy:
+        settings = one_client.settings.model_copy(update={"dynamodb_url": proxy.url})
+        async with serving(settings) as unlucky:
+            asks = EventEditor(unlucky)
+            for mutation in (SCORE, UNSCORE):
+                proxy.inject(Fault.RESET_AFTER, lost)
+                answer = await asks.client.ask(mutation, input={"event": event})
+                assert answer["job"] is None
+    assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
+    table = one_client.services.table
+    assert sorted([one.kind async for one in jobs_store.all_jobs(table)]) == [SCORE_EVENT, UNSCORE_EVENT]
+    assert [await recorded(table, kind) for kind in (Kind.EVENT_SCORED, Kind.EVENT_UNSCORED)] == [1, 1]
+    assert await editor.score(event) == 3
+    await assert_sound(one_client)
+
+
+@pytest.mark.parametrize("kind", [SCORE_EVENT, UNSCORE_EVENT])
+@pytest.mark.parametrize("writes", [1, 3, 6])
+async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: Client, kind: str, writes: int) -> None:
+    """`ringside jobs --resume` is killed after so many writes; the end is that of a job that ran once."""
+    editor, event, _ = await decided_event(one_client, 60)
+    services, settings = one_client.services, one_client.settings
+    if kind == UNSCORE_EVENT:
+        await editor.score(event)
+    services.get(JobRunner)._kinds = {}  # this process works on none
+    job = await begun_as(services, kind, parse_node_key("Event", event))
+    async with Proxy(settings.dynamodb_url) as proxy:
+        variables = environment(RINGSIDE_DYNAMODB_URL=proxy.url, RINGSIDE_TABLE=settings.table, RINGSIDE_SECRETS=SECRET)
+        process = subprocess.Popen([sys.executable, "-m", "server", "jobs", "--resume"], cwd=ROOT, env=variables)
+        while process.poll() is None and sum(proxy.requests[operation] for operation in WRITES) < writes:
+            await asyncio.sleep(0.001)
+        assert process.poll() is None
+        process.kill()
+        await asyncio.to_thread(process.wait)
+    other = Services(services.table, services.seal, services.policy, clock=services.clock)
+    ended_job = await work_on(other, job)
+    await other.close()
+    assert (ended_job.state, ended_job.done) == (JobState.DONE, 60)
+    is_scored = kind == SCORE_EVENT
+    assert await points(one_client) == ([10] * 60 if is_scored else [])
+    assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == ("SCORED" if is_scored else "LOCKED")
+    assert await recorded(services.table, Kind.EVENT_SCORED if is_scored else Kind.EVENT_UNSCORED) == 1
+    await assert_sound(one_client)
+
+
+async def begun_as(services: Services, kind: str, event: str) -> Job:
+    new = event_job(services, kind, event, actor=None)
+    if kind == SCORE_EVENT:
+        return await begin_scoring(services, new, confirm_missing=False)
+    return await begin_unscoring(services, new)
