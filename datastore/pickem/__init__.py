@@ -21,6 +21,8 @@
 | predictions before scoring             | EVENT#<id>#<shard>, 16 shards merged                       | 16 a page   |
 | ranked predictions                     | gsi2 EVENT#<id>#RANKED#<shard>, 4 shards merged            | 4 a page    |
 | predictions to score                   | EVENT#<id>#<shard>, consistent, in turns                   | 4 a hundred |
+| a scoring or an unscoring begins       | transaction: event (version), job                          | 1           |
+| it ends                                | Put of the event (version)                                 | 1           |
 | 25 scored or unscored predictions      | transaction: predictions and standings (version)           | 1           |
 | standings of a season                  | gsi2 RANKING#<season>#<shard>, 4 shards merged             | 4 a page    |
 | a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 1 a megabyte |

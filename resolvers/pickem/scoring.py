@@ -24,7 +24,7 @@ from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
 from datastore.refusals import Conflict
 from resolvers.context import Context, Services
-from resolvers.jobs.running import JobRun, JobRunner, job_soon, starter_of
+from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, starter_of
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, credit_every_prediction
@@ -76,7 +76,7 @@ async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) 
 async def score(services: Services, event: str, actor: str | None = None) -> Job:
     """The job of scoring an event, once it has ended; for who has no request. Matches may be without a result."""
     job = await begin_scoring(services, event_job(services, SCORE_EVENT, event, actor), confirm_missing=True)
-    return await services.get(JobRunner).ended(job, score_event_job)
+    return refuse_failed(await services.get(JobRunner).ended(job, score_event_job))
 
 
 async def _refuse_missing_results(services: Services, event: Event) -> None:

@@ -13,6 +13,7 @@ from resolvers.context import Services
 from server.engine import EngineInUse, run_engine
 from server.settings import Settings
 from server.table import open_engine, validate_table
+from server.telemetry import configure_logging
 
 T = TypeVar("T")
 
@@ -38,8 +39,12 @@ def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
 
 
 def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
-    """Run `work` on the table of the environment's settings. An embedded engine's table is created first."""
+    """Run `work` on the table of the environment's settings. An embedded engine's table is created first.
+
+    What it logs goes to standard error, like a service's.
+    """
     settings = Settings.load()
+    configure_logging(settings.log)
 
     async def run(reachable: Settings) -> T:
         async with open_engine(reachable) as table:

@@ -142,6 +142,9 @@ class Demo:
     def event(self) -> str:
         return str(self._upcoming()["id"])
 
+    def finished(self) -> str:
+        return str(self.ask("{ events(state: SCORED, first: 1) { nodes { id } } }")["events"]["nodes"][0]["id"])
+
     def picks(self) -> Any:
         return [{"match": match["id"], "team": 0} for match in self._upcoming()["matches"]]
 
