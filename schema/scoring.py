@@ -61,7 +61,6 @@ class ScoringMutation:
         unscoring.unscore_event,
         "Takes back all points of an event, as if it had never been scored. Results stay. For editors.",
         EventUnscored,
-        show=visibility.show_answer,
         input_description="An event whose points are taken back. It is LOCKED again, and can be scored again.",
         result_description="The event without points, or why it still has them.",
         event="The event.",

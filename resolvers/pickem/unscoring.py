@@ -21,6 +21,7 @@ from resolvers.jobs.running import JobRun, job_soon, starter_of
 from resolvers.pickem.crediting import credit_every_prediction
 from resolvers.pickem.event_jobs import UNSCORE_EVENT, begin_event_job, event_job, event_of
 from resolvers.pickem.events import EventId, existing_event
+from resolvers.pickem.visibility import ShownEvent
 from resolvers.viewer import Role
 
 
@@ -28,7 +29,7 @@ from resolvers.viewer import Role
 class Unscored:
     """The answer to unscoring an event, and the job while it goes on."""
 
-    event: Event
+    event: ShownEvent
     job: Job | None
 
 
