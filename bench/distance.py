@@ -14,7 +14,7 @@ import argparse
 import asyncio
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +69,7 @@ class Client:
 
     http: httpx.AsyncClient
     ids: Mapping[str, Any]
+    pause: float = PAUSE
     number: int = 0
 
     async def ask(self, query: str, variables: Variables) -> Any:
@@ -119,13 +120,13 @@ async def a_new_comment(client: Client) -> Variables:
 
 async def a_changed_comment(client: Client) -> Variables:
     posted = await client.ask(POST, await a_new_comment(client))
-    await asyncio.sleep(PAUSE)
+    await asyncio.sleep(client.pause)
     return {"input": {"comment": posted["comment"]["id"], "rating": 5}}
 
 
 async def a_drawn_ballot(client: Client) -> Variables:
     ballot = await client.ask("mutation { drawMatchup(input: {}) { ... on Ballot { token } } }", {})
-    await asyncio.sleep(PAUSE)
+    await asyncio.sleep(client.pause)
     return {"token": ballot["token"]}
 
 
@@ -254,6 +255,16 @@ OPERATIONS: Final = (
 # ── measuring ──
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured how often, and the seconds between two rounds."""
+
+    delay: float
+    rounds: int
+    pause: float = PAUSE
+    operations: Sequence[Operation] = OPERATIONS
+
+
 async def time_operation(client: Client, operation: Operation) -> float:
     variables = await operation.prepare(client)
     began = time.perf_counter()
@@ -261,13 +272,13 @@ async def time_operation(client: Client, operation: Operation) -> float:
     return time.perf_counter() - began
 
 
-async def measure(client: Client, rounds: int) -> dict[str, list[float]]:
+async def measure(client: Client, plan: Plan) -> dict[str, list[float]]:
     """The seconds of each operation in each round."""
-    seconds: dict[str, list[float]] = {operation.name: [] for operation in OPERATIONS}
-    for _ in range(rounds):
-        for operation in OPERATIONS:
+    seconds: dict[str, list[float]] = {operation.name: [] for operation in plan.operations}
+    for _ in range(plan.rounds):
+        for operation in plan.operations:
             seconds[operation.name].append(await time_operation(client, operation))
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(plan.pause)
     return seconds
 
 
@@ -282,7 +293,7 @@ def prepare_table(url: str) -> None:
             raise RuntimeError(result.stdout + result.stderr)
 
 
-async def measure_service(proxy: DistantEngine, delay: float, rounds: int) -> dict[str, list[float]]:
+async def measure_service(proxy: DistantEngine, delay: float, plan: Plan) -> dict[str, list[float]]:
     """The seconds of each operation in each round, in a new process of the service."""
     proxy.delay = 0.0
     with ExitStack() as stack:
@@ -291,9 +302,9 @@ async def measure_service(proxy: DistantEngine, delay: float, rounds: int) -> di
         async with httpx.AsyncClient(
             base_url=service.url, timeout=30, headers={"authorization": f"Bearer {token}"}
         ) as http:
-            client = Client(http, await demo_ids(proxy))
+            client = Client(http, await demo_ids(proxy), plan.pause)
             proxy.delay = delay
-            return await measure(client, rounds)
+            return await measure(client, plan)
 
 
 async def demo_ids(proxy: DistantEngine) -> dict[str, Any]:
@@ -304,21 +315,20 @@ async def demo_ids(proxy: DistantEngine) -> dict[str, Any]:
             return await Client(http, {}).find_ids()
 
 
-async def run(delay: float, rounds: int) -> list[str]:
-    """A row of the table for each operation."""
+async def run(plan: Plan) -> dict[str, tuple[float, float]]:
+    """How many calls each operation waits for, at first and later."""
     with tempfile.TemporaryDirectory() as folder, running_engine("dynoxide", Path(folder)) as engine:
         await asyncio.to_thread(prepare_table, engine.url)
         async with DistantEngine(engine.url) as proxy:
-            near = await measure_service(proxy, 0.0, rounds)
-            far = await measure_service(proxy, delay, rounds)
-    rows = []
-    for operation in OPERATIONS:
-        name = operation.name
-        own = min(near[name])
-        first = (far[name][0] - near[name][0]) / delay
-        later = (median(far[name][1:]) - own) / delay
-        rows.append(f"| {name} | {first:.1f} | {later:.1f} | {operation.goal:g} |")
-    return rows
+            near = await measure_service(proxy, 0.0, plan)
+            far = await measure_service(proxy, plan.delay, plan)
+    return {
+        name: (
+            (far[name][0] - near[name][0]) / plan.delay,
+            (median(far[name][1:]) - min(near[name])) / plan.delay,
+        )
+        for name in far
+    }
 
 
 def main() -> None:
@@ -327,7 +337,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    rows = asyncio.run(run(options.delay, options.rounds))
+    distances = asyncio.run(run(Plan(options.delay, options.rounds)))
+    goals = {operation.name: operation.goal for operation in OPERATIONS}
+    rows = [f"| {name} | {first:.1f} | {later:.1f} | {goals[name]:g} |" for name, (first, later) in distances.items()]
     text = HEAD.format(milliseconds=round(options.delay * 1000)) + "\n".join(rows) + "\n"
     print(text)
     if options.write:

@@ -36,7 +36,7 @@ other become a former member's. A webhook for every kind of occurrence refuses a
 process is queried over HTTP, and its answers are compared with the acknowledged writes and what follows from them
 (tests/fault/ledger.py): totals, ranks in the season and in each league, the order of each event's predictions by points
 and by how near their guesses were, one occurrence in the journal for each acknowledged change. The webhook has received
-each occurrence, those of one object in order; nothing in the table names an erased member; `ringside audit` finds no
+each occurrence; nothing in the table names an erased member; `ringside audit` finds no
 violation. The control writes votes and comments with separate updates under the same faults, and is checked the same
 way; without faults it passes.
 

@@ -117,7 +117,7 @@ async def heat(engines: EnginePair) -> list[str]:
             waiting = [
                 one
                 for shard in range(DELIVERY_SHARDS)
-                for one in await journal_store.read_waiting(table, webhook.id, shard, utc_now(), OCCURRENCES)
+                for one in await journal_store.read_waiting(table, webhook.id, shard, OCCURRENCES)
             ]
             await site.count(partial(journal_store.mark_delivered, table, one, 200, utc_now()) for one in waiting)
             return [*rows, site.row(f"{len(waiting):,} deliveries/s marked as delivered")]

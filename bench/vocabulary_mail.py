@@ -41,7 +41,7 @@ from server.mail.message import Email, EmailTemplate
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])
-LISTS, AT_ONCE, CLAIM_LIFETIME = 10, 16, timedelta(seconds=5)
+LISTS, AT_ONCE = 10, 16
 
 
 def peak_memory() -> int:
@@ -108,7 +108,7 @@ async def run(url: str, path: Path) -> None:
         services = Services(table, SEAL)
         began = time.perf_counter()
         template = EmailTemplate("words@example.org", "https://api.example.org", SEAL)
-        limits = RunLimits(AT_ONCE, CLAIM_LIFETIME)
+        limits = RunLimits(AT_ONCE)
         with metered() as spent:
             summary = await DailyRun(services, template, FileTransport(path), limits).run()
         print(

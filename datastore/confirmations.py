@@ -2,42 +2,42 @@
 
 | wanted                     | read or write                                                           | requests |
 |----------------------------|-------------------------------------------------------------------------|----------|
-| the right to send the day's| Put CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>, if free         | 1 a slot |
+| the right to send the day's| Put CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>; acquire it      | 2 a slot |
 | sent; not sent             | Update; Delete                                                          | 1        |
 | used                       | with what is confirmed, in its transaction                              | 0 more   |
 
-    claim ── send ── mark as sent
-      │        └── certainly not sent: the claim is released, and the address may be asked for again at once
-      └── claimed by a process that was killed: it counts as abandoned after ten minutes
+    acquire ── send ── mark as sent
+      │          └── certainly not sent: the record is deleted, and the address may be asked for again at once
+      └── the process was killed: its lease lapses (`datastore.leases`)
 
-A slot is free while it is absent or its claim is abandoned. Visitors share one slot. Each member takes one of their
-own, the first that is free, so nobody's request keeps another member from confirming an address that is theirs, and an
-address gets no more emails a day than there are slots.
+A slot is free while it is absent, or nobody holds its lease and no email was sent. Visitors share one slot. Each member
+takes one of their own, the first that is free, so nobody's request keeps another member from confirming an address that
+is theirs, and an address gets no more emails a day than there are slots.
 
 The address is stored here as a keyed hash, and what is to be confirmed is only in the link: nobody else's address, list
 or request is stored before it is confirmed. So if a process is killed, no other one can send its email. Instead, the
-request that asked for it gets no answer or a refusal, and asking again sends it. If the mail server had accepted the
-email before the process was killed, it then comes a second time, with the same Message-ID.
+request that asked for it gets no answer or a refusal, and asking again sends it, once the process that is asked has
+seen the record unchanged for as long as a lease lasts. If the mail server had accepted the email before the process was
+killed, it then comes a second time, with the same Message-ID.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, outside, present, where
+from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from datastore.dynamo.writes import Delete, Update
+    from datastore.dynamo.writes import Update
+    from datastore.leases import Held, Leases
     from datastore.receipts import Once
-
-CLAIM_LIFETIME = timedelta(minutes=10)
-"""A process that lives has sent its email, or given up, before that."""
 
 MOST_ASKERS = 5
 """Members whom one address may get an email for on one day."""
@@ -45,7 +45,7 @@ MOST_ASKERS = 5
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A day's email to an address: claimed by a request, then sent; its link may then be used once."""
+    """A day's email to an address: sent for a request; its link may then be used once."""
 
     purpose: str
     address: str
@@ -53,57 +53,49 @@ class Confirmation:
     date: date
     asker: str
     """The keyed hash of the member who asked; empty if anyone may."""
-    attempt: str
-    claimed: datetime
     expires: datetime
     sent: datetime | None = None
     used: datetime | None = None
     slot: int = 0
     used_by: str | None = None
     """The attempt that used it: two of them may be carried out within one millisecond."""
+    holder: str | None = None
+    term: int = 0
+    beat: int = 0
 
 
 CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}#{slot}"), ttl="expires")
 
 
-async def claim_confirmation(table: Table, wanted: Confirmation, once: Once) -> Confirmation:
-    """Claim the email: what was claimed, if this request must send it, else what an earlier one has stored.
+async def acquire_confirmation(
+    table: Table, leases: Leases, wanted: Confirmation, once: Once
+) -> Held[Confirmation] | Confirmation:
+    """The lease of the email, if this request must send it, else what an earlier one has stored.
 
     MemberErased if `once` is a member's who is erased: nothing is sent then.
     """
-    abandoned = absent("sent") & outside("claimed", wanted.claimed - CLAIM_LIFETIME, wanted.claimed + CLAIM_LIFETIME)
-    own = where(attempt=wanted.attempt) & absent("sent")
     stored = wanted
     for slot in range(MOST_ASKERS if wanted.asker else 1):
-        claim = replace(wanted, slot=slot)
+        stored = replace(wanted, slot=slot)
         try:
-            await once.apply(table, CONFIRMATION.put(claim, when=absent() | abandoned | own))
+            await once.apply(table, CONFIRMATION.put(stored, when=absent()))
         except ConditionFailed as failed:
-            stored = failed.stored(CONFIRMATION) or claim
-        else:
-            return claim
+            stored = failed.stored(CONFIRMATION) or stored
+        if stored.sent is None and leases.is_free(CONFIRMATION, stored):
+            lease = await leases.acquire(CONFIRMATION, stored)
+            if lease is not None:
+                lease.note(asker=wanted.asker)
+                return lease
         if stored.asker == wanted.asker:
             break
     return stored
 
 
-async def mark_confirmation_sent(table: Table, mine: Confirmation, now: datetime) -> None:
-    """The email was sent, or may have been: it is not sent again on this day."""
-    key = CONFIRMATION.item_key(mine)
-    await _unless_lost(table, CONFIRMATION.change(key, values={"sent": now}, when=where(attempt=mine.attempt)))
-
-
-async def release_confirmation(table: Table, mine: Confirmation) -> None:
+async def delete_confirmation(table: Table, lease: Held[Confirmation]) -> None:
     """The email was certainly not sent: the next request sends it."""
-    unsent = where(attempt=mine.attempt) & absent("sent")
-    await _unless_lost(table, CONFIRMATION.delete(CONFIRMATION.item_key(mine), when=unsent))
-
-
-async def _unless_lost(table: Table, write: Update | Delete) -> None:
-    try:
-        await table.write(write)
-    except ConditionFailed:  # another request has taken the abandoned claim
-        return
+    mine = where(term=lease.record.term) & absent("sent")
+    with suppress(ConditionFailed):  # another request has acquired it
+        await table.write(CONFIRMATION.delete(CONFIRMATION.item_key(lease.record), when=mine))
 
 
 async def read_confirmation(table: Table, purpose: str, address: str, on: date) -> Confirmation | None:

@@ -6,12 +6,10 @@
 | all jobs, newest first       | gsi1 JOBS                                                  | 1 a page |
 | jobs that are not finished   | gsi2 JOBS#RUNNING, oldest first                            | 1        |
 | begin a job                  | PutItem if absent, or part of another transaction          | 1        |
-| claim, report, finish        | UpdateItem, if nobody else has changed the job since       | 1        |
+| acquire, report, finish      | UpdateItem of its lease (`datastore.leases`)               | 1        |
 
-A job belongs to the process that wrote its `revision` last, and that writes it again every few seconds. Another one
-takes the job once it has seen the same revision for longer than that by its own clock: no two clocks are compared. A
-process that was taken for dead notices at its next report. Until then two may work on one job: the work of every kind
-is idempotent, so that costs time and nothing else.
+A job's item is its lease: one process works on it, and stores progress and outcome there. The work of every kind is
+idempotent, so a process that was taken for dead and goes on for a moment costs time and nothing else.
 
 A finished job keeps no `input`, which may name a member, and is removed after 30 days.
 """
@@ -19,18 +17,18 @@ A finished job keeps no `input`, which may name a member, and is removed after 3
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Put, Write
 from datastore.ids import Ids
+from datastore.leases import Held, Leases
 from datastore.receipts import Once
 
 LIFETIME = timedelta(days=30)
@@ -66,9 +64,10 @@ class Job:
     place: str | None = None
     about: str | None = None
     """A keyed hash of the member that it is about, if it leaves something that erasing them must delete."""
-    claim: str | None = None
+    holder: str | None = None
     """The process that works on it; None before the first, and after one that stopped in an orderly way."""
-    revision: int = 1
+    term: int = 0
+    beat: int = 0
     due_at: datetime | None = None
     """When it may be worked on; None for at once. The id of one that waits is of that time: it is listed last."""
 
@@ -91,10 +90,6 @@ JOB = Entity(
     gsi1=Key("JOBS", "{id}"),
     gsi2=Key("JOBS#RUNNING", "{id}", when="is_running"),
 )
-
-
-class JobLost(Exception):
-    """Another process has taken the job, or it was finished."""
 
 
 def new_job(
@@ -146,33 +141,28 @@ async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
     return (await table.query(JOB.on("gsi2"), limit=_UNFINISHED_AT_ONCE)).records
 
 
-async def claim_job(table: Table, seen: Job, process: str) -> Job | None:
+def is_free(leases: Leases, seen: Job) -> bool:
+    """Whether no living process works on a job, now that it was seen like this."""
+    return leases.is_free(JOB, seen)
+
+
+async def acquire_job(leases: Leases, seen: Job) -> Held[Job] | None:
     """The job, now this process's; None if it has changed since it was seen."""
-    try:
-        return await _change(table, seen, claim=process)
-    except JobLost:
-        return None
+    return await leases.acquire(JOB, seen)
 
 
-async def report_job(table: Table, job: Job, **changes: Any) -> Job:
-    """Store progress, which also says that the job's process is alive. JobLost if another one has the job."""
-    return await _change(table, job, **changes)
-
-
-async def release_job(table: Table, job: Job, **changes: Any) -> None:
-    """Leave a job to any other process, at once."""
-    await _change(table, job, claim=None, **changes)
-
-
-async def finish_job(table: Table, job: Job, state: JobState, now: datetime, message: str | None = None) -> Job:
+async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
     """End a job and forget its input."""
-    ended = replace(job, state=state, finished_at=now, message=message, claim=None, place=None, input={})
-    names = ("state", "finished_at", "message", "claim", "place", "input", "done", "total")
-    return await _write(table, job, ended, *names)
+    await job.release(state=state, finished_at=now, message=message, place=None, input={})
 
 
 async def end_jobs_naming(
-    table: Table, member: str, own_job: str, now: datetime, before_ending: Callable[[Job], Awaitable[None]]
+    table: Table,
+    leases: Leases,
+    member: str,
+    own_job: str,
+    now: datetime,
+    before_ending: Callable[[Job], Awaitable[None]],
 ) -> int:
     """End the unfinished jobs whose input names a member, except the caller's own; return how many the index shows.
 
@@ -184,24 +174,12 @@ async def end_jobs_naming(
             continue
         found += 1
         current = await read_job(table, listed.id)
-        if current is not None and current.is_running:
-            await before_ending(current)
-            with suppress(JobLost):  # reported or ended meanwhile: found again, or not
-                await finish_job(table, current, JobState.FAILED, now, "A member whom it named was erased.")
+        if current is None or not current.is_running:
+            continue
+        await before_ending(current)
+        # Its process, if there is one, learns of it as if it had been taken for dead.
+        if taken := await leases.acquire(
+            JOB, current
+        ):  # otherwise it was saved or ended meanwhile: found again, or not
+            await finish_job(taken, JobState.FAILED, now, "A member whom it named was erased.")
     return found
-
-
-async def _change(table: Table, job: Job, **changes: Any) -> Job:
-    return await _write(table, job, replace(job, **changes), *changes)
-
-
-async def _write(table: Table, before: Job, after: Job, *names: str) -> Job:
-    after = replace(after, revision=before.revision + 1)
-    unchanged = where(revision=before.revision, state=JobState.RUNNING)
-    try:
-        await table.write(JOB.shift(after, *names, "revision", when=unchanged))
-    except ConditionFailed as failed:
-        if failed.was_written(JOB, after):
-            return after
-        raise JobLost from None
-    return after

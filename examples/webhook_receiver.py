@@ -64,7 +64,11 @@ class Ringside:
         return data
 
     def decide(self, comment_id: str) -> None:
-        """Publish or reject a comment that waits. A repeated message does no harm: the comment no longer waits."""
+        """Publish or reject a comment that waits.
+
+        Messages may come twice, and in any order. Neither does harm, since this asks for the comment as it is now, and
+        does nothing if it no longer waits. A receiver that keeps what messages say compares their `sequence`.
+        """
         comment = self.ask(COMMENT, id=comment_id)["node"]
         if comment is None or comment["status"] != "PENDING":
             return

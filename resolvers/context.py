@@ -17,6 +17,7 @@ from datastore import people as people_store
 from datastore.dynamo import Table, Window
 from datastore.ids import Ids
 from datastore.journal import Journal
+from datastore.leases import Leases
 from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import NotAllowed, NotSignedIn
@@ -82,6 +83,7 @@ class Services:
         self.ids = Ids()
         self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
         self.tombstones = Tombstones(seal)
+        self.leases = Leases(table)
         self.loaders = Loaders()
         profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILE_TTL)
         self.profiles = self.loaders.add("profiles", profiles)

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from datastore.refusals import InvalidInput
-from resolvers import api_keys, people
-from resolvers.comments import pages
+from resolvers import api_keys
+from resolvers.comments import visibility as comment_visibility
 from resolvers.context import AnyId, Context
 from resolvers.jobs import running as jobs
 from resolvers.journal import occurrences, webhooks
+from resolvers.members import visibility as members
 from resolvers.node_ids import parse_node_id
 from resolvers.pickem import events, leagues, predictions
 from resolvers.vocabulary import learning, lists
@@ -23,8 +24,8 @@ LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Prediction": predictions.prediction_by_key,
     "Job": lambda ctx, key: jobs.job(ctx, id=key),
     "League": leagues.league_by_key,
-    "User": lambda ctx, key: people.user(ctx, id=key),
-    "Comment": lambda ctx, key: pages.comment(ctx, id=key),
+    "User": lambda ctx, key: members.user(ctx, id=key),
+    "Comment": lambda ctx, key: comment_visibility.comment(ctx, id=key),
     "Board": lambda ctx, key: boards.board(ctx, slug=key),
     "Contender": lambda ctx, key: boards.contender(ctx, id=key),
     "WordList": lists.list_node,

@@ -1,9 +1,8 @@
-"""Members: one function per field."""
+"""A member's own profile: its first write, its changes, and the rules for its values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -12,71 +11,21 @@ from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
 from datastore import people as people_store
-from datastore.dynamo import key_text
 from datastore.people import Profile
 from datastore.refusals import InvalidInput
 from datastore.tombstones import MemberErased
-from resolvers.context import UNSET, Context, Unset, UserId
+from resolvers.context import UNSET, Context, Unset
 from resolvers.email_addresses import LONGEST_EMAIL, is_email_address
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.confirmations import Confirmations, Purpose
 from resolvers.texts import parse_line, validate_web_address
-from resolvers.viewer import LONGEST_NAME, Role, member_name
+from resolvers.viewer import LONGEST_NAME, member_name
 
 if TYPE_CHECKING:
     from resolvers.context import Services
 
 MOST_REMINDER_HOURS = 168
 _TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
-
-
-async def viewer(ctx: Context, /) -> Profile | None:
-    """The viewer's profile; None for an anonymous visitor and an API key."""
-    if not ctx.viewer.is_member:
-        return None
-    return await ctx.services.profiles.load(ctx.viewer.id) or new_profile(ctx)
-
-
-async def user(ctx: Context, /, *, id: UserId) -> Profile | None:  # noqa: A002 - the argument's public name
-    if ctx.viewer.is_user(id):
-        return await viewer(ctx)
-    return await ctx.services.profiles.load(key_text(id))
-
-
-async def author(ctx: Context, user: str) -> Profile:
-    """The profile of a user that a record names; without a name if there is none."""
-    profile = await ctx.services.profiles.load(user)
-    return profile or _unknown_profile(ctx, user)
-
-
-async def authors(ctx: Context, users: Sequence[str]) -> list[Profile]:
-    """The same for many users, with one batch read."""
-    profiles = await ctx.services.profiles.load_many(users)
-    return [profile or _unknown_profile(ctx, user) for user, profile in zip(users, profiles, strict=True)]
-
-
-def _unknown_profile(ctx: Context, user: str) -> Profile:
-    return Profile(user=user, name=member_name(ctx.services.seal, user, None), joined_at=ctx.now())
-
-
-def email(ctx: Context, profile: Profile, /) -> str | None:
-    """Visible to the member and to admins only."""
-    return profile.email if ctx.viewer.is_user(profile.user) or ctx.viewer.may(Role.ADMIN) else None
-
-
-def time_zone(ctx: Context, profile: Profile, /) -> str | None:
-    """Visible to the member only: it reveals where they live."""
-    return profile.time_zone if ctx.viewer.is_user(profile.user) else None
-
-
-def daily_word_at(ctx: Context, profile: Profile, /) -> str | None:
-    """Visible to the member only, as their time zone is."""
-    return profile.daily_word_at if ctx.viewer.is_user(profile.user) else None
-
-
-def lock_reminder_hours(ctx: Context, profile: Profile, /) -> int | None:
-    """Visible to the member only."""
-    return profile.lock_reminder_hours if ctx.viewer.is_user(profile.user) else None
 
 
 async def update_profile(

@@ -9,7 +9,7 @@ import strawberry
 from datastore import comments as comments_store
 from datastore import journal as journal_store
 from datastore.comments import Leader
-from resolvers.comments import arrivals, counts, latest, leaders, moderation, pages, writing
+from resolvers.comments import arrivals, counts, latest, leaders, moderation, pages, visibility, writing
 from schema.arguments import NAMED_IN_ALL
 from schema.connections import connection
 from schema.fields import READ, described, field
@@ -54,10 +54,12 @@ class Comment(Node):
     created_at: datetime = described("When it was posted.")
     edited_at: datetime | None = described("When its author or a moderator last changed it.")
     status: CommentStatus = described("Whether it is visible to everyone.")
-    viewer_can_edit: bool = field(pages.viewer_can_edit, "Whether the viewer may edit and delete it.")
-    moderation_note: str | None = field(moderation.note, "A moderator's note; for its author and moderators.")
+    viewer_can_edit: bool = field(visibility.viewer_can_edit, "Whether the viewer may edit and delete it.")
+    moderation_note: str | None = field(
+        visibility.moderation_note, "A moderator's note; for its author and moderators."
+    )
     report_reasons: list[str] | None = field(
-        moderation.report_reasons, "The reasons given by members who reported it; for moderators."
+        visibility.report_reasons, "The reasons given by members who reported it; for moderators."
     )
 
 
@@ -65,7 +67,7 @@ CommentConnection = connection(
     Comment,
     "A page of comments, newest first.",
     edge="A comment in its list.",
-    total_count=field(counts.total_count, "The current number of comments in the whole list.", complexity=READ),
+    total_count=field(visibility.total_count, "The current number of comments in the whole list.", complexity=READ),
 )
 ModerationConnection = connection(
     Comment,
@@ -128,7 +130,7 @@ class CommentsOfUser:
 @strawberry.type
 class CommentsQuery:
     comment: Comment | None = field(
-        pages.comment, "A comment. Only its author and moderators can see one that is held.", id="Its id."
+        visibility.comment, "A comment. Only its author and moderators can see one that is held.", id="Its id."
     )
     comments: CommentConnection = field(
         pages.comments_page,
@@ -200,6 +202,7 @@ class CommentsMutation:
         writing.post_comment,
         "Posts a comment on a product.",
         CommentPosted,
+        show=visibility.show_answer,
         input_description="A new comment.",
         result_description="The new comment, or why it was not posted.",
         product="The product's id: 1 to 128 characters without '#'.",
@@ -212,6 +215,7 @@ class CommentsMutation:
         writing.edit_comment,
         "Edits a comment. For its author and moderators.",
         CommentEdited,
+        show=visibility.show_answer,
         input_description="Changes to a comment. Omitted fields stay as they are; null clears the title.",
         result_description="The changed comment, or why it was not changed.",
         comment="The comment's id.",
@@ -232,6 +236,7 @@ class CommentsMutation:
         moderation.report_comment,
         "Reports a comment to the moderators.",
         CommentReported,
+        show=visibility.show_answer,
         input_description="A comment to report to the moderators.",
         result_description="The comment, or why it was not reported.",
         comment="The comment's id.",
@@ -241,6 +246,7 @@ class CommentsMutation:
         moderation.moderate_comment,
         "Decides about a comment. For moderators.",
         CommentModerated,
+        show=visibility.show_answer,
         input_description="A moderator's decision.",
         result_description="The comment, or why the decision was not recorded.",
         comment="The comment's id.",

@@ -70,8 +70,8 @@ def field(
 ) -> Any:
     """A field that a resolver answers; `arguments` describe the resolver's parameters.
 
-    `complexity` is what it counts itself, 1 unless it is awaited for each object; `complexity_of_each` what each object of its page or
-    list counts besides.
+    `complexity` is what it counts itself, 1 unless it is awaited for each object; `complexity_of_each` what each object
+    of its page or list counts besides.
     """
     resolution = Resolution.of(resolver)
 

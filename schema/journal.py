@@ -127,8 +127,7 @@ class Redelivery:
 class JournalMutation:
     add_webhook = mutation(
         webhooks.add_webhook,
-        "Adds a webhook: an address that is told what happens, at least once, and in order for each object. For "
-        "admins.",
+        "Adds a webhook: an address that is told what happens, at least once, in no particular order. For admins.",
         WebhookAdded,
         input_description="A new webhook.",
         result_description="The webhook with its secret, or why it was not added.",

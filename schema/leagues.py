@@ -7,7 +7,7 @@ from datetime import datetime
 import strawberry
 
 from datastore import pickem as pickem_store
-from resolvers.pickem import league_pages, views
+from resolvers.pickem import league_pages, visibility
 from resolvers.pickem import leagues as league_resolvers  # the class of a query with a field `league` would hide it
 from schema.connections import connection
 from schema.fields import READ, described, field
@@ -49,7 +49,7 @@ class LeagueMember:
 LeagueMemberConnection = connection(LeagueMember, "A page of a league's members.", edge="A member in a list.")
 
 
-@record_type(views.LeagueEvent, "An event for the members of a league.")
+@record_type(visibility.LeagueEvent, "An event for the members of a league.")
 class LeagueEvent:
     event: Event = described("The event.")
     submitted: int = described("How many members have submitted a prediction; up to five seconds old until the lock.")
@@ -69,12 +69,12 @@ class League(Node):
     name: str = described("Its name.")
     season: str = described("The season whose points count.")
     entry: Entry = described("How members enter it. A league with CODE or APPROVAL is private.")
-    code: str | None = field(league_resolvers.code, "The code to join it with; for its captains.")
+    code: str | None = field(visibility.code, "The code to join it with; for its captains.")
     member_count: int | None = field(
-        league_resolvers.member_count, "The number of its members, without those who are waiting; at most 1,000."
+        visibility.member_count, "The number of its members, without those who are waiting; at most 1,000."
     )
     viewer_membership: Membership | None = field(
-        league_resolvers.viewer_membership, "The viewer's membership; null if they have none."
+        visibility.viewer_membership, "The viewer's membership; null if they have none."
     )
     standings: StandingConnection | None = field(
         league_pages.league_standings,
@@ -90,7 +90,7 @@ class League(Node):
         event="The event's id.",
     )
     members: LeagueMemberConnection | None = field(
-        league_resolvers.members,
+        visibility.members,
         "Its members, by their ids. Its captains also see who is waiting.",
         complexity=READ,
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 import strawberry
 
 from datastore import vocabulary as vocabulary_store
-from resolvers.vocabulary import cards, quiz_questions, quizzes, scheduling
+from resolvers.vocabulary import cards, quiz_questions, quizzes, scheduling, visibility
 from schema.connections import connection
 from schema.fields import READ, described, field
 from schema.mutations import mutation
@@ -46,10 +46,12 @@ DueCardConnection = connection(DueCard, "A page of due cards, longest waiting fi
 @strawberry.type
 class LearningOfUser:
     due: DueCardConnection = field(
-        cards.due, "The words that are due for review, longest waiting first. For the member only.", complexity=READ
+        visibility.due,
+        "The words that are due for review, longest waiting first. For the member only.",
+        complexity=READ,
     )
     due_count: int = field(
-        cards.due_count,
+        visibility.due_count,
         "The number of words that are due, counted up to 1,000. For the member only; others see 0.",
         complexity=READ,
     )
@@ -131,6 +133,7 @@ class LearningMutation:
         cards.review_word,
         "Reviews a word. The first review of a word makes its card.",
         WordReviewed,
+        show=visibility.show_own_card,
         input_description="A reviewed word.",
         result_description="The word's card, or why it was not reviewed.",
         word="The word.",

@@ -7,7 +7,7 @@ from datetime import datetime
 import strawberry
 
 from datastore import suspensions as suspension_store
-from resolvers.members import erasing, exporting, suspensions, taking_back
+from resolvers.members import erasing, exporting, suspensions, taking_back, visibility
 from resolvers.members.erasing import Contributions
 from resolvers.members.taking_back import Part
 from schema.fields import described, field
@@ -32,7 +32,7 @@ class SuspensionOfUser:
     """What suspensions add to a member."""
 
     suspension: Suspension | None = field(
-        suspensions.suspension, "The suspension that is in force; for the member and moderators."
+        visibility.suspension, "The suspension that is in force; for the member and moderators."
     )
 
 
@@ -130,6 +130,7 @@ class MembersMutation:
         suspensions.suspend_member,
         "Suspends a member, or changes their suspension. For moderators.",
         MemberSuspended,
+        show=visibility.show_changed,
         input_description="A member to suspend.",
         result_description="The suspended member, or why they were not suspended.",
         user="The member's id. Admins cannot be suspended, and nobody can suspend themselves.",
@@ -140,6 +141,7 @@ class MembersMutation:
         suspensions.reinstate_member,
         "Ends a member's suspension. For moderators.",
         MemberReinstated,
+        show=visibility.show_changed,
         input_description="A suspended member to reinstate.",
         result_description="The member, or why they were not reinstated.",
         user="The member's id.",

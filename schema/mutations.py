@@ -32,6 +32,7 @@ def mutation(
     *,
     input_description: str,
     result_description: str,
+    show: Callable[[Context, Any], Awaitable[Any]] | None = None,
     takes_key: bool = True,
     while_suspended: bool = False,
     **descriptions: str,
@@ -40,7 +41,8 @@ def mutation(
 
     The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
     Its result is the payload or `Refused`; suspended members are refused, except `while_suspended`. Both types are
-    named after the resolver; `descriptions` are those of the parameters.
+    named after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
+    viewer sees, also when a receipt answers.
     """
     name = "".join(word.capitalize() for word in resolver.__name__.split("_"))
     parameters = Parameters.of(resolver)
@@ -56,7 +58,8 @@ def mutation(
             key = fields.pop("idempotency_key", None) or None
             values = parameters.parse_values(fields, path=("input",))
             given = parameters.hashed(fields)
-            return make_payload(await carry_out(ctx, resolver, values, given, key, while_suspended=while_suspended))
+            answer = await carry_out(ctx, resolver, values, given, key, while_suspended=while_suspended)
+            return make_payload(answer if show is None else await show(ctx, answer))
         except Refusal as refusal:
             return refused(refusal)
 

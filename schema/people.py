@@ -8,6 +8,7 @@ import strawberry
 
 from datastore import people as people_store
 from resolvers import people
+from resolvers.members import visibility
 from schema.comments import CommentsOfUser
 from schema.fields import described, field
 from schema.leagues import LeaguesOfUser
@@ -23,17 +24,17 @@ from schema.vocabulary import VocabularyOfUser
 class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, VocabularyOfUser, LearningOfUser, Node):
     name: str = described("The name shown to others.")
     avatar_url: str | None = described("The address of a picture.")
-    email: str | None = field(people.email, "Visible to the member and to admins only.")
+    email: str | None = field(visibility.email, "Visible to the member and to admins only.")
     time_zone: str | None = field(
-        people.time_zone, "An IANA time zone, which decides the member's day. Visible to the member only."
+        visibility.time_zone, "An IANA time zone, which decides the member's day. Visible to the member only."
     )
     daily_word_at: str | None = field(
-        people.daily_word_at,
+        visibility.daily_word_at,
         "When the daily words are sent, in the member's time zone: 07:30. Null means as soon as the date has begun. "
         "Visible to the member only.",
     )
     lock_reminder_hours: int | None = field(
-        people.lock_reminder_hours,
+        visibility.lock_reminder_hours,
         "How many hours before an event's lock the member is reminded by email of a missing prediction; null for none. "
         "Visible to the member only.",
     )
@@ -42,8 +43,8 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
 
 @strawberry.type
 class PeopleQuery:
-    viewer: User | None = field(people.viewer, "The signed-in member; null for a visitor.")
-    user: User | None = field(people.user, "A member.", id="The member's id.")
+    viewer: User | None = field(visibility.viewer, "The signed-in member; null for a visitor.")
+    user: User | None = field(visibility.user, "A member.", id="The member's id.")
 
 
 @strawberry.type(description="The profile was changed.")
@@ -57,6 +58,7 @@ class PeopleMutation:
         people.update_profile,
         "Changes the viewer's profile.",
         ProfileUpdated,
+        show=visibility.show_changed,
         input_description="Changes to the viewer's profile. Omitted fields stay as they are; null clears an optional "
         "field.",
         result_description="The changed profile, or why it was not changed.",

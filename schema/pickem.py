@@ -9,7 +9,7 @@ import strawberry
 from datastore import pickem as pickem_store
 from resolvers.pickem import events as event_resolvers  # a class with a field `events` does not see a module `events`
 from resolvers.pickem import predictions as prediction_resolvers
-from resolvers.pickem import rules, tie_breaks, views
+from resolvers.pickem import rules, tie_breaks, visibility
 from resolvers.pickem import standings as standing_resolvers
 from schema.arguments import input_type
 from schema.connections import connection, counted
@@ -63,7 +63,7 @@ class TieBreak:
     answer: float | None = described("The answer; null until it is recorded.")
 
 
-@record_type(views.MatchView, "A match on an event's card.")
+@record_type(visibility.MatchView, "A match on an event's card.")
 class Match(Node):
     name: str = described("The kind of match.")
     order: int = described("Its position on the card, from 1; the pre-show comes first.")
@@ -73,34 +73,34 @@ class Match(Node):
     teams: list[Team] = described("Two or more sides. Picks and results refer to a team by its position, from 0.")
     result: MatchResult | None = described("The result; null until it is recorded.")
     pick_counts: list[int] | None = field(
-        event_resolvers.pick_counts, "Picks per team, in team order; null until the event is locked."
+        visibility.pick_counts, "Picks per team, in team order; null until the event is locked."
     )
 
 
-@record_type(views.Pick, "A member's choice in one match.")
+@record_type(visibility.Pick, "A member's choice in one match.")
 class Pick:
     match: strawberry.ID = field(prediction_resolvers.pick_match, "The match's id.")
     team: int = described("The position of the picked team, from 0.")
     correct: bool | None = described("Whether that team won; null until there is a result.")
 
 
-@record_type(views.PredictionView, "A member's picks for one event.")
+@record_type(visibility.PredictionView, "A member's picks for one event.")
 class Prediction(Node):
     event: Event = field(prediction_resolvers.prediction_event, "The event it is for.")
     user: LazyUser = field(prediction_resolvers.prediction_users, "Whose prediction it is.")
     submitted_at: datetime = described("When these picks were accepted.")
     picks: list[Pick] | None = field(
-        prediction_resolvers.picks, "The picks, in the card's order. Other members' are null until the event is locked."
+        visibility.picks, "The picks, in the card's order. Other members' are null until the event is locked."
     )
     guess: float | None = field(
-        prediction_resolvers.prediction_guess,
+        visibility.prediction_guess,
         "The guess for the event's tie-break; null if it was for an earlier question. Other members' are null until "
         "the event is locked.",
     )
     points: int | None = described("The points it earned; null until the event is scored.")
     correct: int | None = described("The number of correct picks; null until the event is scored.")
     rank: int | None = field(
-        prediction_resolvers.prediction_rank,
+        visibility.prediction_rank,
         "The rank among the event's predictions, shared by equal points; null until the event is scored.",
     )
 
@@ -134,7 +134,7 @@ class Event(Node):
 EventConnection = connection(Event, "A page of events.", edge="An event in a list.")
 
 
-@record_type(views.StandingView, "A member's totals for one season, and their rank.")
+@record_type(visibility.StandingView, "A member's totals for one season, and their rank.")
 class Standing:
     user: LazyUser = field(standing_resolvers.standing_users, "Whose standing it is.")
     season: str = described("The season.")
@@ -280,6 +280,7 @@ class PickemMutation:
         event_resolvers.create_event,
         "Creates an event. For editors.",
         EventCreated,
+        show=visibility.show_answer,
         input_description="A new event, with an empty card.",
         result_description="The new event, or why there is none.",
         name="The name: 1 to 200 characters.",
@@ -294,6 +295,7 @@ class PickemMutation:
         event_resolvers.update_event,
         "Renames, moves or cancels an event. For editors.",
         EventUpdated,
+        show=visibility.show_answer,
         input_description="Changes to an event. Omitted fields stay as they are.",
         result_description="The changed event, or why it was not changed.",
         event="The event.",
@@ -337,6 +339,7 @@ class PickemMutation:
         event_resolvers.remove_match,
         "Removes a match from an upcoming event's card. For editors.",
         MatchRemoved,
+        show=visibility.show_answer,
         input_description="A match to remove from an upcoming event's card. Picks of it no longer count.",
         result_description="The event without the match, or why it was not removed.",
         match="The match.",
@@ -345,6 +348,7 @@ class PickemMutation:
         event_resolvers.reorder_matches,
         "Reorders a card. For editors.",
         MatchesReordered,
+        show=visibility.show_answer,
         input_description="A new order for an upcoming event's card.",
         result_description="The event with the new order, or why it was not changed.",
         event="The event.",
@@ -364,6 +368,7 @@ class PickemMutation:
         event_resolvers.lock_event,
         "Locks an event before it starts. For editors.",
         EventLocked,
+        show=visibility.show_answer,
         input_description="An event to lock before it starts.",
         result_description="The locked event, or why it was not locked.",
         event="The event.",

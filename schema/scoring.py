@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import strawberry
 
-from resolvers.pickem import results, scoring, unscoring
+from resolvers.pickem import results, scoring, unscoring, visibility
 from schema.fields import described
 from schema.mutations import mutation
 from schema.pickem import Event, Match
@@ -58,6 +58,7 @@ class ScoringMutation:
         unscoring.unscore_event,
         "Takes back all points of an event, as if it had never been scored. Results stay. For editors.",
         EventUnscored,
+        show=visibility.show_answer,
         input_description="An event whose points are taken back. It is LOCKED again, and can be scored again.",
         result_description="The event without points, or why it still has them.",
         event="The event.",
@@ -66,6 +67,7 @@ class ScoringMutation:
         results.record_tie_break,
         "Records or corrects the answer to an event's tie-break. For editors.",
         TieBreakRecorded,
+        show=visibility.show_answer,
         input_description="The answer to the tie-break of a locked event. A later answer corrects an earlier one.",
         result_description="The event, or why its answer was not recorded.",
         event="The event.",

@@ -17,6 +17,7 @@ from resolvers.vocabulary import (
     streaks,
     subscriptions,
     texts,
+    visibility,
 )
 from schema.arguments import input_type
 from schema.connections import connection
@@ -91,7 +92,7 @@ class WordList(Node):
         "The number of subscribed members. A member with both character sets counts once.",
         complexity=READ,
     )
-    words: WordConnection = field(lists.words, "Its words, in the order they were added.", complexity=READ)
+    words: WordConnection = field(visibility.words, "Its words, in the order they were added.", complexity=READ)
     daily_word: DailyWord | None = field(
         daily_words.daily_word,
         "The word of a day; null if the list has no words, or if none was drawn on a past day.",
@@ -240,10 +241,10 @@ class WordListCreated:
     list: WordList = described("The new list.")
 
 
-@record_type(vocabulary_store.AddedWords, "Words were added.")
+@record_type(visibility.AddedView, "Words were added.")
 class WordsAdded:
     list: WordList = described("The list as it is now.")
-    words: list[Word] = field(lists.words_added, "The new words, in the order they were given.")
+    words: list[Word] = field(visibility.words_added, "The new words, in the order they were given.")
 
 
 @strawberry.type(description="The list was changed.")
@@ -298,6 +299,7 @@ class VocabularyMutation:
         lists.create_word_list,
         "Creates a list. Editors may create public lists, and members up to ten private ones.",
         WordListCreated,
+        show=visibility.show_changed_list,
         input_description="A new list.",
         result_description="The new list, or why there is none.",
         name="The name, 1 to 100 characters.",
@@ -308,6 +310,7 @@ class VocabularyMutation:
         lists.add_words,
         "Adds words to a list; a private one holds up to 500.",
         WordsAdded,
+        show=visibility.show_added,
         input_description="Words for a list.",
         result_description="The new words, or why none was added.",
         list="The list.",
@@ -317,6 +320,7 @@ class VocabularyMutation:
         corrections.update_word,
         "Corrects a word. Daily words of the past show it as it is now.",
         WordUpdated,
+        show=visibility.show_changed_word,
         input_description="Changes to a word. Omitted texts stay as they are; null clears an optional one.",
         result_description="The changed word, or why it was not changed.",
         word="The word.",
@@ -329,6 +333,7 @@ class VocabularyMutation:
         corrections.remove_word,
         "Removes a word from its list: it is not drawn again. Past daily words, quizzes and sentences keep it.",
         WordRemoved,
+        show=visibility.show_changed_list,
         input_description="A word to remove.",
         result_description="The list without the word, or why it was not removed.",
         word="The word.",
@@ -337,6 +342,7 @@ class VocabularyMutation:
         corrections.update_word_list,
         "Changes a list's name or level, or publishes a private list.",
         WordListUpdated,
+        show=visibility.show_changed_list,
         input_description="Changes to a list. Omitted values stay as they are; null clears the level.",
         result_description="The changed list, or why it was not changed.",
         list="The list.",
@@ -364,6 +370,7 @@ class VocabularyMutation:
         subscriptions.subscribe,
         "Subscribes to a list's daily word by email.",
         Subscribed,
+        show=visibility.show_own_subscription,
         input_description="A list to subscribe to.",
         result_description="The subscription, or why there is none.",
         list="The list.",
@@ -373,6 +380,7 @@ class VocabularyMutation:
         subscriptions.unsubscribe,
         "Ends a subscription; ending it again changes nothing.",
         Unsubscribed,
+        show=visibility.show_own_subscription,
         input_description="A list to unsubscribe from.",
         result_description="The ended subscription, or why it was not ended.",
         list="The list.",

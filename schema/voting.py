@@ -7,7 +7,7 @@ from datetime import datetime
 import strawberry
 
 from datastore import voting as voting_store
-from resolvers.voting import ballots, bradley_terry, editing, visits, voiding
+from resolvers.voting import ballots, bradley_terry, editing, visibility, visits, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from schema.connections import connection, counted
 from schema.fields import READ, described, field
@@ -80,7 +80,7 @@ class Contender(Node):
     score: int = described("Wins minus losses.")
     win_rate: float | None = described("Wins as a share of wins plus losses; null if there are none.")
     rank: int | None = field(
-        board_resolvers.rank, "One more than the number of contenders with a higher score; null if it has retired."
+        visibility.rank, "One more than the number of contenders with a higher score; null if it has retired."
     )
     matchups: MatchupConnection = field(
         board_resolvers.contender_matchups,
@@ -89,7 +89,7 @@ class Contender(Node):
     )
 
 
-@record_type(board_resolvers.LeaderboardRow, "A ranked contender.")
+@record_type(visibility.LeaderboardRow, "A ranked contender.")
 class LeaderboardRow:
     rank: int = described("The rank, shared by equal scores: 1, 1, 3.")
     contender: Contender = described("The contender in this row.")
@@ -98,11 +98,11 @@ class LeaderboardRow:
     ties: int = described("Votes for neither.")
     score: int = described("Wins minus losses.")
     strength: Strength | None = field(
-        bradley_terry.strength, "The strength, a few seconds old; null before the first vote."
+        visibility.strength, "The strength, a few seconds old; null before the first vote."
     )
 
 
-@record_type(board_resolvers.Matchup, "The head-to-head record of two contenders.")
+@record_type(visibility.Matchup, "The head-to-head record of two contenders.")
 class Matchup:
     left: Contender = field(board_resolvers.matchup_left, "One of the two.")
     right: Contender = field(board_resolvers.matchup_right, "The other one.")
@@ -275,6 +275,7 @@ class VotingMutation:
         editing.create_board,
         "Creates a board. For editors.",
         BoardCreated,
+        show=visibility.show_board,
         input_description="A new board. For editors.",
         result_description="The new board, or why there is none.",
         slug="The name used in queries: 1 to 64 lowercase letters, digits and dashes. It cannot be changed later.",
@@ -286,6 +287,7 @@ class VotingMutation:
         editing.update_board,
         "Changes a board's title and hours. New hours hold everywhere within 10 seconds. For editors.",
         BoardUpdated,
+        show=visibility.show_board,
         input_description="Changes to a board. Omitted fields stay as they are. For editors.",
         result_description="The changed board, or why it was not changed.",
         slug=BOARD_SLUG,
@@ -297,6 +299,7 @@ class VotingMutation:
         editing.add_contender,
         "Adds a contender to a board. For editors.",
         ContenderAdded,
+        show=visibility.show_contender,
         input_description="A new contender. For editors.",
         result_description="The new contender, or why it was not added.",
         board="The board to add it to. `main` is created with its first contender.",
@@ -310,6 +313,7 @@ class VotingMutation:
         editing.update_contender,
         "Changes a contender's name, texts or picture. For editors.",
         ContenderUpdated,
+        show=visibility.show_contender,
         input_description="Changes to a contender. Omitted fields stay as they are. For editors.",
         result_description="The changed contender, or why it was not changed.",
         contender="The contender's id.",
@@ -323,6 +327,7 @@ class VotingMutation:
         editing.retire_contender,
         "Retires a contender: it leaves the draws and the leaderboard. For editors.",
         ContenderRetired,
+        show=visibility.show_contender,
         input_description="A contender to retire. For editors.",
         result_description="The retired contender, or why it was not retired.",
         contender="The contender's id.",
@@ -331,6 +336,7 @@ class VotingMutation:
         editing.restore_contender,
         "Brings a retired contender back to the draws and the leaderboard, with all its records. For editors.",
         ContenderRestored,
+        show=visibility.show_contender,
         input_description="A contender to restore. For editors.",
         result_description="The restored contender, or why it was not restored.",
         contender="The contender's id.",

@@ -24,9 +24,14 @@ class Message:
         return self.headers["webhook-id"]
 
     @property
-    def data(self) -> dict[str, Any]:
-        content: dict[str, Any] = orjson.loads(self.body)["data"]
+    def content(self) -> dict[str, Any]:
+        content: dict[str, Any] = orjson.loads(self.body)
         return content
+
+    @property
+    def data(self) -> dict[str, Any]:
+        data: dict[str, Any] = self.content["data"]
+        return data
 
 
 @dataclass

@@ -67,7 +67,6 @@ from datastore.comments.records import (
     LateArrival,
     Reports,
     Status,
-    VersionConflict,
 )
 
 __all__ = [
@@ -94,7 +93,6 @@ __all__ = [
     "Reports",
     "Status",
     "Tally",
-    "VersionConflict",
     "change_comment",
     "count_member_comments",
     "leaders_request",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.comments.counts import change_updates
 from datastore.comments.pointers import pointer_writes
-from datastore.comments.records import LATE_ARRIVAL, REPORTS, Comment, LateArrival, VersionConflict, entity_for
+from datastore.comments.records import LATE_ARRIVAL, REPORTS, Comment, LateArrival, entity_for
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
 from datastore.journal.kinds import Kind
@@ -82,7 +82,7 @@ class CommentChange:
 async def change_comment(table: Table, once: Once, answer: Any, change: CommentChange) -> None:
     """Write the comment, its counts and the receipt, all or none.
 
-    VersionConflict if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
+    ConditionFailed if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
     """
     about = change.new or change.old
     not_erased = () if about is None else once.not_erased(about.author)
@@ -90,7 +90,7 @@ async def change_comment(table: Table, once: Once, answer: Any, change: CommentC
         await once.transact(table, answer, *change.writes(), *change.occurrence(once), *not_erased)
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
-            raise VersionConflict from None
+            raise
 
 
 def _comment_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:

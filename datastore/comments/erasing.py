@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from datastore.comments.records import REPORTS, Reports
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import optimistic
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -30,12 +30,14 @@ async def forget_reporter(table: Table, user: str, alias: str | None) -> int:
 
 async def _forget(table: Table, listed: Reports, user: str, alias: str | None) -> None:
     key = REPORTS.item_key(listed)
-    while (current := await table.get(key, consistent=True)) is not None and user in current.reasons:
+
+    async def forget(current: Reports | None) -> None:
+        if current is None or user not in current.reasons:
+            return
         reasons = {(alias if name == user else name): reason for name, reason in current.reasons.items()}
         left = {name: reason for name, reason in reasons.items() if name is not None}
         after = replace(current, reasons=left, revision=current.revision + 1)
         when = current.unchanged
-        try:
-            await table.write(REPORTS.put(after, when=when) if left else REPORTS.delete(key, when=when))
-        except ConditionFailed:
-            continue  # reported again, or decided, meanwhile
+        await table.write(REPORTS.put(after, when=when) if left else REPORTS.delete(key, when=when))
+
+    await optimistic(lambda: table.get(key, consistent=True), forget, idempotent=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from datastore.comments.counts import MARK_SHARDS, TALLY, Tally, read_tallies
-from datastore.dynamo import ConditionFailed, Page, PageRequest
+from datastore.dynamo import ConditionFailed, Page, PageRequest, optimistic
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 LEADER_SHARDS = 8
 _MARKS_AT_ONCE = 100
-_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +80,18 @@ async def settle_product(table: Table, product: str) -> None:
     marked. So a process with older counts cannot write after one that read newer counts and removed the mark. A shard
     that changed meanwhile keeps its mark.
     """
-    for _ in range(_ATTEMPTS):
-        leader = await table.get(LEADER.at(product=product), consistent=True)
+    key = LEADER.at(product=product)
+
+    async def settle(leader: Leader | None) -> None:
         tallies = await read_tallies(table, product)
         marked = [tally for tally in tallies if tally.unsettled]
         five_stars = max(0, sum(tally.r5 for tally in tallies))
         if not marked and five_stars == (leader.five_stars if leader else 0):
             return
-        try:
-            await _write_leader(table, product, leader, five_stars)
-        except ConditionFailed:
-            continue
+        await _write_leader(table, product, leader, five_stars)
         await asyncio.gather(*(_unmark(table, tally) for tally in marked))
-        return
+
+    await optimistic(lambda: table.get(key, consistent=True), settle, idempotent=True)
 
 
 async def _write_leader(table: Table, product: str, current: Leader | None, five_stars: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status, VersionConflict
+from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.paging import SparsePage
@@ -65,7 +65,7 @@ async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping
 async def report_comment(table: Table, once: Once, comment: Comment, reporter: str, reason: str) -> None:
     """Add a member's reason to a comment's reports, or replace it.
 
-    VersionConflict if they changed meanwhile, unless an earlier attempt without an answer changed them.
+    ConditionFailed if they changed meanwhile, unless an earlier attempt without an answer changed them.
     """
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
@@ -83,4 +83,4 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
         await once.transact(table, comment, *writes, *occurrence, *once.not_erased(comment.author))
     except ConditionFailed as failed:
         if not failed.was_written(REPORTS, changed):
-            raise VersionConflict from None
+            raise

@@ -109,7 +109,3 @@ class LateArrival:
 
 
 LATE_ARRIVAL = Entity(LateArrival, Key("PRODUCT#{product}", "ARRIVAL#{position}"), ttl="expires")
-
-
-class VersionConflict(Exception):
-    """The comment has changed since it was read."""

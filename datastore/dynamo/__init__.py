@@ -14,6 +14,8 @@ from datastore.dynamo.budgets import (
     shared_context,
     unlimited,
 )
+from datastore.dynamo.concurrency import chunks, gather_or_cancel
+from datastore.dynamo.conflicts import Stale, optimistic, optimistic_from
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import (
     ConditionFailed,
@@ -51,6 +53,7 @@ __all__ = [
     "Slice",
     "SparsePage",
     "Spent",
+    "Stale",
     "StorageFailed",
     "Table",
     "Throttled",
@@ -60,13 +63,17 @@ __all__ = [
     "Window",
     "best_first",
     "charged_context",
+    "chunks",
     "deadline",
     "foreign_rows",
+    "gather_or_cancel",
     "iso",
     "join_work",
     "key_text",
     "metered",
     "open_table",
+    "optimistic",
+    "optimistic_from",
     "remaining",
     "shared_context",
     "unlimited",

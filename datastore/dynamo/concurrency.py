@@ -1,22 +1,38 @@
-"""Several pieces of work at once, none of which goes on after a failure."""
+"""Work in batches, and several pieces of work at once, none of which goes on after a failure."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Iterator
 
 T = TypeVar("T")
 
 
-async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of `size`; the last one may be shorter."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]], at_once: int | None = None) -> list[T]:
     """As `asyncio.gather`; but the first error is raised once all others were cancelled and have ended.
 
-    For writes after whose failure somebody concludes, after a while, that none is under way.
+    So whoever sees the error knows that no write is under way any more. With `at_once`, each is begun in its turn.
     """
+    turns = asyncio.Semaphore(at_once or sys.maxsize)
+    tasks: list[asyncio.Task[T]] = []
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
+            rest = iter(work)
+            while await turns.acquire() and (each := next(rest, None)) is not None:
+                tasks.append(group.create_task(each))
+                tasks[-1].add_done_callback(lambda _: turns.release())
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]

@@ -25,10 +25,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from datastore.dynamo.calls import Calls
+from datastore.dynamo.concurrency import chunks
 from datastore.dynamo.conditions import ALWAYS, Expression
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import Throttled, settings_error
@@ -120,8 +120,7 @@ class Table:
         """One record or None for each key, in the order of the keys. A repeated key is read once."""
         distinct = {(key.pk, key.sk): key for key in keys}
         records: dict[tuple[str, str], R] = {}
-        rest = iter(distinct.values())
-        while batch := [key.attributes for key in islice(rest, BATCH_READ)]:
+        for batch in chunks((key.attributes for key in distinct.values()), BATCH_READ):
             for item in await self.read_batch(batch, consistent=consistent):
                 primary_key = (item["pk"]["S"], item["sk"]["S"])
                 records[primary_key] = distinct[primary_key].entity.read(item)
@@ -305,11 +304,11 @@ class Table:
 
     async def write_many(self, writes: Iterable[Put | Delete]) -> None:
         """Many unconditional writes, in any order. A part of them may be repeated."""
-        remaining = iter(
+        requests = (
             {"PutRequest": {"Item": write.item}} if isinstance(write, Put) else {"DeleteRequest": {"Key": write.key}}
             for write in writes
         )
-        while batch := list(islice(remaining, BATCH_WRITE)):
+        for batch in chunks(requests, BATCH_WRITE):
             await self.write_batch(batch)
 
     async def write_batch(self, requests: Sequence[Mapping[str, Any]]) -> None:

@@ -7,7 +7,7 @@
 | occurrences of an actor           | gsi1 ACTOR#<actor>#<shard>, 4 shards merged                       | 4           |
 | occurrences with an object        | gsi2 OBJECT#<object>                                              | 1           |
 | forget a member                   | gsi1 ACTOR#User:<id>#<shard>, gsi3 ABOUT#<id>; an update each     | 5, found    |
-| all webhooks, claims on shards    | WEBHOOKS WEBHOOK#<id>, SHARD#<id>#<shard>; consistent             | 1           |
+| all webhooks, with their leases   | WEBHOOKS WEBHOOK#<id>; consistent                                 | 1           |
 | add a webhook                     | GetItem WEBHOOKADDITIONS, all webhooks; a transaction of both     | 3           |
 | what waits for a webhook          | DELIVERIES#<id>#WAITING#<shard>, oldest first, consistent         | 8           |
 | it was delivered, or given up     | BatchWrite or a transaction: Put in the new state, Delete         | 1           |
@@ -15,15 +15,13 @@
 | it is queued again                | a transaction: Put if absent, Delete in the other two states      | 1           |
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
-`recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the webhooks and the
-claims of processes on them, `deliveries` what waits for them. An occurrence is kept for as many days as its process was
+`recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the webhooks and their
+leases, `deliveries` what waits for them. An occurrence is kept for as many days as its process was
 told; then the engine removes it. Nothing else changes or deletes one, except when a member is erased.
 """
 
 from datastore.journal.deliveries import (
-    WRONG_CLOCK,
-    clear_deliveries,
-    deliveries_since,
+    deliveries_between,
     mark_delivered,
     mark_failed,
     read_deliveries_page,
@@ -55,20 +53,17 @@ from datastore.journal.records import (
     Delivery,
     DeliveryState,
     Occurrence,
-    ShardClaim,
     Webhook,
 )
 from datastore.journal.webhooks import (
-    Registry,
     WebhookWithSecret,
+    acquire_webhook,
     add_webhook,
-    claim_shard,
-    delete_webhook,
-    read_registry,
+    clear_webhook,
+    is_free,
     read_webhook,
     read_webhooks,
     read_webhooks_page,
-    release_shard,
     remove_webhook,
     rotate_secret,
 )
@@ -80,23 +75,20 @@ __all__ = [
     "OCCURRENCE",
     "OFF",
     "ON_DEMAND",
-    "WRONG_CLOCK",
     "Delivery",
     "DeliveryState",
     "Ground",
     "Journal",
     "Kind",
     "Occurrence",
-    "Registry",
-    "ShardClaim",
     "Webhook",
     "WebhookWithSecret",
+    "acquire_webhook",
     "add_webhook",
-    "claim_shard",
-    "clear_deliveries",
-    "delete_webhook",
-    "deliveries_since",
+    "clear_webhook",
+    "deliveries_between",
     "forget_member",
+    "is_free",
     "mark_delivered",
     "mark_failed",
     "read_deliveries_page",
@@ -104,12 +96,10 @@ __all__ = [
     "read_journal",
     "read_occurrence",
     "read_occurrences_of",
-    "read_registry",
     "read_waiting",
     "read_webhook",
     "read_webhooks",
     "read_webhooks_page",
-    "release_shard",
     "remove_webhook",
     "requeue",
     "rotate_secret",

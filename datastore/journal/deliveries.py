@@ -1,7 +1,7 @@
 """Deliveries: what waits for a webhook, what reached it, and what was given up.
 
-A delivery waits in its shard from the transaction of its occurrence until it is delivered or dead, so none is missed.
-Only the process that has claimed the shard moves it on.
+A delivery waits from the transaction of its occurrence until it is delivered or dead, so none is missed. The process
+that holds the webhook's lease moves it on; so may one that has lost it without knowing: then it is delivered twice.
 """
 
 from __future__ import annotations
@@ -34,23 +34,14 @@ if TYPE_CHECKING:
 
 DELIVERED_FOR = timedelta(days=7)
 DEAD_FOR = timedelta(days=30)
-WRONG_CLOCK = timedelta(minutes=1)
-"""A time that is as far ahead is of a clock that was wrong: nothing waits until then."""
 
 
 async def read_waiting(
-    table: Table, webhook: str, shard: int, until: datetime, limit: int, *, ahead: bool = False
+    table: Table, webhook: str, shard: int, limit: int, past: str | None = None
 ) -> Sequence[Delivery]:
-    """The oldest deliveries of a shard whose occurrences have ids from before `until`.
-
-    If that is the time at which this is called, each object's deliveries are complete up to the last that is read: an
-    occurrence gets its id only when the one before it on the same object is stored. With `ahead`, those follow whose
-    ids are of a clock that was wrong.
-    """
-    early, late = first_id(until), first_id(until + WRONG_CLOCK)
-    partition = _partition(webhook, DeliveryState.WAITING, shard).between(None, None if ahead else early)
-    waiting = await table.query(partition, limit=limit, consistent=True)
-    return [delivery for delivery in waiting.records if not early <= delivery.ulid < late]
+    """The oldest deliveries that wait in a shard, whether due or not; those after the occurrence with the id `past`."""
+    partition = _partition(webhook, DeliveryState.WAITING, shard).past(past)
+    return (await table.query(partition, limit=limit, consistent=True)).records
 
 
 def _partition(webhook: str, state: DeliveryState, shard: int) -> Partition[Delivery]:
@@ -73,7 +64,8 @@ def _final(same: Sequence[Delivery]) -> Delivery:
     return min(same, key=lambda delivery: delivery.state is DeliveryState.WAITING)
 
 
-async def read_delivery(table: Table, webhook: str, shard: int, ulid: str) -> Delivery | None:
+async def read_delivery(table: Table, webhook: str, ulid: str) -> Delivery | None:
+    shard = shard_of(ulid, DELIVERY_SHARDS)
     keys = [DELIVERY.at(webhook=webhook, state=state, shard=shard, ulid=ulid) for state in DeliveryState]
     found = [delivery for delivery in await table.get_many(keys, consistent=True) if delivery is not None]
     return _final(found) if found else None
@@ -125,55 +117,28 @@ async def mark_failed(
     return None
 
 
-async def clear_deliveries(table: Table, webhook: str) -> int:
-    """Delete everything of a removed webhook; return how much there was."""
-    deleted = 0
-    for state in DeliveryState:
-        for shard in range(DELIVERY_SHARDS):
-            while found := (await table.query(_partition(webhook, state, shard), limit=500, consistent=True)).records:
-                await table.write_many(DELIVERY.delete(DELIVERY.item_key(one)) for one in found)
-                deleted += len(found)
-    return deleted
-
-
 # ── queueing again ──
 
 
-def deliveries_since(table: Table, webhook: str, since: datetime) -> list[AsyncIterator[Delivery]]:
-    """What was given up since a time, and what the journal has since, as it would be delivered.
+async def deliveries_between(table: Table, webhook: str, since: datetime, until: datetime) -> AsyncIterator[Delivery]:
+    """What the journal has of a time, as it would be delivered, and then what was given up.
 
-    In partitions, each oldest first. Of the same occurrence the one that was given up comes first.
+    In this order, an occurrence that is queued again from the journal is no longer among those that were given up.
     """
-    low = first_id(since)
-    dead = [_partition(webhook, DeliveryState.DEAD, shard).between(low, None) for shard in range(DELIVERY_SHARDS)]
-    journal = [OCCURRENCE.on(None, shard=shard).between(low, None) for shard in range(SHARDS)]
-    return [
-        *(_with_content(table.iterate(partition, consistent=True)) for partition in dead),
-        *(_as_deliveries(webhook, table.iterate(partition, consistent=True)) for partition in journal),
-    ]
-
-
-async def _with_content(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[Delivery]:
-    async for delivery in deliveries:
-        if delivery.content is not None:
+    low, high = first_id(since), first_id(until)
+    for shard in range(SHARDS):
+        async for occurrence in table.iterate(OCCURRENCE.on(None, shard=shard).between(low, high), consistent=True):
+            yield new_delivery(webhook, occurrence)
+    for shard in range(DELIVERY_SHARDS):
+        dead = _partition(webhook, DeliveryState.DEAD, shard).between(low, high)
+        async for delivery in table.iterate(dead, consistent=True):
             yield delivery
 
 
-async def _as_deliveries(webhook: str, occurrences: AsyncIterator[Occurrence]) -> AsyncIterator[Delivery]:
-    async for occurrence in occurrences:
-        yield new_delivery(webhook, occurrence)
-
-
 async def requeue(table: Table, wanted: Delivery, now: datetime) -> bool:
-    """Let an occurrence wait for a webhook again, whatever became of it before; False if it already waits.
-
-    It waits in the shard that the delivery has: one that was given up keeps its own, also when its object's name, which
-    chose the shard, was forgotten since.
-    """
+    """Let an occurrence wait for a webhook again, whatever became of it before; False if it already waits."""
     content = None if wanted.content is None else replace(wanted.content, expires=None)
-    delivery = Delivery(
-        wanted.webhook, DeliveryState.WAITING, wanted.shard, wanted.ulid, wanted.kind, content=content, since=now
-    )
+    delivery = Delivery(wanted.webhook, DeliveryState.WAITING, wanted.ulid, wanted.kind, content=content, since=now)
     others = [replace(delivery, state=state) for state in (DeliveryState.DELIVERED, DeliveryState.DEAD)]
     deletes = [DELIVERY.delete(DELIVERY.item_key(other)) for other in others]
     try:

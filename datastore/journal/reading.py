@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import optimistic_from
 from datastore.dynamo.attributes import record_fields
 from datastore.dynamo.conditions import inside, present, where
 from datastore.dynamo.merge import shard_limit
@@ -79,16 +79,17 @@ async def _forget(table: Table, listed: Occurrence, member: str) -> bool:
 
     Another member whom it names may be forgotten at the same time: neither may come back with the other's write.
     """
-    current: Occurrence | None = listed
-    while current is not None and (anonymous := _without(current, member)) != current:
+    key = OCCURRENCE.item_key(listed)
+
+    async def forget(current: Occurrence | None) -> bool:
+        if current is None or (anonymous := _without(current, member)) == current:  # none: it has expired
+            return False
         unchanged = where(actor=current.actor, about=current.about)
-        try:
-            await table.write(OCCURRENCE.shift(anonymous, "actor", "object", "about", "note", when=unchanged))
-        except ConditionFailed as failed:
-            current = failed.stored(OCCURRENCE)  # none: it has expired
-        else:
-            return True
-    return False
+        await table.write(OCCURRENCE.shift(anonymous, "actor", "object", "about", "note", when=unchanged))
+        return True
+
+    known: Occurrence | None = listed
+    return await optimistic_from(known, lambda: table.get(key, consistent=True), forget, idempotent=True)
 
 
 async def _naming(table: Table, member: str) -> AsyncIterator[Occurrence]:
@@ -118,14 +119,15 @@ async def _forget_in_deliveries(table: Table, member: str) -> int:
 
 async def _forget_in_delivery(table: Table, listed: Delivery, member: str) -> bool:
     """Take a member out of what one delivery tells, which may have changed since it was listed; see `_forget`."""
-    current: Delivery | None = listed
-    while current and current.content and (anonymous := _without(current.content, member)) != current.content:
-        unchanged = inside("content", _CONTENT, where(actor=current.content.actor, about=current.content.about))
-        key, values = DELIVERY.item_key(current), {"content": anonymous}
-        try:
-            await table.write(DELIVERY.change(key, values=values, when=present("content") & unchanged))
-        except ConditionFailed as failed:
-            current = failed.stored(DELIVERY)  # none: it was delivered
-        else:
-            return True
-    return False
+    key = DELIVERY.item_key(listed)
+
+    async def forget(current: Delivery | None) -> bool:
+        content = None if current is None else current.content  # none: it was delivered
+        if content is None or (anonymous := _without(content, member)) == content:
+            return False
+        unchanged = present("content") & inside("content", _CONTENT, where(actor=content.actor, about=content.about))
+        await table.write(DELIVERY.change(key, values={"content": anonymous}, when=unchanged))
+        return True
+
+    known: Delivery | None = listed
+    return await optimistic_from(known, lambda: table.get(key, consistent=True), forget, idempotent=True)

@@ -8,7 +8,8 @@ Each process knows the webhooks as they were at most `MOST_AGE` ago: a webhook i
 has existed for that long.
 
 An occurrence gets its id after its transaction's object was read and before it is written. So the occurrences of one
-object have ids in the order in which they happened, as far as the servers' clocks agree. Changes that only add to a
+object have ids in the order in which they happened, as far as the servers' clocks agree: webhooks are told them as
+`sequence`. Changes that only add to a
 count, such as joining a league, do not wait for each other: their occurrences may have ids in either order.
 """
 

@@ -19,8 +19,8 @@ ACTOR_SHARDS = 4
 """Of one actor's occurrences, since a machine may write a thousand a second by itself."""
 
 DELIVERY_SHARDS = 8
-"""Of one webhook's deliveries; the deliveries about one object share a shard. A thousand a second are about 400 units
-a second and key: each is written in its transaction, and deleted."""
+"""Of one webhook's deliveries. A thousand a second are about 400 units a second and key: each is written in its
+transaction, and deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,10 @@ class OldSecret:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address that is told of occurrences of some kinds. No kinds: of all but those that have to be named."""
+    """An address that is told of occurrences of some kinds. No kinds: of all but those that have to be named.
+
+    Whoever holds its lease sends to it.
+    """
 
     id: str
     url: str
@@ -97,6 +100,9 @@ class Webhook:
     active: bool = True
     replaced_secrets: tuple[OldSecret, ...] = ()
     """Newest first."""
+    holder: str | None = None
+    term: int = 0
+    beat: int = 0
 
     @property
     def node_key(self) -> str:
@@ -128,20 +134,6 @@ class WebhookAdditions:
 WEBHOOK_ADDITIONS = Entity(WebhookAdditions, Key("WEBHOOKADDITIONS", "WEBHOOKADDITIONS"))
 
 
-@dataclass(frozen=True, slots=True)
-class ShardClaim:
-    """The process that delivers a shard of a webhook, and when it last said so."""
-
-    webhook: str
-    shard: int
-    owner: str
-    renewed_at: datetime
-    revision: int = 1
-
-
-SHARD_CLAIM = Entity(ShardClaim, Key("WEBHOOKS", "SHARD#{webhook}#{shard:02d}"))
-
-
 class DeliveryState(StrEnum):
     """Whether an occurrence has reached a webhook."""
 
@@ -159,7 +151,6 @@ class Delivery:
 
     webhook: str
     state: DeliveryState
-    shard: int
     ulid: str
     kind: str
     content: Occurrence | None = None
@@ -173,7 +164,11 @@ class Delivery:
 
     @property
     def node_key(self) -> str:
-        return f"{self.webhook}:{self.shard}:{self.ulid}"
+        return f"{self.webhook}:{self.ulid}"
+
+    @property
+    def shard(self) -> int:
+        return shard_of(self.ulid, DELIVERY_SHARDS)
 
     @property
     def at(self) -> datetime:
@@ -185,5 +180,4 @@ DELIVERY = Entity(Delivery, Key("DELIVERIES#{webhook}#{state}#{shard:02d}", "{ul
 
 def new_delivery(webhook: str, occurrence: Occurrence) -> Delivery:
     """What is written for a webhook in the transaction of the occurrence itself."""
-    shard = shard_of(occurrence.object or occurrence.ulid, DELIVERY_SHARDS)
-    return Delivery(webhook, DeliveryState.WAITING, shard, occurrence.ulid, occurrence.kind, content=occurrence)
+    return Delivery(webhook, DeliveryState.WAITING, occurrence.ulid, occurrence.kind, content=occurrence)

@@ -1,10 +1,7 @@
-"""Webhooks, and the claims of processes on their shards.
+"""Webhooks, and their leases.
 
-A shard belongs to the process that wrote its claim last, and that writes it again every few seconds. Another one takes
-it once the claim is old. Unlike with jobs, their clocks are compared. So a process that has just started takes a killed
-one's shards without watching them first, and deliveries go on even if no process lives long.
-
-A removed webhook stays as an inactive one until a process has deleted its deliveries: others may still write some.
+A webhook's lease is on its own item: whoever holds it sends what waits for the webhook. A removed webhook stays as an
+inactive one until its holder has deleted its deliveries: other processes may still write some for a while.
 """
 
 from __future__ import annotations
@@ -15,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, where
-from datastore.dynamo.entity import Partition
 from datastore.journal.kinds import Kind
 from datastore.journal.records import (
+    DELIVERY,
     DELIVERY_SHARDS,
-    SHARD_CLAIM,
     WEBHOOK,
     WEBHOOK_ADDITIONS,
     WEBHOOKS,
+    DeliveryState,
     OldSecret,
-    ShardClaim,
     Webhook,
     WebhookAdditions,
 )
@@ -32,8 +28,8 @@ from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
     from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.conditions import Condition
-    from datastore.dynamo.writes import Put
+    from datastore.dynamo.writes import Put, Update
+    from datastore.leases import Held, Leases
     from datastore.receipts import Once
 
 MOST_WEBHOOKS = 10
@@ -118,60 +114,42 @@ async def _read_active(table: Table, webhook: str) -> Webhook:
 async def _write(
     table: Table, before: Webhook | None, after: Webhook, kind: Kind, once: Once, answer: Any, *others: Put
 ) -> bool:
-    """Write a changed webhook; False if only a condition of the other writes did not hold."""
-    unchanged = absent() if before is None else where(secret=before.secret, active=before.active)
+    """Write a changed webhook, but not its lease; False if only a condition of the other writes did not hold."""
+    write: Put | Update = WEBHOOK.put(after, when=absent())
+    if before is not None:
+        unchanged = where(secret=before.secret, active=before.active)
+        write = WEBHOOK.shift(after, "secret", "replaced_secrets", "active", when=unchanged)
     occurrence = once.occurred(kind, f"Webhook:{after.id}")
     try:
-        await once.transact(table, answer, WEBHOOK.put(after, when=unchanged), *others, *occurrence)
+        await once.transact(table, answer, write, *others, *occurrence)
     except ConditionFailed as failed:
         if not failed.at(0):
             return False
-        if not failed.was_written(WEBHOOK, after):
+        stored = failed.stored(WEBHOOK)
+        written = stored and replace(after, holder=stored.holder, term=stored.term, beat=stored.beat) == stored
+        if not (failed.doubtful and written):
             raise Conflict from None
     return True
 
 
-async def delete_webhook(table: Table, webhook: Webhook) -> None:
-    """Delete a removed webhook, of which nothing is left but claims."""
-    claims = [SHARD_CLAIM.at(webhook=webhook.id, shard=shard) for shard in range(DELIVERY_SHARDS)]
-    await table.write_many(SHARD_CLAIM.delete(claim) for claim in claims)
-    await table.write(WEBHOOK.delete(WEBHOOK.item_key(webhook)))
+# ── whoever sends ──
 
 
-# ── claims ──
+def is_free(leases: Leases, seen: Webhook) -> bool:
+    """Whether no living process sends to a webhook, now that it was seen like this."""
+    return leases.is_free(WEBHOOK, seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """All webhooks and the claims on their shards, from one read."""
-
-    webhooks: tuple[Webhook, ...]
-    claims: dict[tuple[str, int], ShardClaim]
+async def acquire_webhook(leases: Leases, seen: Webhook) -> Held[Webhook] | None:
+    """The webhook, now this process's; None if it has changed since it was seen."""
+    return await leases.acquire(WEBHOOK, seen)
 
 
-async def read_registry(table: Table) -> Registry:
-    collection: Partition[Any] = Partition(WEBHOOK, None, WEBHOOKS.pk)
-    records = [record async for record in table.iterate(collection, WEBHOOK, SHARD_CLAIM, consistent=True)]
-    claims = {(one.webhook, one.shard): one for one in records if isinstance(one, ShardClaim)}
-    return Registry(tuple(one for one in records if isinstance(one, Webhook)), claims)
-
-
-async def claim_shard(table: Table, claim: ShardClaim, before: ShardClaim | None) -> bool:
-    """Take a shard, or keep it, unless its claim has changed since it was read."""
-    try:
-        await table.write(SHARD_CLAIM.put(claim, when=_unchanged(before)))
-    except ConditionFailed as failed:
-        return failed.was_written(SHARD_CLAIM, claim)
-    return True
-
-
-async def release_shard(table: Table, claim: ShardClaim) -> None:
-    """Let any process take the shard at once."""
-    try:
-        await table.write(SHARD_CLAIM.delete(SHARD_CLAIM.item_key(claim), when=_unchanged(claim)))
-    except ConditionFailed:
-        return
-
-
-def _unchanged(claim: ShardClaim | None) -> Condition:
-    return absent() if claim is None else where(owner=claim.owner, revision=claim.revision)
+async def clear_webhook(table: Table, webhook: str) -> None:
+    """Delete a removed webhook, and first its deliveries."""
+    for state in DeliveryState:
+        for shard in range(DELIVERY_SHARDS):
+            partition = DELIVERY.on(None, webhook=webhook, state=state, shard=shard)
+            while found := (await table.query(partition, limit=500, consistent=True)).records:
+                await table.write_many(DELIVERY.delete(DELIVERY.item_key(one)) for one in found)
+    await table.write(WEBHOOK.delete(WEBHOOK.at(id=webhook)))

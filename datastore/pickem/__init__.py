@@ -96,7 +96,6 @@ from datastore.pickem.league_records import (
 )
 from datastore.pickem.leagues import (
     MOST_LEAGUES,
-    StaleLeagues,
     admit,
     create_league,
     delete_league,
@@ -131,7 +130,7 @@ from datastore.pickem.predictions import (
 )
 from datastore.pickem.reminders import (
     RECORD_LIFETIME,
-    REMINDER_CLAIMS,
+    REMINDERS,
     Reminder,
     events_to_lock,
     settled_reminders,
@@ -168,7 +167,7 @@ __all__ = [
     "PREDICTION",
     "RANKING_SHARDS",
     "RECORD_LIFETIME",
-    "REMINDER_CLAIMS",
+    "REMINDERS",
     "SEASON",
     "STANDING",
     "THOUSAND",
@@ -197,7 +196,6 @@ __all__ = [
     "Result",
     "Season",
     "Share",
-    "StaleLeagues",
     "Standing",
     "Submission",
     "Team",

@@ -19,9 +19,9 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, Stale, optimistic, optimistic_from
 from datastore.dynamo.conditions import absent, where
-from datastore.pickem.league_records import LEAGUE_MEMBER, League, LeagueMember, Membership
+from datastore.pickem.league_records import LEAGUE_MEMBER, League, LeagueMember, MemberLeagues, Membership
 from datastore.pickem.leagues import (
     delete_league,
     drop_leagues,
@@ -49,19 +49,23 @@ _AT_ONCE = 40
 
 async def move_predictions(table: Table, user: str, season: str, events: Sequence[Event], alias: str) -> int:
     """Let a member's predictions for events of a season be those of another name; return their number."""
-    moved = 0
-    while True:
-        predictions = [prediction async for _, prediction in predictions_in(table, user, events)]
+
+    async def read() -> list[Prediction]:
+        return [prediction async for _, prediction in predictions_in(table, user, events)]
+
+    async def move(predictions: Sequence[Prediction]) -> int:
         if not predictions:
-            return moved
+            return 0
         some = predictions[:_AT_ONCE]
         before, beside = await asyncio.gather(read_standing(table, user, season), read_standing(table, alias, season))
         writes = [write for one in some for write in _move(one, alias)]
-        try:
-            await table.transact(*writes, *_move_points(some, before, beside, alias))
-        except ConditionFailed:
-            continue  # scored meanwhile
-        moved += len(some)
+        await table.transact(*writes, *_move_points(some, before, beside, alias))
+        return len(some)
+
+    moved = 0
+    while some := await optimistic(read, move, idempotent=True):
+        moved += some
+    return moved
 
 
 def _move(prediction: Prediction, alias: str) -> tuple[Write, Write]:
@@ -102,26 +106,31 @@ async def leave_every_league(table: Table, user: str, once: Once) -> int:
 
     Where they are the last captain, the longest member becomes one; a league without another member is deleted.
     """
-    left = 0
-    while True:
-        own = await read_member_leagues(table, user)
+
+    async def leave_one(own: MemberLeagues) -> int:
         if not own.leagues:
-            return left
+            return 0
         league_id = min(own.leagues)
         found = await read_whole_league(table, league_id)
         place = await read_place(table, league_id, user)
+        if found is None or place is None:  # deleted, or being deleted
+            if place is not None:
+                await table.write(LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place)))
+            await drop_leagues(table, own, {league_id})
+            return 0
         try:
-            if found is None or place is None:  # deleted, or being deleted
-                if place is not None:
-                    await table.write(LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place)))
-                await drop_leagues(table, own, {league_id})
-            elif _is_last(*found, place):
+            if _is_last(*found, place):
                 await delete_league(table, place, found[0], once, None)
-            else:
-                await leave(table, place, _successor(*found, place), own, once, None)
-                left += 1
+                return 0
+            await leave(table, place, _successor(*found, place), own, once, None)
         except (Conflict, NotFound):
-            continue  # changed meanwhile
+            raise Stale from None
+        return 1
+
+    left = 0
+    while (own := await read_member_leagues(table, user)).leagues:
+        left += await optimistic_from(own, lambda: read_member_leagues(table, user), leave_one)
+    return left
 
 
 def _members(members: Sequence[LeagueMember]) -> list[LeagueMember]:

@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from datastore.created import note_created, read_created
-from datastore.dynamo import ConditionFailed, Page, Table, Window, key_text
+from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, key_text
 from datastore.dynamo.conditions import ALWAYS, Condition, absent, present, where
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.keys import HIGHEST
@@ -55,7 +55,7 @@ class Locked(Refusal):
     explanation = "This event is locked: predictions and its card can no longer be changed."
 
 
-class VersionConflict(Conflict):
+class VersionConflict(Conflict, Stale):
     """The event has changed since the change was decided."""
 
 

@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from datastore.dynamo import ConditionFailed, Page, Table, Window
+from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window
 from datastore.dynamo.conditions import ALWAYS, Condition, absent, among, less, more, present, where
 from datastore.dynamo.entity import ItemKey, Partition
 from datastore.dynamo.writes import Write
@@ -50,10 +50,6 @@ MOST_CAPTAINS = 20
 MOST_WAITING = 1000
 MOST_LEAGUES = 50
 _ONLY_CAPTAINS = "Only a captain of the league may do this."
-
-
-class StaleLeagues(Conflict):
-    """The member's leagues have changed since they were read."""
 
 
 # ── reading ──
@@ -125,19 +121,15 @@ def all_leagues(table: Table) -> AsyncIterator[League | LeagueMember | LeagueCod
 
 async def create_league(
     table: Table, league: League, captain: LeagueMember, own: MemberLeagues, once: Once, answer: Any
-) -> bool:
-    """Create a league with its first captain. False if its code belongs to another league."""
+) -> None:
+    """Create a league with its first captain. Stale if the captain's leagues have changed, or its code is taken."""
     code = [] if league.code is None else [_code(league)]
     writes: list[Write] = [LEAGUE.put(league, when=absent()), LEAGUE_MEMBER.put(captain), _with_league(own, league)]
     try:
         await once.transact(table, answer, *writes, *code, *_occurred(once, Kind.LEAGUE_CREATED, league.id))
     except ConditionFailed as failed:
-        if failed.at(0):  # applied by an earlier attempt whose answer was lost: the id is new
-            return True
-        if failed.at(2):
-            raise StaleLeagues from None
-        return False
-    return True
+        if not failed.at(0):  # applied by an earlier attempt whose answer was lost: the id is new
+            raise Stale from None
 
 
 def _occurred(once: Once, kind: Kind, league: str, about: str | None = None) -> tuple[Write, ...]:
@@ -181,7 +173,7 @@ async def join_league(
         elif failed.at(0):
             raise _no_admission(failed) from None
         else:
-            raise StaleLeagues from None
+            raise Stale from None
 
 
 def _counter(place: LeagueMember) -> str:
@@ -289,9 +281,9 @@ def _is_captain(place: LeagueMember | None) -> bool:
     return place is not None and place.membership is Membership.CAPTAIN
 
 
-def _not_left(failed: ConditionFailed) -> Conflict | NotFound:
+def _not_left(failed: ConditionFailed) -> Conflict | NotFound | Stale:
     if failed.at(1) or failed.at(2):
-        return StaleLeagues()
+        return Stale()
     if failed.at(3):
         return Conflict("The successor is not a member of this league.", path=("input", "successor"))
     if failed.stored(LEAGUE) is None:
@@ -305,7 +297,7 @@ def _not_left(failed: ConditionFailed) -> Conflict | NotFound:
 async def remove(
     table: Table, captain: LeagueMember, place: LeagueMember, own: MemberLeagues, once: Once, answer: Any
 ) -> None:
-    """Take somebody who is no captain out of a league, as one of its captains. StaleLeagues if they have changed."""
+    """Take somebody who is no captain out of a league, as one of its captains. Stale if they have changed."""
     writes: list[Write] = [
         LEAGUE.change(LEAGUE.at(id=place.league), add={_counter(place): -1, "revision": 1}, when=_exists()),
         LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
@@ -320,13 +312,13 @@ async def remove(
             return  # applied by an earlier attempt whose answer was lost
         if failed.at(3):
             raise NotAllowed(_ONLY_CAPTAINS) from None
-        raise StaleLeagues from None
+        raise Stale from None
 
 
 async def rotate_code(
     table: Table, captain: LeagueMember, before: League, after: League, once: Once, answer: Any
-) -> bool:
-    """Give a league another code; the old one admits nobody any more. False if the code belongs to another league."""
+) -> None:
+    """Give a league another code; the old one admits nobody any more. Stale if the code belongs to another league."""
     writes = [
         LEAGUE.change(LEAGUE.at(id=after.id), values={"code": after.code}, when=_exists() & where(code=before.code)),
         _as_captain(captain),
@@ -337,11 +329,10 @@ async def rotate_code(
         await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_CODE_CHANGED, after.id))
     except ConditionFailed as failed:
         if (stored := failed.stored(LEAGUE)) is not None and stored.code == after.code:
-            return True  # applied by an earlier attempt whose answer was lost
+            return  # applied by an earlier attempt whose answer was lost
         if failed.at(0) or failed.at(1):
             raise _not_changed(failed) from None
-        return False
-    return True
+        raise Stale from None
 
 
 def _not_changed(failed: ConditionFailed) -> Conflict | NotAllowed:
@@ -387,5 +378,5 @@ async def drop_leagues(table: Table, own: MemberLeagues, gone: Collection[str]) 
     try:
         await table.transact(_put_leagues(own, rest))
     except ConditionFailed:
-        raise StaleLeagues from None
+        raise Stale from None
     return replace(own, leagues=rest, version=own.version + 1)

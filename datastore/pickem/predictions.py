@@ -17,7 +17,7 @@ from datetime import datetime
 from random import sample
 from typing import Any, TypeVar
 
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, chunks
 from datastore.dynamo.conditions import Condition, absent, less, where
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.dynamo.keys import Key, best_first
@@ -134,8 +134,7 @@ async def read_predictions(table: Table, event: str, users: Sequence[str]) -> li
 
 async def read_at_once(table: Table, keys: Sequence[ItemKey[R]]) -> list[R]:
     """The records that exist, of up to 1,000 members: all batches at the same time, consistent."""
-    parts = [keys[start : start + BATCH_READ] for start in range(0, len(keys), BATCH_READ)]
-    batches = await asyncio.gather(*(table.get_many(part, consistent=True) for part in parts))
+    batches = await asyncio.gather(*(table.get_many(part, consistent=True) for part in chunks(keys, BATCH_READ)))
     return [record for batch in batches for record in batch if record is not None]
 
 
@@ -174,10 +173,10 @@ def as_read(prediction: Prediction) -> Condition:
     return where(version=prediction.version, token=prediction.token)
 
 
-async def submit_prediction(table: Table, submission: Submission, clock: Clock, once: Once, answer: Any) -> bool:
-    """Store a prediction. False if the gate is closed or behind, or if the earlier prediction has changed.
+async def submit_prediction(table: Table, submission: Submission, clock: Clock, once: Once, answer: Any) -> None:
+    """Store a prediction. Stale if the gate is closed or behind, or if the earlier prediction has changed.
 
-    An attempt whose answer was lost may have stored it: the prediction is read back before False is returned.
+    An attempt whose answer was lost may have stored it: the prediction is read back before that.
     """
     new, before, event = submission.new, submission.before, submission.event
     key, changes = GATE.at(event=event.id, number=gate_number(new.user)), submission.counter_changes()
@@ -190,8 +189,8 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
         await once.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)
     except ConditionFailed:
         stored = await read_prediction(table, new.event, new.user)
-        return stored is not None and stored.token == new.token
-    return True
+        if stored is None or stored.token != new.token:
+            raise Stale from None
 
 
 async def catch_up_gate(table: Table, event: Event, user: str) -> None:

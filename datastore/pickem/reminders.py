@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from datastore.dynamo import key_text
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.mail_claims import MailClaims
 from datastore.people import member_shard
 from datastore.pickem.event_records import EVENT, Event, EventState
 from datastore.pickem.predictions import PREDICTION
+from datastore.sent_emails import SentEmails
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence
@@ -28,18 +28,16 @@ RECORD_LIFETIME = timedelta(days=400)
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A member's reminder of an event: claimed by a run, and then sent."""
+    """A member's reminder of an event, which a run has begun to send, and then sent."""
 
     user: str
     event: str
-    run: str
-    claimed: datetime
     expires: datetime
     sent: datetime | None = None
 
 
 REMINDER = Entity(Reminder, Key("USER#{user}", "LOCKREMINDER#{event}"), ttl="expires")
-REMINDER_CLAIMS = MailClaims(REMINDER)
+REMINDERS = SentEmails(REMINDER)
 
 
 def events_to_lock(table: Table, now: datetime, until: datetime) -> AsyncIterator[Event]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import Table, chunks, optimistic
 from datastore.dynamo.conditions import where
 from datastore.journal import Kind
 from datastore.people import member_shard
@@ -35,8 +35,7 @@ _EVENTS_AT_ONCE = 100
 async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> AsyncIterator[tuple[Event, Prediction]]:
     """A member's predictions for these events, each with its event."""
     shard = member_shard(user)
-    for start in range(0, len(events), _EVENTS_AT_ONCE):
-        some = events[start : start + _EVENTS_AT_ONCE]
+    for some in chunks(events, _EVENTS_AT_ONCE):
         keys = [PREDICTION.at(event=event.id, shard=shard, user=user) for event in some]
         for event, prediction in zip(some, await table.get_many(keys, consistent=True), strict=True):
             if prediction is not None:
@@ -45,17 +44,16 @@ async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> As
 
 async def remove_prediction(table: Table, event: Event, user: str, once: Once) -> None:
     """Remove a member's prediction for an event, with its picks and points."""
-    while True:
-        prediction, standing = await read_counted(table, event.id, user, event.season)
+
+    async def remove(counted: tuple[Prediction | None, Standing | None]) -> None:
+        prediction, standing = counted
         if prediction is None:
             return
         card = await read_matches(table, event.id)  # after the prediction, which may pick a match that was just added
         occurrence = once.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
-        try:
-            await once.apply(table, *_removal(prediction, standing, card), *occurrence)
-        except ConditionFailed:
-            continue  # it was scored, submitted again, or removed meanwhile
-        return
+        await once.apply(table, *_removal(prediction, standing, card), *occurrence)
+
+    await optimistic(lambda: read_counted(table, event.id, user, event.season), remove, idempotent=True)
 
 
 def _removal(prediction: Prediction, standing: Standing | None, card: Mapping[str, Match]) -> list[Write]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from datastore.dynamo import ConditionFailed, Page, Table, Window, iso
+from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, iso, optimistic
 from datastore.dynamo.conditions import Condition, absent, less, where
 from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.keys import HIGHEST, Key, from_best_first
@@ -245,7 +245,7 @@ async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> int:
     """
     left = [one for one in credits_ if not one.is_done]
     standings = await read_standings(table, season, [one.prediction.user for one in left])
-    groups = [left[start : start + CREDITS_AT_ONCE] for start in range(0, len(left), CREDITS_AT_ONCE)]
+    groups = chunks(left, CREDITS_AT_ONCE)
     return sum(await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups)))
 
 
@@ -263,18 +263,19 @@ async def _credit_together(
 
 async def _credit_alone(table: Table, season: str, wanted: Credit) -> bool:
     """Give one prediction its share, unless it is gone; return whether it still exists."""
-    while True:
-        prediction, standing = await read_counted(table, wanted.prediction.event, wanted.prediction.user, season)
+
+    async def credit_current(counted: tuple[Prediction | None, Standing | None]) -> bool:
+        prediction, standing = counted
         if prediction is None:
             return False
         current = replace(wanted, prediction=prediction)
         if current.is_done:
             return True
-        try:
-            await table.transact(*current.writes(season, standing))
-        except ConditionFailed:
-            continue
+        await table.transact(*current.writes(season, standing))
         return True
+
+    event, user = wanted.prediction.event, wanted.prediction.user
+    return await optimistic(lambda: read_counted(table, event, user, season), credit_current, idempotent=True)
 
 
 # ── counting ──

@@ -116,8 +116,8 @@ from datastore.vocabulary.lists import (
     read_lists_page,
 )
 from datastore.vocabulary.mail import (
+    DAILY_EMAILS,
     MAIL,
-    MAIL_CLAIMS,
     NOTE_LIFETIME,
     SENT_NOTE,
     Addressee,
@@ -127,7 +127,7 @@ from datastore.vocabulary.mail import (
     copy_mails,
     note_sent,
     read_addressee,
-    read_mails,
+    read_sent_mails,
     read_sent_notes,
 )
 from datastore.vocabulary.quizzes import (
@@ -194,10 +194,10 @@ __all__ = [
     "ADDRESS_CLAIM",
     "CARD",
     "DAILY",
+    "DAILY_EMAILS",
     "LIST",
     "LONGEST_LIST",
     "MAIL",
-    "MAIL_CLAIMS",
     "MOST_COUNTED",
     "MOST_LISTS",
     "MOST_WORDS",
@@ -290,7 +290,6 @@ __all__ = [
     "read_list_and_words",
     "read_lists",
     "read_lists_page",
-    "read_mails",
     "read_past_daily_words",
     "read_profile_and_days",
     "read_profile_screen",
@@ -300,6 +299,7 @@ __all__ = [
     "read_results_of_day",
     "read_same_daily_words",
     "read_same_subscriptions",
+    "read_sent_mails",
     "read_sent_notes",
     "read_sentence",
     "read_sentence_page",

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from datastore.confirmations import read_confirmation, use_confirmation
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, Stale, optimistic
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
     from datastore.receipts import Once
     from datastore.vocabulary.subscriptions import Subscription
-
-_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,12 @@ async def confirm_subscription(
     hash of the address, date.
     """
     attempt = token_hex(16)
-    for _ in range(_ATTEMPTS):
-        stored = await read_profile(table, owner.user)
-        current, other = await read_both(table, wanted)
+
+    async def read() -> tuple[Profile | None, Subscription | None, Subscription | None]:
+        return await read_profile(table, owner.user), *await read_both(table, wanted)
+
+    async def confirm(found: tuple[Profile | None, Subscription | None, Subscription | None]) -> None:
+        stored, current, other = found
         started = current is None or not current.active
         occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted) if started else ()
         writes = [use_confirmation(*used_up, once.now, attempt), _owner_write(owner, stored)]
@@ -90,9 +92,9 @@ async def confirm_subscription(
                 return  # an attempt without an answer had been carried out
             if confirmation is None or confirmation.used is not None:
                 raise ConfirmationUsed from None
-        else:
-            return
-    raise Conflict(retry_after=1.0)
+            raise Stale from None
+
+    await optimistic(read, confirm)
 
 
 def _owner_write(owner: Profile, stored: Profile | None) -> Write:
@@ -104,8 +106,9 @@ def _owner_write(owner: Profile, stored: Profile | None) -> Write:
 
 async def move_subscription(table: Table, old: Subscription, new: Subscription, once: Once) -> None:
     """End the record's subscription and start the member's, both or neither; one of theirs stays as it is."""
-    for _ in range(_ATTEMPTS):
-        old_current, old_other = await read_both(table, old)
+
+    async def move(found: tuple[Subscription | None, Subscription | None]) -> None:
+        old_current, old_other = found
         if old_current is None or not old_current.active:
             return
         new_current, new_other = await read_both(table, new)
@@ -116,12 +119,9 @@ async def move_subscription(table: Table, old: Subscription, new: Subscription, 
         if old.shard == new.shard and is_count_change(ends[-1]) and is_count_change(starts[-1]):
             # A transaction changes an item only once, and the count stays as it is.
             del ends[-1], starts[-1]
-        try:
-            await once.apply(table, *ends, *starts, *occurrences)
-        except ConditionFailed:
-            continue
-        return
-    raise Conflict(retry_after=1.0)
+        await once.apply(table, *ends, *starts, *occurrences)
+
+    await optimistic(partial(read_both, table, old), move, idempotent=True)
 
 
 async def drop_address(table: Table, record: str, address: str) -> None:

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed, Page
+from datastore.dynamo import ConditionFailed, Page, chunks, optimistic
 from datastore.dynamo.attributes import iso
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import HIGHEST, Key
-from datastore.refusals import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from datastore.receipts import Once
 
 MOST_COUNTED = 1_000
-_ATTEMPTS = 20
 _MOVED_AT_ONCE = 30
 """Cards, each with three writes of a transaction's 100."""
 
@@ -143,22 +141,19 @@ def quiz_writes(
 
 async def change_queue(table: Table, change: QueueChange) -> None:
     """Move the cards to their places. Safe to repeat, and beside further reviews of the same cards."""
-    for start in range(0, len(change.places), _MOVED_AT_ONCE):
-        await _move(table, change, change.places[start : start + _MOVED_AT_ONCE])
+    for places in chunks(change.places, _MOVED_AT_ONCE):
+        await _move(table, change, places)
     await table.write(QUEUE_CHANGE.delete(QUEUE_CHANGE.item_key(change)))
 
 
 async def _move(table: Table, change: QueueChange, places: Sequence[OldPlace]) -> None:
     keys = [CARD.at(user=change.user, list=change.list, ordinal=place.ordinal) for place in places]
-    for _ in range(_ATTEMPTS):
-        cards = await table.get_many(keys, consistent=True)
+
+    async def move(cards: Sequence[Card | None]) -> None:
         moves = [_place_writes(change, place, card) for place, card in zip(places, cards, strict=True)]
-        try:
-            await table.transact(*(write for writes in moves for write in writes))
-        except ConditionFailed:
-            continue
-        return
-    raise Conflict(retry_after=1.0)
+        await table.transact(*(write for writes in moves for write in writes))
+
+    await optimistic(lambda: table.get_many(keys, consistent=True), move, idempotent=True)
 
 
 def _place_writes(change: QueueChange, old: OldPlace, card: Card | None) -> Iterator[Write]:
@@ -177,17 +172,18 @@ async def review_card(
     table: Table, user: str, list_id: str, ordinal: int, review: Callable[[Card | None], Card], once: Once
 ) -> Card:
     """Review one word. `review` is made again from the current card if another review comes first."""
-    for _ in range(_ATTEMPTS):
-        before = await table.get(CARD.at(user=user, list=list_id, ordinal=ordinal), consistent=True)
+    key = CARD.at(user=user, list=list_id, ordinal=ordinal)
+
+    async def write(before: Card | None) -> Card:
         after = review(before)
         try:
             await once.transact(table, after, *card_writes(before, after))
         except ConditionFailed as failed:
-            if failed.was_written(CARD, after):
-                return after
-            continue
+            if not failed.was_written(CARD, after):
+                raise
         return after
-    raise Conflict(retry_after=1.0)
+
+    return await optimistic(lambda: table.get(key, consistent=True), write)
 
 
 async def drop_cards(table: Table, cards: Sequence[Card]) -> None:

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, Stale, optimistic
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.refusals import Conflict
 from datastore.vocabulary.lists import LIST, WordList, mark_cleared, owner_scope, read_list
 from datastore.vocabulary.word_order import DrawnWord, next_word
 from datastore.vocabulary.words import REMOVED_WORD, WORD, Word, removed_words
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.entity import Partition
-
-_ATTEMPTS = 20
 
 
 class ListBroken(Exception):
@@ -54,9 +51,10 @@ async def read_daily_word(table: Table, list_id: str, on: date) -> DailyWord | N
 
 async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | None:
     """The list's word of a date, drawn now if it was not drawn before; None for a list without words."""
-    for _ in range(_ATTEMPTS):
-        keys: list[Any] = [DAILY.at(list=list_id, date=on), LIST.at(list=list_id)]
-        stored, word_list = await table.get_many(keys, consistent=True)
+    keys: list[Any] = [DAILY.at(list=list_id, date=on), LIST.at(list=list_id)]
+
+    async def draw(found: Sequence[Any]) -> DailyWord | None:
+        stored, word_list = found
         if isinstance(stored, DailyWord):
             return stored
         if not isinstance(word_list, WordList) or not word_list.word_count:
@@ -64,10 +62,10 @@ async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | N
         drawn = await _next_word(table, word_list)
         if drawn is None:
             await _refuse_broken(table, word_list, "but all are removed")
-            continue
-        if (daily_word := await _draw_once(table, word_list, drawn, on)) is not None:
-            return daily_word
-    raise Conflict(retry_after=1.0)
+            raise Stale
+        return await _draw_once(table, word_list, drawn, on)
+
+    return await optimistic(lambda: table.get_many(keys, consistent=True), draw, idempotent=True)
 
 
 async def _next_word(table: Table, word_list: WordList) -> DrawnWord | None:
@@ -83,12 +81,12 @@ async def _refuse_broken(table: Table, word_list: WordList, found: str) -> None:
         raise ListBroken(f"the list {name} has {words} words, {found}")
 
 
-async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: date) -> DailyWord | None:
-    """One attempt at a draw; None if another draw, or a change of the list or its word, came first."""
+async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: date) -> DailyWord:
+    """One attempt at a draw, or what another one drew."""
     word = await table.get(WORD.at(list=word_list.list, ordinal=drawn.ordinal), consistent=True)
     if word is None:
         await _refuse_broken(table, word_list, f"but none at {drawn.ordinal}")
-        return None
+        raise Stale
     daily_word = DailyWord(word_list.list, on, word, word_list.owner_scope, drawn.cycle)
     unchanged = where(drawn=word_list.drawn, public=word_list.public, deleted_at=None)
     move_on = LIST.change(LIST.item_key(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=unchanged)
@@ -96,7 +94,9 @@ async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: da
     try:
         await table.transact(DAILY.put(daily_word, when=absent()), move_on, not_removed)
     except ConditionFailed as failed:
-        return failed.stored(DAILY)
+        if (stored := failed.stored(DAILY)) is None:
+            raise
+        return stored
     return daily_word
 
 

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from datastore.dynamo import chunks
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
 from datastore.vocabulary.daily import clear_deleted_list
@@ -68,8 +68,7 @@ async def move_results(table: Table, user: str, alias: str) -> AsyncIterator[tup
     """
     collection: Partition[Any] = QUIZ.on(None, user=user)
     results = [result async for result in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
-    rest = iter([(result, replace(result, user=alias)) for result in results])
-    while some := list(islice(rest, _AT_ONCE)):
+    for some in chunks([(result, replace(result, user=alias)) for result in results], _AT_ONCE):
         await table.transact(*(write for pair in some for write in _move(*pair)))
         for pair in some:
             yield pair

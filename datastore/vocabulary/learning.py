@@ -11,13 +11,13 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.dynamo import ConditionFailed, Page
+from datastore.dynamo import ConditionFailed, Page, optimistic_from
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
 from datastore.journal.kinds import Kind
 from datastore.people import PROFILE, SHARDS, Profile, member_shard
-from datastore.refusals import Conflict, NotFound
+from datastore.refusals import NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", "QuizResult", "Sentence")
 
-_ATTEMPTS = 20
 _MAX_ITEMS = 1000
 """Items of one profile screen. The connections of a member with more items are read one by one."""
 
@@ -167,18 +166,19 @@ async def record_result(
     """Store a result and its day among the member's active ones. Return what `answer` makes of the active days."""
     entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
     put_result = entity.put(result, when=absent())
-    for _ in range(_ATTEMPTS):
+
+    async def record(days: ActiveDays | None) -> Any:
         after, day_changes = day_writes(days, result)
         answered = answer(after)
         try:
             await once.transact(table, answered, put_result, *day_changes, *occurrence_of(once, result))
         except ConditionFailed as failed:
-            if failed.at(0):  # the id is new, so an earlier attempt whose answer was lost has written it
-                return answered
-            days = await table.get(ACTIVE_DAYS.at(user=result.user), consistent=True)
-            continue
+            if not failed.at(0):  # the id is new, so an earlier attempt whose answer was lost has written it
+                raise
         return answered
-    raise Conflict(retry_after=1.0)
+
+    key = ACTIVE_DAYS.at(user=result.user)
+    return await optimistic_from(days, lambda: table.get(key, consistent=True), record, idempotent=True)
 
 
 def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None = None) -> tuple[Write, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, optimistic
 from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 MOST_LISTS = 10
 """Private lists of one member."""
 
-_ATTEMPTS = 20
 _DELETED = "DELETED"
 
 
@@ -185,8 +184,8 @@ async def change_list(
     `change` is made again from the current list if another change comes first, and also if it publishes the list and a
     word is drawn first.
     """
-    for _ in range(_ATTEMPTS):
-        current = await read_list(table, list_id, consistent=True)
+
+    async def write(current: WordList | None) -> WordList:
         if current is None or current.deleted_at is not None:
             raise NotFound("There is no list with this id.", path=("input", "list"))
         after = await change(current)
@@ -195,28 +194,26 @@ async def change_list(
             await once.transact(table, after, *writes, *_occurrence(once, Kind.WORD_LIST_CHANGED, after))
         except ConditionFailed as failed:
             if not (failed.doubtful and _has_description(failed.stored(LIST), after)):
-                continue
+                raise
         return after
-    raise Conflict(retry_after=1.0)
+
+    return await optimistic(lambda: read_list(table, list_id, consistent=True), write)
 
 
 async def delete_list(table: Table, list_id: str, answer: str, once: Once) -> None:
     """Delete a list; what remains of it is its empty record. A list that was deleted before stays deleted."""
-    for _ in range(_ATTEMPTS):
-        current = await read_list(table, list_id, consistent=True)
+
+    async def delete(current: WordList | None) -> None:
         if current is None:
             raise NotFound("There is no list with this id.", path=("input", "list"))
         writes: list[Write] = []
         if current.deleted_at is None:
             occurrence = _occurrence(once, Kind.WORD_LIST_DELETED, current)
             writes = [*_change_writes(current, _emptied(current, once.now), *_EMPTIED), *occurrence]
-        try:
-            if writes or once.key is not None:
-                await once.transact(table, answer, *writes)
-        except ConditionFailed:
-            continue
-        return
-    raise Conflict(retry_after=1.0)
+        if writes or once.key is not None:
+            await once.transact(table, answer, *writes)
+
+    await optimistic(lambda: read_list(table, list_id, consistent=True), delete, idempotent=True)
 
 
 def _emptied(word_list: WordList, now: datetime) -> WordList:

@@ -1,6 +1,6 @@
 """Daily emails: a record for each member and date, so that nobody gets a second one.
 
-`datastore/mail_claims.py` says how an email is claimed. The table removes the records after two months; by then the
+`datastore/sent_emails.py` says what makes sure of that. The table removes the records after two months; by then the
 date's own record says that its emails were sent, and no run sends them again.
 
 A run that sends emails also notes to whom, a hundred members in one item. So later runs read a date's notes in place of
@@ -15,11 +15,11 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
-from datastore.mail_claims import MailClaims
 from datastore.people import PROFILE, Profile
+from datastore.sent_emails import SentEmails
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
@@ -37,18 +37,16 @@ LATEST = timedelta(days=31)
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A member's email of a date: claimed by a run, and then sent."""
+    """A member's email of a date, which a run has begun to send, and then sent."""
 
     user: str
     date: date
-    run: str
-    claimed: datetime
     expires: datetime
     sent: datetime | None = None
 
 
 MAIL = Entity(Mail, Key("USER#{user}", "MAIL#{date}"), ttl="expires")
-MAIL_CLAIMS = MailClaims(MAIL)
+DAILY_EMAILS = SentEmails(MAIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +93,17 @@ async def read_sent_notes(table: Table, on: date, shard: int) -> list[SentNote]:
     return [note async for note in table.iterate(SENT_NOTE.on(None, date=on, shard=shard), at_once=1000)]
 
 
-async def read_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Mail]:
-    """Those of these emails, each of a member and a date, that are claimed or sent."""
+async def read_sent_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Mail]:
+    """Those of these emails, each of a member and a date, that were sent."""
     mails = await table.get_many([MAIL.at(user=user, date=on) for user, on in wanted], consistent=True)
-    return {(mail.user, mail.date): mail for mail in mails if mail is not None}
+    return {(mail.user, mail.date): mail for mail in mails if mail is not None and mail.sent is not None}
 
 
 async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date], once: Once) -> None:
-    """Let the emails that an address's record got on these dates count as the member's too. Safe to repeat.
-
-    One that was only claimed is copied as a claim. The copy names the record in place of the run, since a run that
-    sends the record's email must not take the member's for its own.
-    """
-    for mail in (await read_mails(table, [(record, on) for on in dates])).values():
-        copied = absent() | where(run=record) & absent("sent")
+    """Let the emails that an address's record got on these dates count as the member's too. Safe to repeat."""
+    for mail in (await read_sent_mails(table, [(record, on) for on in dates])).values():
         with suppress(ConditionFailed):  # the member got one of their own
-            await once.apply(table, MAIL.put(replace(mail, user=member, run=record), when=copied))
+            await once.apply(table, MAIL.put(replace(mail, user=member), when=absent("sent")))
 
 
 @dataclass(frozen=True, slots=True)

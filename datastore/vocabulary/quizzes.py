@@ -11,15 +11,16 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from datastore.dynamo import ConditionFailed, DynamoError
+from datastore.dynamo import ConditionFailed, DynamoError, optimistic_from
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.people import PROFILE, Profile
 from datastore.refusals import Conflict, Refusal
-from datastore.vocabulary.cards import CARD, Card, change_queue, quiz_writes, read_cards
+from datastore.vocabulary.cards import CARD, Card, QueueChange, change_queue, quiz_writes, read_cards
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_writes, occurrence_of
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.words import WORD, Word
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 _MOST_CARD_WRITES = 82
 """A transaction has at most 100 writes: the quiz, its result, the days, a receipt, the journal with ten webhooks, and
 the checks of tombstones take up to 18."""
-_ATTEMPTS = 20
 
 
 class QuizUnknown(Refusal):
@@ -134,34 +134,36 @@ async def record_answers(
     `permit` raises a refusal if the active days as they are now do not allow it. `review` gives a word's card after the
     quiz, again from the current card if it was reviewed meanwhile.
     """
-    if sheet.quiz is None:
+    if (quiz := sheet.quiz) is None:
         raise QuizUnknown
-    days, mark, noted = sheet.days, _mark_answered(sheet.quiz, once), occurrence_of(once, result)
-    permit(days)
-    known: Sequence[Card] = sheet.quiz.cards
-    if days is not None and days.last_answered is not None and days.last_answered > sheet.quiz.asked_at:
-        ordinals = [word.ordinal for word in sheet.quiz.words]  # the quiz answered since may have had these words too
-        known = await read_cards(table, result.user, sheet.quiz.list, ordinals)
-    cards = {card.ordinal: card for card in known}
-    for _ in range(_ATTEMPTS):
+    days, mark, noted = sheet.days, _mark_answered(quiz, once), occurrence_of(once, result)
+    known: Sequence[Card] = quiz.cards
+    if days is not None and days.last_answered is not None and days.last_answered > quiz.asked_at:
+        ordinals = [word.ordinal for word in quiz.words]  # the quiz answered since may have had these words too
+        known = await read_cards(table, result.user, quiz.list, ordinals)
+
+    async def record(state: tuple[ActiveDays | None, Sequence[Card]]) -> tuple[Any, QueueChange | None]:
+        days, cards = state[0], {card.ordinal: card for card in state[1]}
+        permit(days)
         after, day_changes = day_writes(days, result)
-        pairs = [(before := cards.get(word.ordinal), review(before, word.ordinal)) for word in sheet.quiz.words]
+        pairs = [(before := cards.get(word.ordinal), review(before, word.ordinal)) for word in quiz.words]
         reviewed, queue_change = quiz_writes(result.id, pairs, _MOST_CARD_WRITES)
         answered = answer(after)
         try:
             await once.transact(table, answered, mark, QUIZ.put(result, when=absent()), *day_changes, *reviewed, *noted)
         except ConditionFailed as failed:
             _refuse_answered(failed, once)
-            if failed.doubtful and failed.at(0):
-                return answered
-            days, cards = await _read_again(table, sheet.quiz)
-            permit(days)
-            continue
-        if queue_change is not None:
-            with contextlib.suppress(DynamoError, Conflict):  # the next reader of the queue repeats it
-                await change_queue(table, queue_change)
-        return answered
-    raise Conflict(retry_after=1.0)
+            if not (failed.doubtful and failed.at(0)):
+                raise
+            queue_change = None  # whoever reads the queue next makes it
+        return answered, queue_change
+
+    read = partial(_read_again, table, quiz)
+    answered, queue_change = await optimistic_from((days, known), read, record, idempotent=True)
+    if queue_change is not None:
+        with contextlib.suppress(DynamoError, Conflict):  # the next reader of the queue repeats it
+            await change_queue(table, queue_change)
+    return answered
 
 
 def _mark_answered(quiz: OpenQuiz, once: Once) -> Write:
@@ -177,7 +179,7 @@ def _refuse_answered(failed: ConditionFailed, once: Once) -> None:
         raise QuizAnswered
 
 
-async def _read_again(table: Table, quiz: OpenQuiz) -> tuple[ActiveDays | None, dict[int, Card]]:
+async def _read_again(table: Table, quiz: OpenQuiz) -> tuple[ActiveDays | None, Sequence[Card]]:
     keys: list[Any] = [CARD.at(user=quiz.user, list=quiz.list, ordinal=word.ordinal) for word in quiz.words]
     days, *cards = await table.get_many([ACTIVE_DAYS.at(user=quiz.user), *keys], consistent=True)
-    return days, {card.ordinal: card for card in cards if card is not None}
+    return days, [card for card in cards if card is not None]

@@ -16,7 +16,7 @@ from datetime import date
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import ConditionFailed, Stale, Table, optimistic_from
 from datastore.dynamo.conditions import present
 from datastore.dynamo.entity import Partition
 from datastore.journal import Kind
@@ -64,24 +64,29 @@ async def _remove_of_day(
     table: Table, user: str, day: date, of_day: list[Result], is_wanted: Callable[[Result], bool], once: Once
 ) -> list[Result]:
     removed: dict[str, Result] = {}
-    while wanted := [one for one in of_day if is_wanted(one)]:
+
+    async def remove_some(of_day: list[Result]) -> list[Result]:
+        """What is left of the day after one more transaction."""
+        wanted = [one for one in of_day if is_wanted(one)]
+        if not wanted:
+            return of_day
         group, writes = _first_group(wanted, once)
         if len(group) == len(of_day):
             writes += await _without_day(table, user, day)
             # Read after the days: a result that is written from now on fails this transaction, as it changes the days.
-            now = await _read_day(table, user, day)
-            if {one.id for one in now} != {one.id for one in of_day}:
-                of_day = now
-                continue
+            if {one.id for one in await _read_day(table, user, day)} != {one.id for one in of_day}:
+                raise Stale
         try:
             await once.apply(table, *writes)
         except ConditionFailed as failed:  # another process was faster, or a result was written
             if failed.doubtful:
                 removed.update((one.id, one) for one in group)
-            of_day = await _read_day(table, user, day)
-            continue
+            raise
         removed.update((one.id, one) for one in group)
-        of_day = [one for one in of_day if one.id not in removed]
+        return [one for one in of_day if one.id not in removed]
+
+    while any(map(is_wanted, of_day)):
+        of_day = await optimistic_from(of_day, lambda: _read_day(table, user, day), remove_some, idempotent=True)
     return list(removed.values())
 
 

@@ -11,15 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, optimistic
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.journal.kinds import Kind
 from datastore.people import PROFILE, SHARDS, Profile, member_shard
-from datastore.refusals import Conflict, NotFound
+from datastore.refusals import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from datastore.dynamo.entity import Partition
     from datastore.dynamo.writes import Write
     from datastore.receipts import Once
-
-_ATTEMPTS = 20
 
 
 class CharacterSet(Enum):
@@ -91,16 +90,15 @@ async def read_subscriptions(table: Table, user: str) -> list[Subscription]:
 
 async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscription:
     """Start a subscription. One that is already active stays as it is."""
-    for _ in range(_ATTEMPTS):
-        current, other = await read_both(table, wanted)
+
+    async def start(both: tuple[Subscription | None, Subscription | None]) -> Subscription:
+        current, other = both
         answer = current if current is not None and current.active else wanted
-        try:
-            occurrence = () if answer is current else subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted)
-            await once.transact(table, answer, *start_writes(wanted, current, other), *occurrence)
-        except ConditionFailed:
-            continue
+        occurrence = () if answer is current else subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted)
+        await once.transact(table, answer, *start_writes(wanted, current, other), *occurrence)
         return answer
-    raise Conflict(retry_after=1.0)
+
+    return await optimistic(partial(read_both, table, wanted), start, idempotent=True)
 
 
 async def delete_ended(table: Table, ended: Sequence[Subscription]) -> None:
@@ -150,18 +148,17 @@ async def read_same_subscriptions(table: Table, wanted: Sequence[Subscription]) 
 async def unsubscribe(table: Table, user: str, list_id: str, character_set: CharacterSet, once: Once) -> Subscription:
     """End a subscription. One that has already ended stays as it is; NotFound if there never was one."""
     wanted = Subscription(user, list_id, character_set, active=False, since=once.now)
-    for _ in range(_ATTEMPTS):
-        current, other = await read_both(table, wanted)
+
+    async def end(both: tuple[Subscription | None, Subscription | None]) -> Subscription:
+        current, other = both
         if current is None:
             raise NotFound("There is no subscription to this list in this character set.")
         ended = replace(current, active=False)
-        try:
-            occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_ENDED, ended) if current.active else ()
-            await once.transact(table, ended, *end_writes(current, ended, other), *occurrence)
-        except ConditionFailed:
-            continue
+        occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_ENDED, ended) if current.active else ()
+        await once.transact(table, ended, *end_writes(current, ended, other), *occurrence)
         return ended
-    raise Conflict(retry_after=1.0)
+
+    return await optimistic(partial(read_both, table, wanted), end, idempotent=True)
 
 
 def end_writes(current: Subscription, ended: Subscription, other: Subscription | None) -> list[Write]:

@@ -7,12 +7,12 @@ nor lists find it; whatever names it, such as a past daily word or a sentence, s
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, chunks, optimistic
 from datastore.dynamo.conditions import absent, outside, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -40,18 +40,12 @@ _ORDINALS_PER_WORD = 9
 _AT_ONCE = 80
 """Words per transaction, which may have at most 100 writes: the list, the receipt and the journal's are others."""
 _CLAIM_LIFETIME = timedelta(seconds=15)
-_ATTEMPTS = 40
 _READS = (300, *[1000] * 9)
 """How many words each read looks at, of those that look for words that fit. Most lists need the first one only."""
-_PAUSE = 0.05
 
 
 class TooManyWords(Conflict):
     explanation = "The list would become too long."
-
-
-class ListBusy(Conflict):
-    explanation = "Somebody else is adding words to this list. Try again in a moment."
 
 
 class ListGrown(Conflict):
@@ -209,18 +203,17 @@ async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) ->
     written above the count, where readers do not see them, on the condition that the claim still holds; the count makes
     them visible. The claim of a process that ended lapses after 15 seconds, or at once for the same batch.
     """
-    for attempt in range(_ATTEMPTS):
-        current = await table.get(LIST.at(list=list_id), consistent=True)
+
+    async def add(current: WordList | None) -> AddedWords:
         if current is None or current.deleted_at is not None:
             raise NotFound("There is no list with this id.", path=("input", "list"))
         if batch.next_ordinal not in {None, current.next_ordinal}:
             raise ListGrown(current)
         _refuse_too_many(current, batch)
-        try:
-            return await _add_once(table, current, batch, once)
-        except ConditionFailed:
-            await asyncio.sleep(_PAUSE * min(attempt + 1, 5))
-    raise ListBusy(retry_after=1.0)
+        return await _add_once(table, current, batch, once)
+
+    # The batch's id in the claim tells its own words from those of others.
+    return await optimistic(lambda: read_list(table, list_id, consistent=True), add, idempotent=True)
 
 
 def _refuse_too_many(current: WordList, batch: WordBatch) -> None:
@@ -245,9 +238,8 @@ async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Onc
     if len(words) > _AT_ONCE:
         await table.write(LIST.change(key, values={"claim": batch.id, "claimed_at": once.now}, when=unchanged))
         unchanged = where(claim=batch.id) & _same_words(current)
-        for start in range(0, len(words), _AT_ONCE):
-            puts = [WORD.put(word) for word in words[start : start + _AT_ONCE]]
-            await table.transact(*puts, LIST.check(key, unchanged))
+        for some in chunks(words, _AT_ONCE):
+            await table.transact(*map(WORD.put, some), LIST.check(key, unchanged))
         words = []
     after = replace(current, next_ordinal=current.next_ordinal + len(new), claim=None, claimed_at=None)
     answer = AddedWords(after, current.next_ordinal, len(new))
@@ -293,20 +285,20 @@ def _same_words(word_list: WordList) -> Condition:
 
 async def change_word(table: Table, list_id: str, ordinal: int, change: Callable[[Word], Word], once: Once) -> Word:
     """Change a word's texts. `change` is made again from the current word if another change comes first."""
-    for _ in range(_ATTEMPTS):
-        current = await _read_current(table, list_id, ordinal)
+
+    async def write(current: Word) -> Word:
         after = replace(change(current), revision=(current.revision or 0) + 1)
         put = WORD.put(after, when=present() & where(revision=current.revision))
         # The list says so, because its earlier daily words have the old texts.
         mark = LIST.change(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
-        occurrence = once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}")
         try:
-            await once.transact(table, after, put, mark, *occurrence)
+            await once.transact(table, after, put, mark, *once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}"))
         except ConditionFailed as failed:
             if not failed.was_written(WORD, after):
-                continue
+                raise
         return after
-    raise Conflict(retry_after=1.0)
+
+    return await optimistic(partial(_read_current, table, list_id, ordinal), write)
 
 
 async def _read_current(table: Table, list_id: str, ordinal: int) -> Word:
@@ -318,14 +310,17 @@ async def _read_current(table: Table, list_id: str, ordinal: int) -> Word:
 
 async def remove_word(table: Table, list_id: str, ordinal: int, once: Once) -> WordList:
     """Remove a word from its list, which counts one word less. A word that was removed before stays removed."""
-    for _ in range(_ATTEMPTS):
-        keys = [WORD.at(list=list_id, ordinal=ordinal), REMOVED_WORD.at(list=list_id, ordinal=ordinal)]
-        current, (word, removed) = await asyncio.gather(
-            read_list(table, list_id, consistent=True), table.get_many(keys, consistent=True)
-        )
+    keys: list[ItemKey[Any]] = [
+        LIST.at(list=list_id),
+        WORD.at(list=list_id, ordinal=ordinal),
+        REMOVED_WORD.at(list=list_id, ordinal=ordinal),
+    ]
+
+    async def remove(found: Sequence[Any]) -> WordList:
+        current, word, removed = found
         if current is None or current.deleted_at is not None or (word is None and removed is None):
             raise NotFound("There is no word with this id.", path=("input", "word"))
-        after = current
+        after: WordList = current
         writes: list[Write] = []
         if word is not None:
             after = replace(current, removed=current.removed + 1)
@@ -336,11 +331,8 @@ async def remove_word(table: Table, list_id: str, ordinal: int, once: Once) -> W
                 LIST.change(key, values={"removed": after.removed}, when=unchanged),
                 *once.occurred(Kind.WORD_REMOVED, f"Word:{word.node_key}"),
             ]
-        try:
-            if writes or once.key is not None:
-                await once.transact(table, after, *writes)
-        except ConditionFailed:
-            await asyncio.sleep(_PAUSE)
-            continue
+        if writes or once.key is not None:
+            await once.transact(table, after, *writes)
         return after
-    raise Conflict(retry_after=1.0)
+
+    return await optimistic(lambda: table.get_many(keys, consistent=True), remove, idempotent=True)

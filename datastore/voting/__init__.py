@@ -20,7 +20,7 @@
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
 | a contender's records: later opponents | Query TALLY#<slug>#<shard>, PAIR#<ordinal>#…, merged    | shards   |
 | earlier opponents, in shards with its votes | BatchGet its tallies; 160 keys PAIR#<low>#<ordinal> a page | 1; 3 |
-| settle a board                     | claim; Query each shard; write changed results; complete    | many     |
+| settle a board                     | its lease; Query each shard; 99 changed results a transaction | many   |
 | void a voter's votes               | a transaction of 4 per vote                                 | votes    |
 | limits of an address; its voters   | see `addresses`                                             | 1; 16    |
 | void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |
@@ -86,7 +86,8 @@ from datastore.voting.editing import (
 from datastore.voting.marks import (
     DirtyMark,
     delete_mark,
-    write_mark,
+    is_dead,
+    put_mark,
 )
 from datastore.voting.resharding import (
     ensure_shards_are_read,
@@ -94,9 +95,10 @@ from datastore.voting.resharding import (
 )
 from datastore.voting.settling import (
     BoardResults,
-    claim_settling,
+    begin_settling,
     read_board_results,
     settle,
+    settling_age,
 )
 from datastore.voting.tallies import (
     PAIR,
@@ -161,11 +163,11 @@ __all__ = [
     "all_boards",
     "all_contenders",
     "all_votes",
+    "begin_settling",
     "board_not_found",
     "cast",
     "change_board",
     "change_contender",
-    "claim_settling",
     "contender_pairs_request",
     "contenders_request",
     "create_board",
@@ -174,9 +176,11 @@ __all__ = [
     "every_slug",
     "existing_boards",
     "folded",
+    "is_dead",
     "is_slug",
     "leaderboard_request",
     "pairs_request",
+    "put_mark",
     "read_board_results",
     "read_board_with_marks",
     "read_boards_page",
@@ -199,8 +203,8 @@ __all__ = [
     "restore_contender",
     "retire_contender",
     "settle",
+    "settling_age",
     "void_votes",
     "void_votes_of_addresses",
     "vote_on",
-    "write_mark",
 ]

@@ -56,9 +56,9 @@ class Board:
     `restorations` counts how often a contender came back from retirement; `latest_restored` has the latest ordinals.
     Votes are taken from `opens_at` until just before `closes_at`; None is no limit.
 
-    `revision` counts the changes to its contenders. `claims` counts the settlings that were begun, and `completed` is
-    the number of the latest one that succeeded. `revision` and `completed` together identify one state of all results.
-    Readers sum the tallies of `read_shards` shards; that number only grows.
+    `revision` counts the changes to its contenders. Who settles its votes has its lease, in a `term` each time, and
+    `settled` is the term of the latest settling that succeeded. `revision` and `settled` together identify one state of
+    all results. Readers sum the tallies of `read_shards` shards; that number only grows.
     """
 
     slug: str
@@ -70,9 +70,11 @@ class Board:
     votes: int = 0
     read_shards: int = 1
     rate: int = DEFAULT_RATE
-    claims: int = 0
-    completed: int = 0
-    claimed_at: datetime | None = None
+    holder: str | None = None
+    term: int = 0
+    beat: int = 0
+    settled: int = 0
+    settled_at: datetime | None = None
     restorations: int = 0
     latest_restored: tuple[int, ...] = ()
     opens_at: datetime | None = None
@@ -106,7 +108,7 @@ class Board:
 
     @property
     def stamp(self) -> tuple[int, int]:
-        return (self.revision, self.completed)
+        return (self.revision, self.settled)
 
 
 BOARD = Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}"))

@@ -9,18 +9,25 @@ drawn before its retirement kept being added to its tallies.
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed, remaining
+from datastore.dynamo import ConditionFailed, Stale, optimistic
 from datastore.dynamo.conditions import absent, permitted, present, where
 from datastore.journal.kinds import Kind
-from datastore.refusals import Conflict, NotFound, Unavailable
-from datastore.voting.boards import BOARD, MAIN, Board, board_not_found, ensure_main, read_board_with_marks
+from datastore.refusals import Conflict, NotFound
+from datastore.voting.boards import (
+    BOARD,
+    MAIN,
+    Board,
+    BoardWithMarks,
+    board_not_found,
+    ensure_main,
+    read_board_with_marks,
+)
 from datastore.voting.contenders import (
     CONTENDER,
     DETAILS,
@@ -41,7 +48,6 @@ if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
     from datastore.receipts import Once
 
-_FIRST_PAUSE = 0.03
 _MAX_CONTENDERS = 10_000
 """Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""
 
@@ -67,17 +73,6 @@ class ContenderChange:
     imported: bool = False
 
 
-async def _attempts() -> AsyncIterator[None]:
-    """Attempts until the request's deadline: the records that were read may change before the write."""
-    pause = _FIRST_PAUSE
-    while True:
-        yield
-        if remaining() < pause:
-            raise Unavailable(retry_after=1.0)
-        await asyncio.sleep(random.uniform(0, pause))  # noqa: S311 - spreads load, hides nothing
-        pause = min(pause * 1.5, 1.0)
-
-
 # ── boards ──
 
 
@@ -85,21 +80,20 @@ async def change_board(
     table: Table, slug: str, change: Callable[[Board], Board], check: Callable[[Board, Board], None], once: Once
 ) -> Board:
     """Change a board's title and hours. `check` may refuse the board before and after, at each attempt to write it."""
-    async for _ in _attempts():
-        current = await read_board_with_marks(table, slug)
+
+    async def write(current: BoardWithMarks | None) -> Board:
         if current is None:
             raise board_not_found(slug, "slug")
         before, after = current.board, change(current.board)
-        unchanged = where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
+        unchanged = present() & where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
         values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
-        permission = permitted(partial(check, before, after))
-        write = BOARD.change(BOARD.item_key(before), values=values, when=present() & unchanged & permission)
-        try:
-            await once.transact(table, after, write, *once.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
-        except ConditionFailed:
-            continue
+        put = BOARD.change(
+            BOARD.item_key(before), values=values, when=unchanged & permitted(partial(check, before, after))
+        )
+        await once.transact(table, after, put, *once.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
         return after
-    raise Unavailable(retry_after=1.0)
+
+    return await optimistic(lambda: read_board_with_marks(table, slug), write)
 
 
 # ── new and changed contenders ──
@@ -117,8 +111,9 @@ def _name_taken(name: str) -> Conflict:
 
 async def add_contender(table: Table, board: str, change: ContenderChange, now: datetime, once: Once) -> Contender:
     """Take the next ordinal and write the name, the row and the picture, all or none. Conflict if the name is taken."""
-    async for _ in _attempts():
-        contender = replace(await _next_contender(table, board, now), name=change.name or "")
+
+    async def add(unnamed: Contender) -> Contender:
+        contender = replace(unnamed, name=change.name or "")
         try:
             occurrence = _occurrence(once, Kind.CONTENDER_ADDED, contender)
             await once.transact(table, contender, *_additions(contender, change), *occurrence)
@@ -127,9 +122,10 @@ async def add_contender(table: Table, board: str, change: ContenderChange, now: 
                 if name.request_id != change.request_id:
                     raise _name_taken(contender.name) from None
                 return replace(contender, ordinal=name.ordinal)  # added by an earlier attempt whose answer was lost
-            continue
+            raise Stale from None
         return contender
-    raise Unavailable(retry_after=1.0)
+
+    return await optimistic(lambda: _next_contender(table, board, now), add)
 
 
 def _occurrence(once: Once, kind: Kind, contender: Contender) -> Iterable[Write]:
@@ -168,8 +164,8 @@ async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
 
 async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, once: Once) -> Contender:
     """Change a contender's name, picture and details. Conflict if the name is taken."""
-    async for _ in _attempts():
-        current = await read_contender(table, *key)
+
+    async def write(current: Contender | None) -> Contender:
         # After the contender, whose version then says that they are what was read.
         details = await table.get(DETAILS.at(board=key[0], ordinal=key[1]), consistent=True)
         if current is None:
@@ -187,9 +183,10 @@ async def change_contender(table: Table, key: ContenderKey, change: ContenderCha
         except ConditionFailed as failed:
             if any(name.ordinal != changed.ordinal for name in _conflicting_names(failed)):
                 raise _name_taken(changed.name) from None
-            continue
+            raise
         return changed
-    raise Unavailable(retry_after=1.0)
+
+    return await optimistic(lambda: read_contender(table, *key), write)
 
 
 def _changes(current: Contender, changed: Contender, change: ContenderChange) -> Iterator[Write]:
@@ -225,8 +222,12 @@ async def restore_contender(table: Table, key: ContenderKey, *, once: Once) -> C
 
 
 async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: bool) -> Contender:
-    async for _ in _attempts():
-        contender, current = await asyncio.gather(read_contender(table, *key), read_board_with_marks(table, key[0]))
+
+    async def read() -> tuple[Contender | None, BoardWithMarks | None]:
+        return await asyncio.gather(read_contender(table, *key), read_board_with_marks(table, key[0]))
+
+    async def write(found: tuple[Contender | None, BoardWithMarks | None]) -> Contender:
+        contender, current = found
         if contender is None or current is None:
             raise NotFound(path=("input", "contender"))
         if contender.retired == retired:
@@ -238,12 +239,10 @@ async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: 
             _retirement_on_board(current.board, changed),
             *_occurrence(once, Kind.CONTENDER_RETIRED if retired else Kind.CONTENDER_RESTORED, changed),
         )
-        try:
-            await once.transact(table, changed, *writes)
-        except ConditionFailed:
-            continue
+        await once.transact(table, changed, *writes)
         return changed
-    raise Unavailable(retry_after=1.0)
+
+    return await optimistic(read, write, idempotent=True)
 
 
 def _retirement_on_board(board: Board, contender: Contender) -> Write:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import Slice, optimistic
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.conditions import present, where
 from datastore.dynamo.entity import Partition
@@ -43,13 +43,17 @@ async def clear_voter(table: Table, voter: str, board: str) -> None:
 
 async def move_votes(table: Table, voter: str, board: str, alias: str) -> int:
     """Let the votes of a voter be those of another name; return their number. Safe to repeat."""
-    moved = 0
-    while votes := (await table.query(VOTE.on(voter=voter, board=board), limit=_AT_ONCE, consistent=True)).records:
-        try:
-            await table.transact(*(write for vote in votes for write in _move(vote, alias)))
-        except ConditionFailed:
-            continue  # voided meanwhile
-        moved += len(votes)
+
+    async def move(found: Slice[Vote]) -> int:
+        if found.records:
+            await table.transact(*(write for vote in found.records for write in _move(vote, alias)))
+        return len(found.records)
+
+    moved, of_voter = 0, VOTE.on(voter=voter, board=board)
+    while some := await optimistic(
+        lambda: table.query(of_voter, limit=_AT_ONCE, consistent=True), move, idempotent=True
+    ):
+        moved += some
     return moved
 
 

@@ -47,9 +47,9 @@ async def seed_board(
         revision=len(contenders),
         votes=sum(vote.counts for vote in votes),
         read_shards=shards,
-        claims=1,
-        completed=1,
-        claimed_at=now,
+        term=1,
+        settled=1,
+        settled_at=now,
     )
     try:
         await table.write(BOARD.put(counted, when=absent()))

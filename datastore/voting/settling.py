@@ -1,26 +1,15 @@
 """Settling: the sums over a board's shards are written to its contenders' results, and so to the leaderboard's index.
 
-A process claims a settling before it begins one: it raises `Board.claims`, on condition that nobody else has meanwhile.
-So one process settles for all of them, without comparing clocks. A settling with a higher number than `claims` had when
-a vote was acknowledged includes that vote. `Board.completed` is the number of the latest settling that succeeded.
+The process that has the board's lease settles for all of them. Settling takes milliseconds, so a lease that is not
+released is acquired by another process soon, whether its holder is dead or only slow; and each settling is a new term.
 
-A claim is no lock: if its process is slow or killed, another one claims the next settling. Any number may run at the
-same time. Results are read before the sums, and a result is written only if its version has not changed since.
+Guarantee: settlings have their effects one after the other, in the order of their terms. Each transaction that writes
+results checks the term, so none is applied once a later settling has begun; results and sums are read after that. So
+every settling includes all votes that were acknowledged before it began, and none brings back a vote that was voided.
+`Board.settled` is the term of the latest one that wrote all its results.
 
-Law: a process settles again, reads the results anew and deletes its mark only afterwards, if another settling was
-claimed while it wrote a result, or if it failed to write one, or does not know whether it did. The reason: a sum may
-return to what it was, when a vote is voided, and a settling that finds nothing to write raises no version. S below has
-summed the vote; V is claimed after it was voided.
-
-    S  claim  results  sums                                            write  complete
-    V                        (voided)  claim  results  sums  complete                     nothing to write
-    V                        (voided)  claim  results  sums                     complete  nothing to write
-
-In both, S brings the vote back, and finds at its `complete` that `claims` has moved. If V reads the results after the
-write, it writes them itself; if both write one, the version stops the later of them. A settling that is claimed after V
-has the right sums. If S is killed after its write, its mark stays, and the process that deletes it reads the results
-anew. Only a settling by a reader, who has no mark, may be killed there and leave the vote until the board is settled
-next.
+A settling in which a write failed ends without completing, since the engine may still apply that write: the next one
+has a new term, which ends it for good.
 
 A process that counts votes marks the board as dirty, and deletes its mark once its votes are settled. The mark of a
 killed process stays. Processes that read the board then settle it.
@@ -28,26 +17,31 @@ killed process stays. Processes that read the board then settle it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.concurrency import gather_or_cancel
-from datastore.dynamo.conditions import less, where
+from datastore.dynamo.concurrency import chunks
+from datastore.dynamo.conditions import where
+from datastore.leases import LeaseLost
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, Contender, all_contenders
 from datastore.voting.tallies import read_contender_sums
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table
+    from datetime import datetime
 
-_RESULTS_AT_ONCE = 16
+    from datastore.dynamo import Table
+    from datastore.leases import Age, Held, Leases
+
+_RESULTS_AT_ONCE = 99
+"""Results in a transaction, beside the check of the term."""
+_ATTEMPTS = 8
+"""So often results are written again of which editors changed one meanwhile."""
 _NO_VOTES = (0, 0, 0)
-_NO_STATE = -1
-"""A value of `Board.completed` that no board has: the results belong to none of its states and must be read again."""
+
+Sums: TypeAlias = Mapping[int, tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +50,6 @@ class BoardResults:
 
     board: Board
     results: Mapping[int, Contender]
-    complete: bool = True
-    """Whether all results could be written when the board was settled, and no other settling may have missed one."""
     scores: Sequence[int] = field(init=False)
     """The scores of the active contenders, ascending."""
 
@@ -70,45 +62,42 @@ async def read_board_results(table: Table, board: Board) -> BoardResults:
     return BoardResults(board, await all_contenders(table, board))
 
 
-async def claim_settling(table: Table, board: Board, now: datetime) -> Board | None:
-    """Begin the board's next settling. None if another process has begun one since the board was read."""
-    unclaimed = where(claims=board.claims)
-    claim = BOARD.change(BOARD.item_key(board), values={"claimed_at": now}, add={"claims": 1}, when=unclaimed)
-    try:
-        return await table.write_back(claim, BOARD)
-    except ConditionFailed:
-        return None
+def settling_age(leases: Leases, board: Board) -> Age:
+    """For how long nobody has begun or completed a settling of the board that was just read."""
+    return leases.age(BOARD, board)
 
 
-async def settle(table: Table, board: Board, cached: BoardResults | None = None) -> BoardResults:
-    """Carry out the settling that was claimed with this state of the board, and return the results.
+async def begin_settling(leases: Leases, board: Board) -> Held[Board] | None:
+    """Begin the board's next settling. None if another process has begun or completed one since the board was read."""
+    return await leases.acquire(BOARD, board)
 
-    `cached` results are used if nobody has settled or changed the board since. If the results are not `complete`, claim
-    another settling.
+
+async def settle(table: Table, lease: Held[Board], now: datetime, cached: BoardResults | None = None) -> BoardResults:
+    """Carry out a settling that was begun, and return the results. LeaseLost if another one has begun meanwhile.
+
+    `cached` results are used if nobody has settled or changed the board since.
     """
+    board = lease.record
     if cached is not None and _is_current(cached.board, board):
-        results = cached.results
+        results = dict(cached.results)
     else:
-        results = await all_contenders(table, board)
+        results = dict(await all_contenders(table, board))
     sums = await read_contender_sums(table, board)
-    changed = list(_changed_results(results.values(), sums))
-    written = await _write_results(table, changed)
-    results = {**results, **{one.ordinal: one for one, done in zip(changed, written, strict=True) if done}}
-    if not all(written):
-        return BoardResults(replace(board, completed=_NO_STATE), results, complete=False)
+    changed = list(_changed(results.values(), sums))
+    for chunk in chunks(changed, _RESULTS_AT_ONCE):
+        written = await _write_results(table, board, chunk, sums)
+        results.update((result.ordinal, result) for result in written)
     votes = sum(wins for wins, _, _ in sums.values()) + sum(ties for _, _, ties in sums.values()) // 2
-    completed = await _complete(table, replace(board, votes=votes))
-    if changed and completed.completed != completed.claims:
-        return BoardResults(replace(completed, completed=_NO_STATE), results, complete=False)
-    return BoardResults(completed, results)
+    await lease.release(votes=votes, settled=board.term, settled_at=now)
+    return BoardResults(lease.record, results)
 
 
-def _is_current(cached: Board, claimed: Board) -> bool:
-    """Whether the claim at hand is the next one after the cached settling, and no editor has changed anything."""
-    return cached.completed == cached.claims == claimed.claims - 1 and cached.revision == claimed.revision
+def _is_current(cached: Board, begun: Board) -> bool:
+    """Whether the settling at hand is the next one after the cached one, and no editor has changed anything."""
+    return cached.settled == begun.settled == begun.term - 1 and cached.revision == begun.revision
 
 
-def _changed_results(contenders: Iterable[Contender], sums: Mapping[int, tuple[int, int, int]]) -> Iterator[Contender]:
+def _changed(contenders: Iterable[Contender], sums: Sums) -> Iterator[Contender]:
     for contender in contenders:
         counts = sums.get(contender.ordinal, _NO_VOTES)
         if counts != contender.counts:
@@ -116,38 +105,28 @@ def _changed_results(contenders: Iterable[Contender], sums: Mapping[int, tuple[i
             yield replace(contender, wins=wins, losses=losses, ties=ties, version=contender.version + 1)
 
 
-async def _write_results(table: Table, results: Sequence[Contender]) -> list[bool]:
-    """For each result, whether it was written; False if another process changed it first.
-
-    After a failure none is under way: a later write could pass its condition, and bring back a vote that was voided.
-    """
-    slots = asyncio.Semaphore(_RESULTS_AT_ONCE)
-
-    async def write(result: Contender) -> bool:
-        unchanged = where(version=result.version - 1)
-        async with slots:
-            try:
-                await table.write(CONTENDER.shift(result, "wins", "losses", "ties", "version", when=unchanged))
-            except ConditionFailed as failed:
-                return failed.was_written(CONTENDER, result)
-            return True
-
-    return await gather_or_cancel(write(result) for result in results)
-
-
-async def _complete(table: Table, board: Board) -> Board:
-    """Write the number of votes and of this settling, and return the board.
-
-    If a later settling has completed already, or an editor has changed a contender meanwhile, the results at hand
-    belong to no state of the board.
-    """
-    change = BOARD.change(
-        BOARD.item_key(board),
-        values={"votes": board.votes, "completed": board.claims},
-        when=less("completed", board.claims),
-    )
-    try:
-        completed = await table.write_back(change, BOARD)
-    except ConditionFailed:
-        return replace(board, completed=_NO_STATE)
-    return completed if completed.revision == board.revision else replace(completed, completed=_NO_STATE)
+async def _write_results(table: Table, board: Board, wanted: Sequence[Contender], sums: Sums) -> list[Contender]:
+    """Write results, with the changes that editors make to their contenders meanwhile; return the records as stored."""
+    check = BOARD.check(BOARD.item_key(board), where(term=board.term))
+    stored: list[Contender] = []
+    for _ in range(_ATTEMPTS):
+        unchanged = (where(version=result.version - 1) for result in wanted)
+        fields = ("wins", "losses", "ties", "version")
+        updates = [CONTENDER.shift(result, *fields, when=when) for result, when in zip(wanted, unchanged, strict=True)]
+        try:
+            await table.transact(check, *updates)
+        except ConditionFailed as failed:
+            if failed.at(0):
+                raise LeaseLost from None
+            again = [result for position, result in enumerate(wanted, 1) if not failed.at(position)]
+            for position in sorted(failed.failures):
+                if current := failed.stored(CONTENDER, position):
+                    due = list(_changed([current], sums))  # none, if only the answer to an attempt was lost
+                    again += due
+                    stored += [] if due else [current]
+            if not again:
+                return stored
+            wanted = again
+        else:
+            return [*stored, *wanted]
+    raise LeaseLost

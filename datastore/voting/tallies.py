@@ -9,7 +9,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import Page
+from datastore.dynamo import Page, chunks
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge
@@ -160,8 +160,7 @@ async def _look_up(
 ) -> list[PairTally]:
     """The records of those pairs that were voted on."""
     step = max(1, BATCH_READ // len(shards))
-    batches = [pairs[start : start + step] for start in range(0, len(pairs), step)]
-    read = await asyncio.gather(*(_read_records(table, board, shards, batch) for batch in batches))
+    read = await asyncio.gather(*(_read_records(table, board, shards, batch) for batch in chunks(pairs, step)))
     return [record for records in read for record in records if record.votes]
 
 

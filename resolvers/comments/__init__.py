@@ -4,8 +4,8 @@
 |-------------|---------------------------------------------------------------------|
 | rules       | validation of what clients send                                     |
 | languages   | language tags                                                       |
-| access      | who may see and change a comment; loading one for a viewer          |
-| pages       | one comment, and pages of a product's comments                      |
+| visibility  | what a viewer sees of comments, one or a page of them, and counts   |
+| pages       | pages of a product's comments                                       |
 | latest      | a member's comments, and the latest ones of the whole site          |
 | arrivals    | the stream of comments as they become visible                       |
 | writing     | posting, editing and deleting                                       |

@@ -10,15 +10,15 @@ from datastore import comments as comments_store
 from datastore.comments import Comment
 from datastore.ids import is_ulid
 from datastore.refusals import InvalidInput
-from resolvers.comments.access import load_comment
 from resolvers.comments.rules import validate_product
+from resolvers.comments.visibility import ShownComment, load_comment, show_published
 from resolvers.context import AnyId, Context
 from resolvers.live.feed import Arrival, Source
 from resolvers.live.resume_point import ResumePoint
 from resolvers.node_ids import parse_node_key
 
 
-async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[Comment]:
+async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[ShownComment]:
     """Comments as they become visible: from now on, or since the last event that the client received."""
     product = validate_product(product, ("product",))
     # A client that reconnects repeats its query, and says in the header what it has received since.
@@ -37,7 +37,7 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after
-            yield arrival.record
+            yield show_published(arrival.record)
 
 
 async def _load_resume_point(ctx: Context, text: str | None, product: str) -> ResumePoint | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from datastore import comments as comments_store
-from datastore.comments import CommentChange, CommentPage, MemberComments
+from datastore.comments import CommentChange
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from resolvers.comments.languages import parse_language
 from resolvers.comments.rules import parse_filter, validate_product
@@ -71,14 +71,6 @@ class Statistics:
         languages = self._counted_languages or tuple(self.counts.counts)
         rows = [LanguageCount(language, self.counts.count((language,))) for language in languages]
         return sorted((row for row in rows if row.count), key=lambda row: (-row.count, row.language))
-
-
-async def total_count(ctx: Context, page: CommentPage | MemberComments, /) -> int:
-    """The current number of comments in the page's list."""
-    if isinstance(page, MemberComments):
-        return await comments_store.count_member_comments(ctx.table, page.author, with_held=page.with_held)
-    exact = await ctx.services.get(CountsCache).exact(page.filter.product)
-    return exact.count(page.filter.languages, page.filter.ratings)
 
 
 async def comment_statistics(ctx: Context, /, *, product: AnyId, language: str | None = None) -> Statistics:

@@ -12,6 +12,7 @@ from datastore import comments as comments_store
 from datastore.comments import Comment, CommentChange, Leader
 from datastore.comments.planner import RATINGS
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context
+from datastore.refusals import Conflict
 from resolvers.comments.counts import CountsCache, Statistics
 from resolvers.context import Context, Services
 
@@ -104,7 +105,7 @@ class LeaderSettler:
             async with self._turns:
                 await comments_store.settle_product(self._services.table, product)
             self._settled += 1
-        except DynamoError as error:
+        except (DynamoError, Conflict) as error:
             # Its counts stay marked in the table, so the next write or sweep settles it.
             _log.warning("a product could not be settled", product=product, reason=str(error))
         except Exception:  # noqa: BLE001 - a fault with one product must not end the settling of others

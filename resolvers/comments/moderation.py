@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from datastore import comments as comments_store
-from datastore.comments import Comment, Decision, Reports, Status, VersionConflict
-from datastore.dynamo import Page, Window
+from datastore.comments import Comment, Decision, Status
+from datastore.dynamo import Page, Window, optimistic
 from datastore.journal import Ground
-from datastore.refusals import Conflict
-from resolvers.comments.access import CommentId, check_rate, load_visible_comment, may_change
 from resolvers.comments.rules import LONGEST_REASON, validate_text
-from resolvers.comments.writing import ATTEMPTS, change_comment, revised
-from resolvers.context import Context, Services
-from resolvers.loading.loader import Loader
+from resolvers.comments.visibility import CommentId, ShownComment, load_visible_comment, read_for_moderators
+from resolvers.comments.writing import change_comment, check_rate, revised
+from resolvers.context import Context
 from resolvers.viewer import Role
 
 # ── reading ──
 
 
-async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[Comment]:
+async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[ShownComment]:
     """Comments that need a decision, oldest first."""
-    ctx.with_role(Role.MODERATOR)
-    return await comments_store.read_queue(ctx.table, status, window)
-
-
-def note(ctx: Context, comment: Comment, /) -> str | None:
-    """A moderator's note; for the author and moderators."""
-    return comment.note if may_change(ctx.viewer, comment) else None
-
-
-async def report_reasons(ctx: Context, comment: Comment, /) -> list[str] | None:
-    """The reasons that members gave; for moderators."""
-    if not ctx.viewer.may(Role.MODERATOR):
-        return None
-    reports = await ctx.services.get(reports_loader).load((comment.product, comment.ulid))
-    return list(reports.reasons.values()) if reports is not None else []
-
-
-def reports_loader(services: Services) -> Loader[tuple[str, str], Reports]:
-    """Reports by product and comment, read in one batch for a page."""
-
-    async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-        return await comments_store.read_reports(services.table, keys)
-
-    loader: Loader[tuple[str, str], Reports] = Loader(read, fresh=True)
-    return services.loaders.add("reports", loader)
+    return await read_for_moderators(ctx, lambda: comments_store.read_queue(ctx.table, status, window))
 
 
 # ── writing ──
@@ -56,17 +28,15 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
     member = ctx.member()
     reason = validate_text(reason, "reason", LONGEST_REASON)
     await check_rate(ctx, "report")
-    for _ in range(ATTEMPTS):
-        reported = await load_visible_comment(ctx, comment)
+
+    async def report(reported: Comment) -> Comment:
         if reported.held is not None:  # it needs a moderator's decision already
             await ctx.once.store_receipt(ctx.table, reported, about=reported.author)
             return reported
-        try:
-            await comments_store.report_comment(ctx.table, ctx.once, reported, member.id, reason)
-        except VersionConflict:
-            continue
+        await comments_store.report_comment(ctx.table, ctx.once, reported, member.id, reason)
         return reported
-    raise Conflict
+
+    return await optimistic(lambda: load_visible_comment(ctx, comment), report)
 
 
 async def moderate_comment(

@@ -1,4 +1,4 @@
-"""Reading comments: one by its id, and pages of a product's."""
+"""Pages of a product's comments."""
 
 from __future__ import annotations
 
@@ -6,23 +6,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from datastore import comments as comments_store
-from datastore.comments import Comment, CommentPage, ReadReport
+from datastore.comments import ReadReport
 from datastore.comments.planner import Filter
 from datastore.dynamo import metered
-from datastore.people import Profile
-from resolvers import people
-from resolvers.comments.access import CommentId, load_comment, may_change, may_see
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.rules import parse_filter
+from resolvers.comments.visibility import ShownComment, ShownPage, read_page
 from resolvers.context import AnyId, BothWaysWindow, Context
 from resolvers.loading.batched import batched
-
-
-async def comment(ctx: Context, /, *, id: CommentId) -> Comment | None:  # noqa: A002 - the argument's public name
-    """A comment. Only its author and moderators can see one that is held."""
-    comment = await load_comment(ctx, id, held=ctx.viewer.is_signed_in)
-    return comment if comment is not None and may_see(ctx.viewer, comment) else None
+from resolvers.members import visibility as members
 
 
 async def comments_page(
@@ -33,16 +25,16 @@ async def comments_page(
     window: BothWaysWindow,
     languages: list[str] | None = None,
     ratings: list[int] | None = None,
-) -> CommentPage:
+) -> ShownPage:
     """A page; on request the answer also tells how it was read. A cursor of another filter is refused unread."""
     comment_filter = parse_filter(product, languages, ratings)
     request = window.open(comment_filter.scope)
     counts = ctx.services.get(CountsCache).recent(comment_filter)
     if not ctx.explain:
-        return await comments_store.read_page(ctx.table, comment_filter, counts, request)
+        return await read_page(ctx, comment_filter, counts, request)
     began = time.perf_counter()
     with metered() as spent:
-        page = await comments_store.read_page(ctx.table, comment_filter, counts, request)
+        page = await read_page(ctx, comment_filter, counts, request)
     milliseconds = round((time.perf_counter() - began) * 1000, 2)
     explanation = _explanation(comment_filter, page.report, units=spent.read_units, milliseconds=milliseconds)
     ctx.notes.setdefault("plan", []).append(explanation)
@@ -68,9 +60,5 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
 
 
 @batched
-async def authors(ctx: Context, comments: Sequence[Comment], /) -> list[Profile]:
-    return await people.authors(ctx, [comment.author for comment in comments])
-
-
-def viewer_can_edit(ctx: Context, comment: Comment, /) -> bool:
-    return may_change(ctx.viewer, comment)
+async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[members.ShownProfile]:
+    return await members.authors(ctx, [comment.author for comment in comments])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from datastore import comments as comments_store
-from datastore.comments import CommentChange, Decision, Status, VersionConflict
+from datastore.comments import Comment, CommentChange, Decision, Status
 from datastore.comments.pointers import Pointer, member_pointers
+from datastore.dynamo import optimistic
 from datastore.ids import creation_time
 from datastore.journal import Ground
 from datastore.receipts import Once
@@ -26,13 +28,13 @@ async def withdraw_comments(services: Services, author: str, since: datetime | N
 
 async def _withdraw(services: Services, pointer: Pointer, once: Once) -> bool:
     """Whether this call did it."""
-    while True:
-        comment = await comments_store.read_comment(services.table, pointer.product, pointer.ulid)
+
+    async def withdraw(comment: Comment | None) -> bool:
         if comment is None or comment.held is Status.REJECTED:
             return False
         change = CommentChange(comment, revised(comment, held=Status.REJECTED), Decision(Ground.FRAUD))
-        try:
-            await store_change(services, once, None, change)
-        except VersionConflict:
-            continue
+        await store_change(services, once, None, change)
         return True
+
+    read = partial(comments_store.read_comment, services.table, pointer.product, pointer.ulid)
+    return await optimistic(read, withdraw, idempotent=True)

@@ -7,28 +7,25 @@ from dataclasses import replace
 from typing import Any
 
 from datastore import comments as comments_store
-from datastore.comments import Comment, CommentChange, Decision, Status, VersionConflict
+from datastore.comments import Comment, CommentChange, Decision, Status
+from datastore.dynamo import optimistic
 from datastore.receipts import Once
-from datastore.refusals import Conflict, NotAllowed, NotFound
-from resolvers.comments.access import (
+from datastore.refusals import NotAllowed, NotFound
+from resolvers.comments.counts import CountsCache
+from resolvers.comments.languages import parse_language
+from resolvers.comments.leaders import LeaderSettler
+from resolvers.comments.rules import validate_body, validate_product, validate_rating, validate_title
+from resolvers.comments.visibility import (
     NO_SUCH_COMMENT,
     CommentId,
-    check_rate,
     load_comment,
     load_visible_comment,
     may_change,
     may_see,
 )
-from resolvers.comments.counts import CountsCache
-from resolvers.comments.languages import parse_language
-from resolvers.comments.leaders import LeaderSettler
-from resolvers.comments.rules import validate_body, validate_product, validate_rating, validate_title
 from resolvers.context import UNSET, AnyId, Context, Services, Unset
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
-
-ATTEMPTS = 100
-"""How often a change is tried again when another change of the same comment comes first."""
 
 
 async def post_comment(
@@ -93,8 +90,8 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     """The id of the deleted comment, even if it was deleted before."""
     viewer = ctx.signed_in()
     deleted_id = node_id("Comment", comment)
-    for _ in range(ATTEMPTS):
-        old = await load_comment(ctx, comment)
+
+    async def delete(old: Comment | None) -> str:
         if old is not None and not may_see(viewer, old):
             raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
         if old is None:
@@ -102,30 +99,26 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
             return deleted_id
         if not may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
-        try:
-            await store_change(ctx.services, ctx.once, deleted_id, CommentChange(old, None))
-        except VersionConflict:
-            continue
+        await store_change(ctx.services, ctx.once, deleted_id, CommentChange(old, None))
         return deleted_id
-    raise Conflict
+
+    return await optimistic(lambda: load_comment(ctx, comment), delete, idempotent=True)
 
 
 async def change_comment(
     ctx: Context, key: str, change: Callable[[Comment], Comment], *, decision: Decision | None = None
 ) -> Comment:
     """The comment after a change, which is made again from the current comment when another change comes first."""
-    for _ in range(ATTEMPTS):
-        old = await load_visible_comment(ctx, key)
+
+    async def store(old: Comment) -> Comment:
         new = change(old)
         if new is old:
             await ctx.once.store_receipt(ctx.table, old, about=old.author)
             return old
-        try:
-            await store_change(ctx.services, ctx.once, new, CommentChange(old, new, decision))
-        except VersionConflict:
-            continue
+        await store_change(ctx.services, ctx.once, new, CommentChange(old, new, decision))
         return new
-    raise Conflict
+
+    return await optimistic(lambda: load_visible_comment(ctx, key), store)
 
 
 def revised(comment: Comment, **changes: Any) -> Comment:
@@ -133,10 +126,16 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 
 async def store_change(services: Services, once: Once, answer: Any, change: CommentChange) -> None:
-    """Store a change of a comment, and tell what this process remembers of its product; may raise VersionConflict."""
+    """Store a change of a comment, and tell what this process remembers of its product; may raise ConditionFailed."""
     await comments_store.change_comment(services.table, once, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
+
+
+async def check_rate(ctx: Context, action: str) -> None:
+    """RateLimited if the viewer did this too often."""
+    if (limit := ctx.services.policy.comment_rate) is not None:
+        ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
 
 
 def _needs_moderation(ctx: Context) -> bool:

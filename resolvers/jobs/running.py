@@ -8,66 +8,83 @@ it last reported. A failure of the table does not end a job: it goes on when the
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from random import uniform
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import structlog
 
 from datastore import jobs as jobs_store
 from datastore.dynamo import BadKey, DynamoError, SingleFlight, shared_context
-from datastore.jobs import Job, JobLost, JobState
+from datastore.jobs import Job, JobState
+from datastore.leases import Held, LeaseLost
 from datastore.refusals import Refusal
 from resolvers.context import Context, NodeOf
 from resolvers.viewer import Role
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table
     from resolvers.context import Services
 
 JobId = Annotated[str, NodeOf("Job")]
 
 LOOK_SECONDS = 5.0
 """How often a process looks for jobs that nobody works on."""
-ALIVE_SECONDS = 3.0
-"""How often a process says that it still works on a job."""
-LOST_SECONDS = 15.0
-"""A job that was not written for so long has lost its process."""
 MOST_AT_ONCE = 2
 """Jobs that one process works on at a time: each is many writes, and requests come first."""
 
 _log = structlog.get_logger("ringside.jobs")
 
 
-@dataclass(slots=True)
 class JobRun:
-    """A job that this process works on. Its kind counts what it has done, and may leave a place to go on from."""
+    """A job that this process works on. Its kind counts what it has done, and may leave a place to go on from.
 
-    job: Job
-    done: int
-    total: int | None
-    place: str | None
+    Both are stored when the lease is renewed, or at once with `report`.
+    """
 
-    table: Table
-    _reporting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(self, lease: Held[Job]) -> None:
+        self.lease = lease
+
+    @property
+    def job(self) -> Job:
+        return self.lease.record
 
     @property
     def input(self) -> Mapping[str, str]:
         return self.job.input
 
+    @property
+    def done(self) -> int:
+        return self.job.done
+
+    @done.setter
+    def done(self, done: int) -> None:
+        self.lease.note(done=done)
+
+    @property
+    def total(self) -> int | None:
+        return self.job.total
+
+    @total.setter
+    def total(self, total: int | None) -> None:
+        self.lease.note(total=total)
+
+    @property
+    def place(self) -> str | None:
+        return self.job.place
+
+    @place.setter
+    def place(self, place: str | None) -> None:
+        self.lease.note(place=place)
+
     async def report(self) -> None:
-        """Store how far it is. JobLost if another process has the job."""
-        async with self._reporting:
-            progress = {"done": self.done, "total": self.total, "place": self.place}
-            self.job = await jobs_store.report_job(self.table, self.job, **progress)
+        """Store how far it is. LeaseLost if another process has the job."""
+        await self.lease.save()
 
 
-Work: TypeAlias = "Callable[[Services, JobRun], Awaitable[str | None]]"
+Work: TypeAlias = "Callable[[Services, JobRun], Coroutine[Any, Any, str | None]]"
 """What a kind of job does; returns a message for people. A Refusal that it raises ends the job as FAILED."""
 
 
@@ -126,14 +143,11 @@ class JobRunner:
     """Works on jobs: on those begun in this process at once, and on others that have lost their process."""
 
     def __init__(self, services: Services) -> None:
-        self.process = secrets.token_hex(8)
         self._services = services
         self._kinds: Mapping[str, Work] = {}
         self._looking: asyncio.Task[None] | None = None
         self._running: SingleFlight[str, None] = SingleFlight(shared_context)
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
-        self._seen: dict[str, tuple[int, float]] = {}
-        """The revision of each job that others work on, and when it was first seen here."""
 
     def start(self, kinds: Mapping[str, Work]) -> None:
         """Work on jobs of these kinds from now on. Without this, jobs wait for another process."""
@@ -159,54 +173,36 @@ class JobRunner:
 
     async def look(self) -> None:
         """Take up the jobs that nobody has written for some time, or that were left in an orderly way."""
-        unfinished = await jobs_store.read_unfinished_jobs(self._services.table)
-        now, ids = monotonic(), {one.id for one in unfinished}
-        self._seen = {id_: seen for id_, seen in self._seen.items() if id_ in ids}
-        for one in unfinished:
-            revision, since = self._seen.get(one.id, (0, now))
-            if one.revision != revision:
-                since = now
-                self._seen[one.id] = (one.revision, since)
-            if one.claim is None or now - since >= LOST_SECONDS:
+        for one in await jobs_store.read_unfinished_jobs(self._services.table):
+            if jobs_store.is_free(self._services.leases, one):
                 self.work_soon(one)
 
     async def _work(self, seen: Job) -> None:
         async with self._turns:
-            claimed = await self._claim(seen)
-            if claimed is None:
+            lease = await self._acquire(seen)
+            if lease is None:
                 return
-            run = JobRun(claimed, claimed.done, claimed.total, claimed.place, self._services.table)
-            work = asyncio.ensure_future(self._kinds[claimed.kind](self._services, run))
+            run = JobRun(lease)
             try:
-                await self._report_until_done(run, work)
-                await self._finish(run, work)
-            except JobLost:
-                _log.info("another process has taken a job", job=claimed.id, kind=claimed.kind)
-                await _stop(work)
+                await self._carry_out(run)
+            except LeaseLost:
+                _log.info("another process has taken a job", job=seen.id, kind=seen.kind)
             except asyncio.CancelledError:
-                await _stop(work)
                 await self._release(run)
                 raise
 
-    async def _claim(self, seen: Job) -> Job | None:
+    async def _acquire(self, seen: Job) -> Held[Job] | None:
         try:
-            return await jobs_store.claim_job(self._services.table, seen, self.process)
+            return await jobs_store.acquire_job(self._services.leases, seen)
         except DynamoError as error:
-            _log.info("a job could not be claimed", job=seen.id, reason=str(error))
+            _log.info("a job could not be taken up", job=seen.id, reason=str(error))
             return None
 
-    async def _report_until_done(self, run: JobRun, work: asyncio.Future[str | None]) -> None:
-        while not work.done():
-            await asyncio.wait({work}, timeout=ALIVE_SECONDS)
-            if not work.done():
-                with suppress(DynamoError):  # JobLost at a later report, if another process takes the job meanwhile
-                    await run.report()
-
-    async def _finish(self, run: JobRun, work: asyncio.Future[str | None]) -> None:
+    async def _carry_out(self, run: JobRun) -> None:
         state, message = JobState.DONE, None
         try:
-            message = work.result()
-        except JobLost:
+            message = await run.lease.renewed_during(self._kinds[run.job.kind](self._services, run))
+        except LeaseLost:
             raise
         except DynamoError as error:
             _log.warning("a job was interrupted", job=run.job.id, kind=run.job.kind, reason=str(error))
@@ -217,15 +213,15 @@ class JobRunner:
         except Exception:  # noqa: BLE001 - a fault of this program: repeating it would not help
             _log.exception("a job failed", job=run.job.id, kind=run.job.kind)
             state, message = JobState.FAILED, "An internal error, which the log describes."
-        ended = replace(run.job, done=run.done, total=run.total)
         with suppress(DynamoError):  # its work is repeated then, which changes nothing
-            await jobs_store.finish_job(self._services.table, ended, state, self._services.clock(), message)
-        _log.info("a job has ended", job=ended.id, kind=ended.kind, state=state, done=ended.done)
+            now = self._services.clock()
+            await jobs_store.finish_job(run.lease, state, now, message)
+        _log.info("a job has ended", job=run.job.id, kind=run.job.kind, state=state, done=run.done)
 
     async def _release(self, run: JobRun) -> None:
         """Let any process go on with a job at once; without this, after a while."""
-        with suppress(JobLost, DynamoError):
-            await jobs_store.release_job(self._services.table, run.job, done=run.done, place=run.place)
+        with suppress(LeaseLost, DynamoError):
+            await run.lease.release()
 
     async def close(self) -> None:
         """Leave the jobs to other processes, at once."""
@@ -234,8 +230,3 @@ class JobRunner:
             with suppress(asyncio.CancelledError):
                 await self._looking
         await self._running.close()
-
-
-async def _stop(work: asyncio.Future[str | None]) -> None:
-    work.cancel()
-    await asyncio.wait({work})

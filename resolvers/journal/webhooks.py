@@ -6,8 +6,7 @@ import asyncio
 import base64
 import secrets
 import socket
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -15,7 +14,7 @@ from datastore import journal as journal_store
 from datastore.dynamo import Page, Window
 from datastore.ids import is_ulid
 from datastore.jobs import Job
-from datastore.journal import DELIVERY_SHARDS, Delivery, DeliveryState, Kind, Occurrence, Webhook, WebhookWithSecret
+from datastore.journal import Delivery, DeliveryState, Kind, Occurrence, Webhook, WebhookWithSecret
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import Context, NodeOf, Services
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
@@ -55,16 +54,10 @@ async def deliveries(
 
 
 async def delivery_node(ctx: Context, key: str) -> Delivery | None:
-    webhook, _, rest = key.partition(":")
-    shard, _, ulid = rest.partition(":")
-    if (
-        not ctx.viewer.may(Role.ADMIN)
-        or not is_ulid(ulid)
-        or shard not in map(str, range(DELIVERY_SHARDS))
-        or not is_ulid(webhook)
-    ):
+    webhook, _, ulid = key.partition(":")
+    if not (ctx.viewer.may(Role.ADMIN) and is_ulid(webhook) and is_ulid(ulid)):
         return None
-    return await journal_store.read_delivery(ctx.table, webhook, int(shard), ulid)
+    return await journal_store.read_delivery(ctx.table, webhook, ulid)
 
 
 @batched
@@ -148,36 +141,13 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
 
 
 async def redeliver_job(services: Services, run: JobRun) -> str:
-    """Queue deliveries again, the oldest occurrence first. Started over after an interruption, it repeats some."""
+    """Queue deliveries again. Started over after an interruption, it repeats some."""
     webhook = await journal_store.read_webhook(services.table, run.input["webhook"])
     if webhook is None or not webhook.active:
         return "The webhook was removed."
-    since, last = datetime.fromisoformat(run.input["since"]), ""
-    async for delivery in _in_order(journal_store.deliveries_since(services.table, webhook.id, since)):
-        if delivery.at >= run.job.started_at:
-            break
-        if delivery.ulid != last and journal_store.wants(webhook, delivery.kind):
+    since = datetime.fromisoformat(run.input["since"])
+    wanted = journal_store.deliveries_between(services.table, webhook.id, since, run.job.started_at)
+    async for delivery in wanted:
+        if journal_store.wants(webhook, delivery.kind):
             run.done += await journal_store.requeue(services.table, delivery, services.clock())
-        last = delivery.ulid
     return f"{run.done} occurrences will be delivered again."
-
-
-@dataclass(slots=True)
-class _Head:
-    """The next delivery of one partition."""
-
-    delivery: Delivery
-    rest: AsyncIterator[Delivery]
-
-
-async def _in_order(partitions: Sequence[AsyncIterator[Delivery]]) -> AsyncIterator[Delivery]:
-    """The deliveries of several partitions by id, oldest first; of the same id, that of the earlier partition first."""
-    heads = [_Head(first, rest) for rest in partitions if (first := await anext(rest, None)) is not None]
-    while heads:
-        head = min(heads, key=lambda one: one.delivery.ulid)
-        yield head.delivery
-        following = await anext(head.rest, None)
-        if following is None:
-            heads.remove(head)
-        else:
-            head.delivery = following

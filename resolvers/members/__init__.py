@@ -2,7 +2,7 @@
 
 | module        | contents                                         |
 |---------------|--------------------------------------------------|
-| access        | the member that a mutation is about              |
+| visibility    | what a viewer sees of members                    |
 | confirmations | emails that confirm an address by a link         |
 | suspensions   | who may not write, known to every process        |
 | erasing       | erasing a member                                 |

@@ -9,7 +9,7 @@ answer nor its time depends on the address.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -21,8 +21,9 @@ import orjson
 import structlog
 
 from datastore import confirmations as confirmation_store
-from datastore.confirmations import CLAIM_LIFETIME, Confirmation
+from datastore.confirmations import Confirmation
 from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
+from datastore.leases import Held, LeaseLost
 from datastore.receipts import Once
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
 from resolvers.address_limits import AddressLimits
@@ -41,7 +42,7 @@ _LONGEST_WAIT = 5.0
 """Seconds that a request waits for the mail server."""
 _STORING = 10.0
 _MOST_SENDING = 32
-"""Emails that one process sends or has waiting, so that none takes as long as a claim lasts."""
+"""Emails that one process sends or has waiting."""
 _RATE = "20/day"
 """Emails that one member may ask for, in each process."""
 _SOON = timedelta(seconds=30)
@@ -110,7 +111,8 @@ class Outcome(Enum):
     NO_TABLE = auto()
 
 
-Send = Callable[[Link, dict[str, Any]], Awaitable[None]]
+_Sending = Coroutine[Any, Any, None]
+Send = Callable[[Link, dict[str, Any]], _Sending]
 """Sends the email with a link, made of these values; raises NotSent, Undeliverable or PerhapsSent."""
 
 
@@ -159,11 +161,11 @@ class Confirmations:
             self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
             once = ctx.once  # checks that the member is not erased, though their token still counts
-        claim = Confirmation(purpose.value, link.address, link.on, asker, ctx.new_id(), ctx.now(), link.expires + _KEPT)
+        wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
         if self._under_way + len(self._answered) >= _MOST_SENDING:
             raise Overloaded(retry_after=_SOON.total_seconds())
-        work = self._sending.run(key, lambda: self._claim_and_send(claim, once, partial(send, link, values)))
+        work = self._sending.run(key, lambda: self._send_once(wanted, once, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
             task = asyncio.create_task(_complete(work))
             self._answered.add(task)
@@ -185,35 +187,36 @@ class Confirmations:
         hashed = address_hash(self._services.seal, email)
         return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
 
-    async def _claim_and_send(self, claim: Confirmation, once: Once, send: Callable[[], Awaitable[None]]) -> Outcome:
+    async def _send_once(self, wanted: Confirmation, once: Once, send: Callable[[], _Sending]) -> Outcome:
+        services = self._services
         self._under_way += 1
         try:
             with deadline(_STORING):
-                stored = await confirmation_store.claim_confirmation(self._services.table, claim, once)
-            mine = stored.attempt == claim.attempt and stored.sent is None
-            return await self._deliver(stored, send) if mine else _judge(stored, claim)
+                found = await confirmation_store.acquire_confirmation(services.table, services.leases, wanted, once)
+            return _judge(found, wanted) if isinstance(found, Confirmation) else await self._deliver(found, send)
+        except LeaseLost:
+            return Outcome.BEGUN_ELSEWHERE
         except DynamoError:
             return Outcome.NO_TABLE
         finally:
             self._under_way -= 1
 
-    async def _deliver(self, claim: Confirmation, send: Callable[[], Awaitable[None]]) -> Outcome:
-        store = confirmation_store
-        outcome = Outcome.SENT
+    async def _deliver(self, lease: Held[Confirmation], send: Callable[[], _Sending]) -> Outcome:
+        outcome, purpose = Outcome.SENT, lease.record.purpose
         try:
-            await send()
+            await lease.renewed_during(send())
         except NotSent as error:
-            _log.warning("a confirmation email was not sent", purpose=claim.purpose, reason=str(error))
+            _log.warning("a confirmation email was not sent", purpose=purpose, reason=str(error))
             with deadline(_STORING):
-                await store.release_confirmation(self._services.table, claim)
+                await confirmation_store.delete_confirmation(self._services.table, lease)
             return Outcome.UNDELIVERABLE if isinstance(error, Undeliverable) else Outcome.NOT_SENT
         except PerhapsSent as error:
-            _log.warning("a confirmation email may not have been sent", purpose=claim.purpose, reason=str(error))
+            _log.warning("a confirmation email may not have been sent", purpose=purpose, reason=str(error))
             outcome = Outcome.UNKNOWN
         try:
             with deadline(_STORING):
-                await store.mark_confirmation_sent(self._services.table, claim, self._services.clock())
-        except DynamoError as error:
+                await lease.release(sent=self._services.clock())
+        except (DynamoError, LeaseLost) as error:
             _log.warning("a confirmation email was not marked as sent", reason=str(error))
         return outcome
 
@@ -223,7 +226,7 @@ class Confirmations:
             await asyncio.wait(self._answered)
 
     async def close(self) -> None:
-        """Send what was promised, for some seconds; then give it up: those claims count as abandoned later."""
+        """Send what was promised, for some seconds; then give it up: those leases lapse."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.settled(), _LONGEST_WAIT)
         for task in self._answered:
@@ -237,9 +240,9 @@ async def _complete(work: Awaitable[Outcome]) -> None:
         _log.warning("a confirmation email was not sent", purpose=Purpose.SUBSCRIPTION.value, reason="no table")
 
 
-def _judge(existing: Confirmation, claim: Confirmation) -> Outcome:
+def _judge(existing: Confirmation, wanted: Confirmation) -> Outcome:
     """What an earlier request of the day means for this one."""
-    if existing.asker != claim.asker:
+    if existing.asker != wanted.asker:
         return Outcome.OF_ANOTHER
     return Outcome.BEGUN_ELSEWHERE if existing.sent is None else Outcome.SENT_BEFORE
 
@@ -252,8 +255,8 @@ def _refuse(outcome: Outcome) -> None:
         case Outcome.BEGUN_ELSEWHERE:
             raise Unavailable(
                 "An email to this address is being sent, or its sending was interrupted. If none arrives, ask again "
-                "in ten minutes.",
-                retry_after=CLAIM_LIFETIME.total_seconds(),
+                "in half a minute.",
+                retry_after=_SOON.total_seconds(),
             )
         case Outcome.NOT_SENT:
             raise Unavailable(

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
@@ -33,11 +34,11 @@ from datastore import pickem as pickem_store
 from datastore import suspensions as suspensions_store
 from datastore import vocabulary as vocabulary_store
 from datastore import voting as voting_store
-from datastore.comments import CommentChange, VersionConflict
+from datastore.comments import Comment, CommentChange
 from datastore.comments.erasing import forget_reporter
 from datastore.comments.pointers import Pointer, member_pointers
 from datastore.created import LIFETIME
-from datastore.dynamo import ConditionFailed, key_text
+from datastore.dynamo import key_text, optimistic
 from datastore.jobs import Job, JobState, later_job
 from datastore.journal import Kind
 from datastore.people import member_shard
@@ -52,9 +53,9 @@ from datastore.voting.erasing import clear_voter, move_votes
 from resolvers.comments.writing import revised, store_change
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, hashes_about, new_job
-from resolvers.members.access import load_member, refuse_admin
-from resolvers.members.suspensions import LONGEST
+from resolvers.members.suspensions import LONGEST, refuse_admin
 from resolvers.members.taking_back import events_to_count_again
+from resolvers.members.visibility import load_member
 from resolvers.pickem.removing import count_again, remove_predictions
 from resolvers.viewer import FORMER_PREFIX, Role
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
@@ -89,8 +90,8 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
     themselves = viewer.is_user(user)
     if not (viewer.may(Role.ADMIN) or themselves):
         raise NotAllowed("Only an admin can erase another member.", path=("input", "user"))
-    while True:
-        earlier = await ctx.services.tombstones.read(ctx.table, key_text(user), ctx.now())
+
+    async def begin(earlier: Tombstone | None) -> Job:
         job = None if earlier is None else await jobs_store.read_job(ctx.table, earlier.job)
         if job is not None and job.state is not JobState.FAILED:
             return job
@@ -98,10 +99,10 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
             member = await load_member(ctx, user)
             if not themselves:
                 await refuse_admin(ctx, member, "Admins can be erased only by themselves.")
-        try:
-            return await _begin(ctx, user, contributions, earlier)
-        except ConditionFailed:
-            continue  # somebody else erases the member at the same time
+        return await _begin(ctx, user, contributions, earlier)
+
+    read = partial(ctx.services.tombstones.read, ctx.table, key_text(user), ctx.now())
+    return await optimistic(read, begin, idempotent=True)
 
 
 async def _begin(ctx: Context, user: str, contributions: Contributions, earlier: Tombstone | None) -> Job:
@@ -211,17 +212,17 @@ class _Member:
 
     async def _erase_comment(self, pointer: Pointer) -> bool:
         """Whether this call did it."""
-        while True:
-            old = await comments_store.read_comment(self._table, pointer.product, pointer.ulid)
+
+        async def erase(old: Comment | None) -> bool:
             if old is None or old.author != self.user:
                 return False
             change = CommentChange(old, None if self.alias is None else revised(old, author=self.alias))
-            try:
-                once = self.told if self.alias is None else self.silent
-                await store_change(self._services, once, None, change)
-            except VersionConflict:
-                continue
+            once = self.told if self.alias is None else self.silent
+            await store_change(self._services, once, None, change)
             return True
+
+        read = partial(comments_store.read_comment, self._table, pointer.product, pointer.ulid)
+        return await optimistic(read, erase, idempotent=True)
 
     # ── results ──
 
@@ -326,7 +327,9 @@ class _Member:
                 await self._announce({**self._announced, **dict.fromkeys(events)})
 
         now = self._services.clock()
-        found = await jobs_store.end_jobs_naming(self._table, self.user, self._run.job.id, now, before_ending)
+        found = await jobs_store.end_jobs_naming(
+            self._table, self._services.leases, self.user, self._run.job.id, now, before_ending
+        )
         for event in sorted(left):
             await count_again(self._services, event, self.silent)
         return found

@@ -24,7 +24,7 @@ from datastore.member_file import KINDS, LEFT_OUT, LEFT_OUT_FIELDS, TIMES_IN_IDS
 from datastore.refusals import NotAllowed
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
-from resolvers.members.access import load_member
+from resolvers.members.visibility import load_member
 from resolvers.viewer import Role
 
 if TYPE_CHECKING:

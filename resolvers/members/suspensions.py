@@ -9,7 +9,6 @@ sockets too: each mutation asks here. A process that cannot read them goes on wi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -23,8 +22,7 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from datastore.suspensions import Suspension
 from datastore.tombstones import MemberErased
 from resolvers.context import Context, UserId
-from resolvers.loading.loader import Loader
-from resolvers.members.access import load_member, refuse_admin
+from resolvers.members.visibility import load_member
 from resolvers.texts import CONTROL_CHARACTERS
 from resolvers.viewer import Role
 
@@ -37,28 +35,6 @@ LONGEST = timedelta(days=3650)
 """Of a suspension with an end; and how long one without an end outlasts the member's erasure."""
 
 _log = structlog.get_logger("ringside.members")
-
-
-# ── fields ──
-
-
-async def suspension(ctx: Context, member: Profile, /) -> Suspension | None:
-    """For the member and moderators; None once it has ended."""
-    viewer = ctx.viewer
-    if not (viewer.may(Role.MODERATOR) or viewer.is_user(member.user)):
-        return None
-    found = await ctx.services.get(suspensions_loader).load(member.user)
-    return found if found is not None and found.holds_at(ctx.now()) else None
-
-
-def suspensions_loader(services: Services) -> Loader[str, Suspension]:
-    """Suspensions by member, read in one batch for a page."""
-
-    async def read(users: Sequence[str]) -> Mapping[str, Suspension]:
-        return await suspension_store.read_suspensions(services.table, users)
-
-    loader: Loader[str, Suspension] = Loader(read, fresh=True)
-    return services.loaders.add("suspensions", loader)
 
 
 async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | None = None, reason: str) -> Profile:
@@ -88,6 +64,12 @@ async def reinstate_member(ctx: Context, /, *, user: UserId) -> Profile:
         raise Conflict("This member is not suspended.", path=("input", "user"))
     ctx.services.get(Suspensions).changed(member.user, None)
     return member
+
+
+async def refuse_admin(ctx: Context, member: Profile, message: str) -> None:
+    """NotAllowed for a member who has lately written as an admin."""
+    if await suspension_store.is_admin(ctx.table, member.user, ctx.now()):
+        raise NotAllowed(message, path=("input", "user"))
 
 
 def _parse_reason(text: str) -> str:

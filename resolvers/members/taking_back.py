@@ -27,7 +27,8 @@ from datastore.vocabulary import QuizResult, Sentence
 from resolvers.comments.withdrawing import withdraw_comments
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
-from resolvers.members.access import load_member, refuse_admin
+from resolvers.members.suspensions import refuse_admin
+from resolvers.members.visibility import load_member
 from resolvers.pickem.removing import count_again, remove_predictions
 from resolvers.viewer import Role
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards

@@ -4,17 +4,17 @@
 |--------------|------------------------------------------------------------------------------------------------|
 | rules        | what a prediction is worth, and validation of what clients send                                |
 | tie_breaks   | the number that an event may ask for, and how near a guess is to it                            |
-| views        | records as fields show them: a match on its card, a prediction with its event, a ranked standing |
+| visibility   | what a viewer sees of events, predictions, standings and leagues                               |
 | cache        | what a process remembers: cards by version, pick counts, histograms; it also locks due events  |
 | events       | events and their cards                                                                         |
-| predictions  | submitting predictions, and who may see their picks                                            |
+| predictions  | predictions, and submitting them                                                               |
 | results      | recording how an event ended                                                                   |
 | scoring      | from results to points                                                                         |
 | crediting    | giving every prediction of an event its share                                                  |
 | unscoring    | taking back all points of an event                                                             |
 | removing     | removing a member's predictions, and counting their events again                               |
 | standings    | seasons and ranks                                                                              |
-| leagues      | who belongs to a league, and who may see it                                                    |
+| leagues      | who belongs to a league                                                                        |
 | league_codes | codes to join by, and the limit on trying them                                                 |
 | league_pages | standings and events of a league                                                               |
 | league_cache | what a process remembers of leagues                                                            |

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
 import structlog
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import DynamoError, Page, SingleFlight, shared_context, within_deadline
+from datastore.dynamo import DynamoError, Page, SingleFlight, optimistic_from, shared_context, within_deadline
 from datastore.ids import is_ulid
 from datastore.journal import Kind
-from datastore.pickem import Event, EventState, Histogram, Match, MemberPage, PickCounts, Season, VersionConflict
+from datastore.pickem import Event, EventState, Histogram, Match, MemberPage, PickCounts, Season
 from datastore.refusals import Refusal, Unavailable
 from resolvers.context import Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
@@ -35,8 +35,6 @@ _LISTS = 200
 """How many lists' first pages have their members remembered."""
 _PATIENCE = 0.25
 """Seconds that a request waits for the lock of a due event before it shows the event without its picks."""
-_PAUSE = 0.05
-"""Seconds between two looks at a change that another process has under way."""
 _PUBLICATIONS = 5
 """How many histograms may be published between two reads before the request is refused as UNAVAILABLE."""
 
@@ -51,6 +49,14 @@ class HasUser(Protocol):
 
 
 Listed = TypeVar("Listed", bound=HasUser)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The members of a league who have a prediction for an event, best first once it is scored."""
+
+    positions: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
 
 
 class PickemCache:
@@ -109,24 +115,23 @@ class PickemCache:
 
     async def _settle(self, event: Event) -> Event | None:
         table = self._services.table
-        current: Event | None = event
-        while current is not None:
-            now = self._services.clock()
+
+        async def read() -> Event | None:
+            return (await pickem_store.read_events(table, [event.id])).get(event.id)
+
+        async def settle(current: Event | None) -> Event | None:
             once = self._services.once()
-            try:
-                if current.narrowing is not None:
-                    current = await pickem_store.finish_narrowing(table, current, once)
-                elif current.is_due(now):
-                    locked = current.locked(now)
-                    occurrence = once.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(locked))
-                    await pickem_store.change_event(table, current, locked, once, locked, *occurrence)
-                    current = locked
-                else:
-                    break
-            except VersionConflict:  # changed, or being changed, by somebody else
-                await asyncio.sleep(_PAUSE)
-                current = (await pickem_store.read_events(table, [event.id])).get(event.id)
-        return current
+            if current is not None and current.narrowing is not None:
+                current = await pickem_store.finish_narrowing(table, current, once)
+            if current is None or not current.is_due(now := self._services.clock()):
+                return current
+            locked = current.locked(now)
+            occurrence = once.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(locked))
+            await pickem_store.change_event(table, current, locked, once, locked, *occurrence)
+            return locked
+
+        known: Event | None = event
+        return await optimistic_from(known, read, settle)
 
     async def close(self) -> None:
         await self._locks.close()
@@ -206,13 +211,6 @@ class PickemCache:
 
 def pickem_cache(ctx: Context) -> PickemCache:
     return ctx.services.get(PickemCache)
-
-
-async def load_event(ctx: Context, event_id: str) -> Event | None:
-    """The current event, shown as locked if it has begun."""
-    cache = pickem_cache(ctx)
-    event = await cache.events.load(event_id)
-    return None if event is None else await cache.shown(event)
 
 
 async def load_settled_event(services: Services, event_id: str) -> Event | None:

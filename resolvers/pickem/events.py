@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page
+from datastore.dynamo import Page, optimistic
 from datastore.journal import Kind
-from datastore.pickem import Event, EventState, Locked, Match, PickCounts, VersionConflict
+from datastore.pickem import Event, EventState, Locked, Match
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.context import UNSET, BothWaysWindow, Context, NodeOf, Unset
 from resolvers.pickem import rules
-from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
+from resolvers.pickem.cache import load_settled_event, pickem_cache
 from resolvers.pickem.rules import TeamInput
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break, with_question
-from resolvers.pickem.views import MatchAndEvent, MatchView, match_view
+from resolvers.pickem.visibility import MatchView, ShownEvent, load_event, show_changed, show_event, show_match
 from resolvers.texts import parse_image_address
 from resolvers.viewer import Role
 
@@ -26,27 +26,32 @@ A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]
 MatchId = Annotated[str, NodeOf("Match")]
 
-ATTEMPTS = 16
-"""How often a change is tried again when another editor's change comes first."""
+
+@dataclass(frozen=True, slots=True)
+class MatchAndEvent:
+    """The answer to adding a match."""
+
+    match: MatchView
+    event: ShownEvent
 
 
 # ── reading ──
 
 
-async def event(ctx: Context, /, *, id: EventId) -> Event | None:  # noqa: A002 - the argument's public name
+async def event(ctx: Context, /, *, id: EventId) -> ShownEvent | None:  # noqa: A002 - the argument's public name
     return await load_event(ctx, id)
 
 
-async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[Event]:
+async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[ShownEvent]:
     """Newest first."""
     page = await pickem_store.read_events_page(ctx.table, state, window, ctx.now())
-    return page.map(await asyncio.gather(*map(pickem_cache(ctx).shown, page.nodes)))
+    return page.map(await asyncio.gather(*(show_event(ctx, event) for event in page.nodes)))
 
 
-async def event_matches(ctx: Context, event: Event, /) -> list[MatchView]:
+async def event_matches(ctx: Context, event: ShownEvent, /) -> list[MatchView]:
     """The card, pre-show first."""
     card = await pickem_cache(ctx).card(event)
-    return [match_view(event, card[match]) for match in event.card if match in card]
+    return [show_match(event, card[match]) for match in event.card if match in card]
 
 
 async def match_by_key(ctx: Context, key: str) -> MatchView | None:
@@ -55,21 +60,13 @@ async def match_by_key(ctx: Context, key: str) -> MatchView | None:
     if event is None:
         return None
     match = (await pickem_cache(ctx).card(event)).get(match_id)
-    return match_view(event, match) if match is not None and match_id in event.card else None
+    return show_match(event, match) if match is not None and match_id in event.card else None
 
 
-async def pick_counts(ctx: Context, match: MatchView, /) -> list[int] | None:
-    """Picks per team; None until the lock."""
-    if not match.revealed:
-        return None
-    counts = await pickem_cache(ctx).pick_counts.load((match.event, match.event_version)) or PickCounts()
-    return [counts.count(match.number, team) for team in range(len(match.teams))]
-
-
-async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[Event]:
+async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[ShownEvent]:
     """The event immediately, then again after each change."""
 
-    async def load_current() -> Event:
+    async def load_current() -> ShownEvent:
         current = await load_event(ctx, event)
         if current is None:
             raise InvalidInput("There is no event with this id.", path=("event",))
@@ -169,7 +166,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
         await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence, clock=clock)
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
 def _validate_new_start(event: Event, moment: datetime) -> datetime:
@@ -206,20 +203,19 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
         await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
-async def retry_on_conflict(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
+async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
     """Make a change from the current event, again each time another change comes first."""
-    for _ in range(ATTEMPTS):
+
+    async def read() -> Event:
         event = await load_settled_event(ctx.services, event_id)
         if event is None:
             raise NotFound(path=("input", *(path or ("event",))))
-        try:
-            return await change(event)
-        except VersionConflict:
-            continue
-    raise VersionConflict
+        return event
+
+    return await optimistic(read, change)
 
 
 # ── cards ──
@@ -250,18 +246,18 @@ async def add_match(
 
     async def change(before: Event) -> MatchAndEvent:
         if match.id in before.card:  # an earlier attempt was applied, but its answer was lost
-            return MatchAndEvent(match_view(before, match), before)
+            return MatchAndEvent(show_match(before, match), show_changed(before))
         _validate_upcoming(before)
         if len(before.card) >= rules.MOST_MATCHES:
             raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "event"))
         new = replace(match, number=before.numbered + 1)
         matches = {**await pickem_cache(ctx).card(before), new.id: new}
         after = before.changed(card=_preshow_first((*before.card, new.id), matches), numbered=new.number)
-        answer = MatchAndEvent(match_view(after, new), after)
+        answer = MatchAndEvent(show_match(after, new), show_changed(after))
         await pickem_store.put_match(ctx.table, _card_change(ctx, before, after, answer, Kind.MATCH_ADDED), new)
         return answer
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
 async def update_match(
@@ -292,7 +288,7 @@ async def update_match(
             preshow=old.preshow if preshow is None else preshow,
         )
         after = before.changed(card=_preshow_first(before.card, {**matches, match_id: new}))
-        answer = match_view(after, new)
+        answer = show_match(after, new)
         card_change = _card_change(ctx, before, after, answer, Kind.MATCH_CHANGED)
         if gone := range(len(new.teams), len(old.teams)):
             await pickem_store.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
@@ -300,7 +296,7 @@ async def update_match(
             await pickem_store.put_match(ctx.table, card_change, new)
         return answer
 
-    return await retry_on_conflict(ctx, event_id, change, "match")
+    return await change_event(ctx, event_id, change, "match")
 
 
 async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
@@ -316,7 +312,7 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
         await pickem_store.remove_match(ctx.table, _card_change(ctx, before, after, after, Kind.MATCH_REMOVED), old)
         return after
 
-    return await retry_on_conflict(ctx, event_id, change, "match")
+    return await change_event(ctx, event_id, change, "match")
 
 
 async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[MatchId]) -> Event:
@@ -335,7 +331,7 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
         await pickem_store.reorder_card(ctx.table, _card_change(ctx, before, after, after, Kind.MATCHES_REORDERED))
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)
 
 
 def _validate_upcoming(event: Event) -> None:

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import BadKey, key_text
 from datastore.ids import is_ulid
 from datastore.pickem import League, LeagueMember, Membership, Season
-from datastore.refusals import NotFound
 from resolvers.context import Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader
-from resolvers.pickem.views import LeagueView
 
 _TTL = 60.0
 _LEAGUES = 64
@@ -30,11 +28,23 @@ _KNOWN = 10_000
 """How many leagues this process remembers to have read with their members."""
 
 
+LeagueKey: TypeAlias = tuple[str, str | None]
+"""A league's id, and the member who looks at it."""
+
+
 class RosterKey(NamedTuple):
     """A league and the revision of its members."""
 
     league: str
     revision: int
+
+
+class LeagueRecords(NamedTuple):
+    """A league, a viewer's place in it, and its season as it was read beside it."""
+
+    league: League
+    place: LeagueMember | None
+    season: Season
 
 
 class LeagueCache:
@@ -45,29 +55,29 @@ class LeagueCache:
         self._known: BoundedDict[str, None] = BoundedDict(_KNOWN)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         add = services.loaders.add
-        views: Loader[tuple[str, str | None], LeagueView] = Loader(self._read_views, fresh=True)
+        leagues: Loader[LeagueKey, LeagueRecords] = Loader(self._read_leagues, fresh=True)
         rosters: Loader[RosterKey, Sequence[str]] = Loader.each(self._read_roster, ttl=_TTL, size=_LEAGUES)
-        self.views = add("leagues", views)
+        self.leagues = add("leagues", leagues)
         self.rosters = add("league_members", rosters)
 
-    async def _read_views(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
+    async def _read_leagues(self, keys: Sequence[LeagueKey]) -> Mapping[LeagueKey, LeagueRecords]:
         valid = [key for key in keys if is_league_id(key[0])]
         leagues = {league for league, _ in valid}
         if len(leagues) == 1 and not leagues & self._known.keys():
             return await self._read_new(valid)
         return await self._read_many(valid) if valid else {}
 
-    async def _read_many(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
+    async def _read_many(self, keys: Sequence[LeagueKey]) -> Mapping[LeagueKey, LeagueRecords]:
         """In one batch: the leagues, the viewers' places in them, and the seasons."""
         seasons = sorted({season_of(league) for league, _ in keys})
         records, revisions = await pickem_store.read_leagues(self._services.table, keys, seasons)
         return {
-            key: LeagueView.of(record[0], record[1], revisions.get(record[0].season, Season(record[0].season)))
+            key: LeagueRecords(record[0], record[1], revisions.get(record[0].season, Season(record[0].season)))
             for key, record in zip(keys, records, strict=True)
             if record is not None
         }
 
-    async def _read_new(self, keys: Sequence[tuple[str, str | None]]) -> Mapping[tuple[str, str | None], LeagueView]:
+    async def _read_new(self, keys: Sequence[LeagueKey]) -> Mapping[LeagueKey, LeagueRecords]:
         """A league that is new to this process, with its members, which saves its first page a round trip."""
         league, season = keys[0][0], season_of(keys[0][0])
         found, seasons = await asyncio.gather(
@@ -77,7 +87,7 @@ class LeagueCache:
             return {}
         record, members = found
         return {
-            key: LeagueView.of(record, members.get(key[1] or ""), seasons.get(season, Season(season))) for key in keys
+            key: LeagueRecords(record, members.get(key[1] or ""), seasons.get(season, Season(season))) for key in keys
         }
 
     async def _read_whole(self, league_id: str) -> tuple[League, Mapping[str, LeagueMember]] | None:
@@ -124,20 +134,3 @@ def _roster(members: Sequence[LeagueMember]) -> tuple[str, ...]:
 
 def league_cache(ctx: Context) -> LeagueCache:
     return ctx.services.get(LeagueCache)
-
-
-async def load_league(ctx: Context, league_id: str) -> LeagueView | None:
-    """A league as the viewer stands to it; None if there is none, or none any more."""
-    return await league_cache(ctx).views.load((league_id, ctx.viewer.member_id))
-
-
-async def load_for_change(ctx: Context, league_id: str) -> LeagueView:
-    league = await load_league(ctx, league_id)
-    if league is None:
-        raise NotFound(path=("input", "league"))
-    return league
-
-
-async def current_view(ctx: Context, league: League) -> LeagueView | None:
-    """The league as it is now: a mutation's answer, or its receipt, may be older. None if it was deleted."""
-    return league if isinstance(league, LeagueView) else await load_league(ctx, league.id)

@@ -19,10 +19,21 @@ from datastore.pickem import Event, League
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import Context, Services
 from resolvers.loading.loader import Loader
-from resolvers.pickem.cache import load_event
+from resolvers.pickem.cache import Entries
 from resolvers.pickem.events import EventId
-from resolvers.pickem.league_cache import LeagueCache, RosterKey, current_view, load_league
-from resolvers.pickem.views import Entries, LeagueEvent, LeagueView, PredictionView, StandingView
+from resolvers.pickem.league_cache import LeagueCache, RosterKey
+from resolvers.pickem.visibility import (
+    LeagueEvent,
+    LeagueView,
+    PredictionView,
+    StandingView,
+    current_view,
+    load_event,
+    load_league,
+    show_league,
+    show_prediction,
+    show_standing,
+)
 
 N = TypeVar("N")
 _TTL = 60.0
@@ -97,16 +108,7 @@ def _ranked(standings: Sequence[pickem_store.Standing]) -> LeagueTable:
     rows: list[StandingView] = []
     for index, (_, standing) in enumerate(placed):
         shared = rows[-1].rank if rows and rows[-1].points == standing.points else index + 1
-        rows.append(
-            StandingView(
-                user=standing.user,
-                season=standing.season,
-                rank=shared,
-                points=standing.points,
-                correct=standing.correct,
-                events_played=standing.events_played,
-            )
-        )
+        rows.append(show_standing(standing, shared))
     return LeagueTable(tuple(position for position, _ in placed), tuple(rows))
 
 
@@ -141,8 +143,8 @@ async def league_standings_changed(
 
     async def read_rows(number: int) -> Sequence[StandingView | None]:
         """Of a league that is gone a row that no league has: this differs from no rows, so that listeners are told."""
-        current = await cache.views.load((league, None))
-        return (await pages.table(current)).rows[:number] if current else (None,)
+        found = await cache.leagues.load((league, None))
+        return (await pages.table(show_league(found))).rows[:number] if found else (None,)
 
     async for rows in services.live.rows(("league standings", league), read_rows, size, ctx.address):
         view = await load_league(ctx, league)
@@ -156,7 +158,7 @@ async def league_event(ctx: Context, league: League, /, *, event: EventId) -> Le
     view, found = await asyncio.gather(current_view(ctx, league), load_event(ctx, event))
     if view is None or found is None or not view.is_visible or found.season != view.season:
         return None
-    return LeagueEvent(view, found, await ctx.services.get(LeaguePages).entries(view, found))
+    return view.with_event(found, await ctx.services.get(LeaguePages).entries(view, found))
 
 
 async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, window: Window) -> Page[PredictionView]:
@@ -167,7 +169,7 @@ async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, wind
         return Page.cut([], request)
     users: Page[str] = _page(entries.positions, entries.users, request)
     predictions = await pickem_store.read_predictions(ctx.table, event.id, users.nodes)
-    by_user = {prediction.user: PredictionView(prediction, event) for prediction in predictions}
+    by_user = {prediction.user: show_prediction(event, prediction) for prediction in predictions}
     # All are there, unless a member was erased since.
     items = tuple((position, by_user[user]) for position, user in users.items if user in by_user)
     page: Page[PredictionView] = replace(users, items=items)  # type: ignore[arg-type,assignment]

@@ -1,50 +1,68 @@
-"""Leagues: who belongs to one, and who may see it.
+"""Leagues: who belongs to one.
 
-Everybody sees a league's name, season and entry; all else of a private league (CODE, APPROVAL) is null for those who
-are not members. A mutation's answer is read again before it shows more, so an old receipt shows nothing to somebody who
-has left.
+A mutation's answer has only what everybody sees, and is read again before it shows more. So an old receipt shows
+nothing to somebody who has left.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, Window, optimistic
 from datastore.people import Profile
-from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Membership, StaleLeagues
+from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Membership
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.context import Context, NodeOf, UserId
 from resolvers.loading.batched import batched
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.node_ids import node_id
-from resolvers.people import authors
 from resolvers.pickem import rules
 from resolvers.pickem.league_cache import (
-    current_view,
     is_league_id,
     league_cache,
     league_id,
-    load_for_change,
-    load_league,
 )
-from resolvers.pickem.league_codes import admit_attempt, new_code, parse_code, spelled
-from resolvers.pickem.views import Admitted, Joined, LeagueView
+from resolvers.pickem.league_codes import admit_attempt, new_code, parse_code
+from resolvers.pickem.visibility import (
+    LeagueView,
+    ShownLeague,
+    ShownLeagueMember,
+    load_league,
+    show_league,
+    show_to_captain,
+    show_to_everybody,
+)
 from resolvers.texts import parse_line
 
 A = TypeVar("A")
 LeagueId = Annotated[str, NodeOf("League")]
 LONGEST_NAME = 80
-ATTEMPTS = 16
-"""How often a change is tried again when the member's leagues change meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The answer to joining a league."""
+
+    league: ShownLeague
+    membership: Membership
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The answer to admitting a member."""
+
+    league: ShownLeague
+    member: ShownLeagueMember
 
 
 # ── reading ──
 
 
-async def league(ctx: Context, /, *, id: LeagueId | None = None, code: str | None = None) -> League | None:  # noqa: A002 - the argument's public name
+async def league(ctx: Context, /, *, id: LeagueId | None = None, code: str | None = None) -> LeagueView | None:  # noqa: A002 - the argument's public name
     if (id is None) == (code is None):
         raise InvalidInput("Ask for a league by its id or by its code.", path=("id",))
     if code is None:
@@ -62,56 +80,35 @@ async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
     return found if found is not None and found.code == code else None
 
 
-async def league_by_key(ctx: Context, key: str) -> League | None:
+async def league_by_key(ctx: Context, key: str) -> LeagueView | None:
     return await load_league(ctx, key)
 
 
-async def viewer_membership(ctx: Context, league: League, /) -> Membership | None:
-    view = await current_view(ctx, league)
-    return view.place.membership if view and view.place else None
-
-
-async def member_count(ctx: Context, league: League, /) -> int | None:
-    view = await current_view(ctx, league)
-    return view.members if view and view.is_visible else None
-
-
-async def code(ctx: Context, league: League, /) -> str | None:
-    view = await current_view(ctx, league)
-    return spelled(view.code) if view and view.is_captain and view.code else None
-
-
-async def members(ctx: Context, league: League, /, *, window: Window) -> Page[LeagueMember] | None:
-    """In the order of their ids. Captains also see who is waiting."""
-    view = await current_view(ctx, league)
-    if view is None or not view.is_visible:
-        return None
-    return await pickem_store.read_members(ctx.table, view.id, window, with_waiting=view.is_captain)
-
-
 @batched
-async def league_member_users(ctx: Context, members: Sequence[LeagueMember], /) -> list[Profile]:
+async def league_member_users(ctx: Context, members: Sequence[ShownLeagueMember], /) -> list[ShownProfile]:
     return await authors(ctx, [member.user for member in members])
 
 
-async def user_leagues(ctx: Context, profile: Profile, /, *, season: str | None = None, window: Window) -> Page[League]:
+async def user_leagues(
+    ctx: Context, profile: Profile, /, *, season: str | None = None, window: Window
+) -> Page[LeagueView]:
     """The member's own leagues, newest first; none for others."""
     request = window.open(f"leagues:{profile.user}:{season}")
     ids: list[str] = []
     if ctx.viewer.is_user(profile.user):
         own = await pickem_store.read_member_leagues(ctx.table, profile.user)
         ids = sorted((league for league, of in own.leagues.items() if season in (None, of)), reverse=True)
-    views = await league_cache(ctx).views.load_many([(each, profile.user) for each in ids])
-    found = [(view.id, view) for view in views if view is not None]
+    records = await league_cache(ctx).leagues.load_many([(each, profile.user) for each in ids])
+    found = [(each.league.id, show_league(each)) for each in records if each is not None]
     rest = [item for item in found if request.position is None or item[0] < request.position]
-    page: Page[League] = Page.cut(rest[: request.wanted], request)
+    page: Page[LeagueView] = Page.cut(rest[: request.wanted], request)
     return page
 
 
 # ── joining ──
 
 
-async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> League:
+async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> ShownLeague:
     """A new league, with the viewer as its first captain."""
     member, now = ctx.member(), ctx.now()
     valid_season = rules.validate_season(season)
@@ -126,24 +123,21 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
     )
     captain = LeagueMember(empty.id, member.id, Membership.CAPTAIN, now, empty.id)
 
-    async def create(own: MemberLeagues) -> League:
+    async def create(own: MemberLeagues) -> ShownLeague:
         new = replace(empty, code=new_code() if entry is Entry.CODE else None)
-        if not await pickem_store.create_league(ctx.table, new, captain, own, ctx.once, _plain(new)):
-            raise StaleLeagues  # another league has this code: once in a million years
-        return _plain(new)
+        await pickem_store.create_league(ctx.table, new, captain, own, ctx.once, show_to_everybody(new))
+        return show_to_everybody(new)
 
     return await _with_own_leagues(ctx, create)
 
 
 async def _with_own_leagues(ctx: Context, change: Callable[[MemberLeagues], Awaitable[A]]) -> A:
     """A change that gives the viewer one more league, tried again when their leagues change meanwhile."""
-    for _ in range(ATTEMPTS):
-        own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
-        try:
-            return await change(await _with_room(ctx, own))
-        except StaleLeagues:
-            continue
-    raise StaleLeagues
+
+    async def with_room(own: MemberLeagues) -> A:
+        return await change(await _with_room(ctx, own))
+
+    return await optimistic(lambda: pickem_store.read_member_leagues(ctx.table, ctx.viewer.id), with_room)
 
 
 async def _with_room(ctx: Context, own: MemberLeagues) -> MemberLeagues:
@@ -173,7 +167,7 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
             )
         membership = Membership.WAITING if found.entry is Entry.APPROVAL else Membership.MEMBER
         place = LeagueMember(found.id, member.id, membership, ctx.now(), token)
-        answer = Joined(_plain(found), membership)
+        answer = Joined(show_to_everybody(found), membership)
         async with league_cache(ctx).turn(found.id):
             await pickem_store.join_league(ctx.table, found, place, own, ctx.once, answer)
         return answer
@@ -182,17 +176,18 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
     return await _with_own_leagues(ctx, join)
 
 
+async def load_for_change(ctx: Context, league_id: str) -> LeagueView:
+    league = await load_league(ctx, league_id)
+    if league is None:
+        raise NotFound(path=("input", "league"))
+    return league
+
+
 async def _load_to_join(ctx: Context, key: str) -> LeagueView:
     found = await load_for_change(ctx, key)
     if found.entry is Entry.CODE and not found.is_member:
         raise NotAllowed("This league takes members by its code. Ask one of its captains for it.")
     return found
-
-
-def _plain(league: League) -> League:
-    """Without what only members may see: this is stored in a receipt."""
-    values = {name: getattr(league, name) for name in ("id", "name", "season", "entry", "created_at")}
-    return League(**values)
 
 
 # ── members ──
@@ -205,53 +200,50 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
     if before is None:
         raise NotFound("This member has not asked to join the league.", path=("input", "user"))
     wanted = Membership.CAPTAIN if captain else Membership.MEMBER
-    answer = Admitted(_plain(current), before)
+    answer = Admitted(show_to_everybody(current), show_to_captain(before))
     if before.membership in (Membership.CAPTAIN, wanted) or user == own_place.user:  # they are that already
         await ctx.once.store_receipt(ctx.table, answer, about=user)
         return answer
     since = ctx.now() if before.membership is Membership.WAITING else before.since
     after = replace(before, membership=wanted, since=since, token=ctx.new_id())
-    answer = replace(answer, member=after)
+    answer = replace(answer, member=show_to_captain(after))
     await pickem_store.admit(ctx.table, own_place, before, after, ctx.once, answer)
     return answer
 
 
-async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> League:
+async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> ShownLeague:
     """Turn away somebody who is waiting, or take a member out. Captains stay until they leave."""
-    for _ in range(ATTEMPTS):
-        current, captain = await _load_as_captain(ctx, league)
+
+    async def remove(found: tuple[LeagueView, LeagueMember]) -> ShownLeague:
+        current, captain = found
         place = await pickem_store.read_place(ctx.table, league, user)
         if place is None:
             raise NotFound("They are neither in this league nor waiting for it.", path=("input", "user"))
         if place.membership is Membership.CAPTAIN:
             raise Conflict("Captains cannot be removed: they leave with `leaveLeague`.", path=("input", "user"))
         own = await pickem_store.read_member_leagues(ctx.table, user)
-        answer = _plain(current)
-        try:
-            await pickem_store.remove(ctx.table, captain, place, own, ctx.once, answer)
-        except StaleLeagues:
-            continue
+        answer = show_to_everybody(current)
+        await pickem_store.remove(ctx.table, captain, place, own, ctx.once, answer)
         return answer
-    raise StaleLeagues
+
+    return await optimistic(lambda: _load_as_captain(ctx, league), remove)
 
 
-async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> League:
+async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> ShownLeague:
     """Leave, or stop waiting. The last captain names a successor."""
     ctx.member()
-    for _ in range(ATTEMPTS):
-        current = await load_for_change(ctx, league)
+
+    async def leave(current: LeagueView) -> ShownLeague:
         if current.place is None:
             raise Conflict("You are not a member of this league.", path=("input", "league"))
         if successor is not None:
             _validate_successor(current, successor)
         own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
-        answer = _plain(current)
-        try:
-            await pickem_store.leave(ctx.table, current.place, successor, own, ctx.once, answer)
-        except StaleLeagues:
-            continue
+        answer = show_to_everybody(current)
+        await pickem_store.leave(ctx.table, current.place, successor, own, ctx.once, answer)
         return answer
-    raise StaleLeagues
+
+    return await optimistic(lambda: load_for_change(ctx, league), leave)
 
 
 def _validate_successor(league: LeagueView, successor: str) -> None:
@@ -272,16 +264,18 @@ async def _load_as_captain(ctx: Context, key: str) -> tuple[LeagueView, LeagueMe
     return current, current.place
 
 
-async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> League:
+async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> ShownLeague:
     """Give the league another code. The old one admits nobody from then on."""
-    current, captain = await _load_as_captain(ctx, league)
-    if current.entry is not Entry.CODE:
-        raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
-    for _ in range(ATTEMPTS):
+
+    async def rotate(found: tuple[LeagueView, LeagueMember]) -> ShownLeague:
+        current, captain = found
+        if current.entry is not Entry.CODE:
+            raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
         after = replace(current, code=new_code())
-        if await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.once, _plain(current)):
-            return _plain(current)
-    raise Conflict
+        await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.once, show_to_everybody(current))
+        return show_to_everybody(current)
+
+    return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
 
 
 async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:

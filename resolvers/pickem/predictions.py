@@ -1,7 +1,4 @@
-"""Submitting predictions, and who may see them.
-
-Other members' picks are hidden until the event's gates are closed. The predictions themselves are not hidden.
-"""
+"""Predictions: a member's, an event's, and submitting one."""
 
 from __future__ import annotations
 
@@ -9,25 +6,24 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from datastore import people as people_store
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, Window, optimistic_from
 from datastore.people import Profile
-from datastore.pickem import THOUSAND, Event, EventState, Locked, Prediction, Submission
-from datastore.refusals import Conflict, InvalidInput, NotFound
+from datastore.pickem import Event, EventState, Locked, Prediction, Submission
+from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import AnyId, Context
 from resolvers.loading.batched import batched
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.node_ids import node_id, parse_node_key
-from resolvers.people import authors, new_profile
+from resolvers.people import new_profile
 from resolvers.pickem import rules
-from resolvers.pickem.cache import load_event, load_settled_event, pickem_cache
+from resolvers.pickem.cache import load_settled_event, pickem_cache
 from resolvers.pickem.events import EventId
-from resolvers.pickem.tie_breaks import guess_of, parse_guess
-from resolvers.pickem.views import Pick, PredictionView
-
-ATTEMPTS = 8
-"""How often a submission is tried again when the event or the member's prediction changes meanwhile."""
+from resolvers.pickem.tie_breaks import parse_guess
+from resolvers.pickem.visibility import Pick, PredictionView, ShownEvent, load_event, show_event, show_prediction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,21 +37,21 @@ class PickInput:
 # ── reading ──
 
 
-async def viewer_prediction(ctx: Context, event: Event, /) -> PredictionView | None:
+async def viewer_prediction(ctx: Context, event: ShownEvent, /) -> PredictionView | None:
     """The viewer's own prediction, which they may always see."""
     if not ctx.viewer.is_member:
         return None
     prediction = await pickem_store.read_prediction(ctx.table, event.id, ctx.viewer.id)
-    return PredictionView(prediction, event) if prediction else None
+    return show_prediction(event, prediction) if prediction else None
 
 
-async def event_predictions(ctx: Context, event: Event, /, *, window: Window) -> Page[PredictionView]:
+async def event_predictions(ctx: Context, event: ShownEvent, /, *, window: Window) -> Page[PredictionView]:
     """Best first once the event is scored; in the order of the members' ids until then."""
     reading = pickem_store.read_event_predictions(ctx.table, event, window)
     if window.cursor is None:
         reading = pickem_cache(ctx).beside_profiles(f"predictions of {event.id}", reading)
     page = await reading
-    return page.map([PredictionView(prediction, event) for prediction in page.nodes])
+    return page.map([show_prediction(event, prediction) for prediction in page.nodes])
 
 
 async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Page[PredictionView]:
@@ -80,8 +76,8 @@ async def _with_events(ctx: Context, predictions: Sequence[Prediction]) -> list[
     ids = list({prediction.event for prediction in predictions})
     cache = pickem_cache(ctx)
     events = [event for event in await cache.events.load_many(ids) if event is not None]
-    by_id = {event.id: event for event in await asyncio.gather(*map(cache.shown, events))}
-    return [PredictionView(one, by_id[one.event]) for one in predictions]
+    by_id = {event.id: event for event in await asyncio.gather(*(show_event(ctx, event) for event in events))}
+    return [show_prediction(by_id[one.event], one) for one in predictions]
 
 
 async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
@@ -90,44 +86,16 @@ async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
     if event is None:
         return None
     prediction = await pickem_store.read_prediction(ctx.table, event.id, user)
-    return PredictionView(prediction, event) if prediction else None
+    return show_prediction(event, prediction) if prediction else None
 
 
-def prediction_event(_: Context, prediction: PredictionView, /) -> Event:
+def prediction_event(_: Context, prediction: PredictionView, /) -> ShownEvent:
     return prediction.event
 
 
 @batched
-async def prediction_users(ctx: Context, predictions: Sequence[PredictionView], /) -> list[Profile]:
+async def prediction_users(ctx: Context, predictions: Sequence[PredictionView], /) -> list[ShownProfile]:
     return await authors(ctx, [view.prediction.user for view in predictions])
-
-
-def picks(ctx: Context, view: PredictionView, /) -> list[Pick] | None:
-    """In the card's order; None for others until the lock."""
-    event, prediction = view.event, view.prediction
-    if not event.revealed and not ctx.viewer.is_user(prediction.user):
-        return None
-    return [
-        Pick(event.id, match, team, rules.is_correct(event, match, team))
-        for match in event.card
-        if (team := prediction.picks.get(match)) is not None
-    ]
-
-
-def prediction_guess(ctx: Context, view: PredictionView, /) -> float | None:
-    """As visible as the picks."""
-    shown = view.event.revealed or ctx.viewer.is_user(view.prediction.user)
-    guess = guess_of(view.event, view.prediction)
-    return guess / THOUSAND if shown and guess is not None else None
-
-
-async def prediction_rank(ctx: Context, view: PredictionView, /) -> int | None:
-    """The rank among the event's predictions by points; equal points share a rank."""
-    points = view.points
-    if points is None:
-        return None
-    histogram = await pickem_cache(ctx).event_ranks(view.event)
-    return histogram.rank(points) if histogram else None
 
 
 def pick_match(_: Context, pick: Pick, /) -> str:
@@ -151,13 +119,12 @@ async def submit_prediction(
         raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "picks"))
     given = [(_parse_match(event, pick, index), pick.team) for index, pick in enumerate(picks)]
     token = ctx.new_id()
-    for attempt in range(ATTEMPTS):
-        current, before, joined_at = await _load_for_submission(ctx, event, again=attempt > 0)
+
+    async def submit(found: tuple[Event, Prediction | None, datetime]) -> PredictionView:
+        current, before, joined_at = found
         if before is not None and before.token == token:
-            return PredictionView(before, current)
+            return show_prediction(current, before)
         _validate_open(current, ctx.now())
-        if attempt:
-            await pickem_store.catch_up_gate(ctx.table, current, member.id)
         card = await pickem_cache(ctx).card(current)
         new = Prediction(
             event=event,
@@ -174,36 +141,41 @@ async def submit_prediction(
         if before is not None and not before.picks.keys() <= card.keys():
             # A later request of this member's may have picked a match that was added since the event was read.
             card = await pickem_store.read_matches(ctx.table, event)
-        submission, answer = Submission(new, before, current, card), PredictionView(new, current)
-        if await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.once, answer):
-            return answer
-    raise Conflict
+        submission, answer = Submission(new, before, current, card), show_prediction(current, new)
+        await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.once, answer)
+        return answer
+
+    known = await _load_for_submission(ctx, event)
+    return await optimistic_from(known, partial(_load_again, ctx, event), submit)
 
 
-async def _load_for_submission(
-    ctx: Context, event_id: str, *, again: bool
-) -> tuple[Event, Prediction | None, datetime]:
-    """The event, the member's earlier prediction, and when they joined.
-
-    After a failed attempt the event comes first: if it has begun, this closes its gates, so no attempt that may still
-    be in flight passes after the prediction was read.
-    """
-    member = ctx.viewer.id
-    if again:
-        event = await load_settled_event(ctx.services, event_id)
-        before, joined_at = await asyncio.gather(
-            pickem_store.read_prediction(ctx.table, event_id, member), _load_joined_at(ctx)
-        )
-    else:
-        event, before, joined_at = await asyncio.gather(
-            pickem_cache(ctx).events.load(event_id),
-            pickem_store.read_prediction(ctx.table, event_id, member),
-            _load_joined_at(ctx),
-        )
-        if event is not None and event.narrowing is not None:
-            event = await pickem_cache(ctx).settled(event)
+async def _load_for_submission(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:
+    """The event, the member's earlier prediction, and when they joined."""
+    event, before, joined_at = await asyncio.gather(
+        pickem_cache(ctx).events.load(event_id),
+        pickem_store.read_prediction(ctx.table, event_id, ctx.viewer.id),
+        _load_joined_at(ctx),
+    )
+    if event is not None and event.narrowing is not None:
+        event = await pickem_cache(ctx).settled(event)
     if event is None:
         raise NotFound(path=("input", "event"))
+    return event, before, before.joined_at if before else joined_at
+
+
+async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:
+    """The same after a failed attempt, with the member's gate as the event is.
+
+    The event comes first: if it has begun, this closes its gates, so no attempt that may still be in flight passes
+    after the prediction was read.
+    """
+    event, member = await load_settled_event(ctx.services, event_id), ctx.viewer.id
+    if event is None:
+        raise NotFound(path=("input", "event"))
+    before, joined_at = await asyncio.gather(
+        pickem_store.read_prediction(ctx.table, event_id, member), _load_joined_at(ctx)
+    )
+    await pickem_store.catch_up_gate(ctx.table, event, member)
     return event, before, before.joined_at if before else joined_at
 
 

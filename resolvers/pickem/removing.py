@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from datastore import pickem as pickem_store
-from datastore.pickem import VersionConflict
+from datastore.dynamo import Stale, optimistic
+from datastore.pickem import Event
 from datastore.pickem.removal import predictions_in, remove_prediction
 from datastore.receipts import Once
 from datastore.refusals import Conflict
@@ -45,8 +46,8 @@ async def count_again(services: Services, event_id: str, once: Once) -> None:
     before it was removed, in any process, then publishes nothing. The guesses are read again, since a removed one may
     have been the worst. Otherwise the event's new version has processes read the picks again.
     """
-    while True:
-        event = await load_settled_event(services, event_id)
+
+    async def count(event: Event | None) -> None:
         if event is None:
             return
         is_scored = event.begun is not None and event.unscoring is None
@@ -56,6 +57,7 @@ async def count_again(services: Services, event_id: str, once: Once) -> None:
             await pickem_store.change_event(services.table, event, after, Once.unkeyed(services.clock()), after)
             if is_scored:
                 await score(services, event_id, ScoringProgress(), once.actor)
-        except (VersionConflict, Conflict):  # the latter: its points were taken back
-            continue
-        return
+        except Conflict:  # its points were taken back
+            raise Stale from None
+
+    await optimistic(lambda: load_settled_event(services, event_id), count)

@@ -11,9 +11,9 @@ from datastore.refusals import Conflict
 from resolvers.context import Context
 from resolvers.pickem import rules
 from resolvers.pickem.cache import pickem_cache
-from resolvers.pickem.events import EventId, MatchId, retry_on_conflict, validate_match
+from resolvers.pickem.events import EventId, MatchId, change_event, validate_match
 from resolvers.pickem.tie_breaks import parse_number
-from resolvers.pickem.views import MatchView, match_view
+from resolvers.pickem.visibility import MatchView, show_match
 from resolvers.viewer import Role
 
 
@@ -32,17 +32,17 @@ async def record_result(
             )
         result = rules.parse_result(ended, outcome, winner)
         if before.results.get(match_id) == result:
-            answer = match_view(before, ended)
+            answer = show_match(before, ended)
             await ctx.once.store_receipt(ctx.table, answer)
             return answer
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
-        answer = match_view(after, ended)
+        answer = show_match(after, ended)
         occurrence = ctx.once.occurred(Kind.RESULT_RECORDED, pickem_store.name_of(ended))
         await pickem_store.change_event(ctx.table, before, after, ctx.once, answer, *occurrence)
         return answer
 
-    return await retry_on_conflict(ctx, event_id, change, "match")
+    return await change_event(ctx, event_id, change, "match")
 
 
 async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) -> Event:
@@ -67,4 +67,4 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
         await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
         return after
 
-    return await retry_on_conflict(ctx, event, change)
+    return await change_event(ctx, event, change)

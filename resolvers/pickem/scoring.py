@@ -30,11 +30,19 @@ from resolvers.pickem.cache import PickemCache, load_settled_event
 from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, Progress, credit_every_prediction
 from resolvers.pickem.events import EventId
 from resolvers.pickem.tie_breaks import closeness, with_guesses
-from resolvers.pickem.views import Scored
+from resolvers.pickem.visibility import ShownEvent, show_changed
 from resolvers.viewer import Role
 
 _NAMED = 5
 """How many matches without a result a refusal names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The answer to scoring an event."""
+
+    event: ShownEvent
+    predictions_scored: int
 
 
 async def score_event(ctx: Context, /, *, event: EventId, confirm_missing: bool = False) -> Scored:
@@ -170,7 +178,7 @@ async def _finish(services: Services, scored: Event, predictions: int, actor: st
     event: Event | None = scored
     while event is not None and event.generation == scored.generation:
         if event.scored == event.generation:
-            return Scored(event, predictions)
+            return Scored(show_changed(event), predictions)
         after = event.changed(state=EventState.SCORED, scored=event.generation, predictions=predictions)
         try:
             once = services.once(actor)
@@ -180,7 +188,7 @@ async def _finish(services: Services, scored: Event, predictions: int, actor: st
             event = await load_settled_event(services, event.id)
         else:
             await pickem_store.delete_older_event_histograms(services.table, event.id, after.generation)
-            return Scored(after, predictions)
+            return Scored(show_changed(after), predictions)
     raise VersionConflict
 
 

@@ -12,12 +12,12 @@ from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.context import Context
 from resolvers.loading.batched import batched
-from resolvers.people import authors
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, pickem_cache
 from resolvers.pickem.league_pages import league_standings_changed
 from resolvers.pickem.leagues import LeagueId
-from resolvers.pickem.views import StandingView, standing_view
+from resolvers.pickem.visibility import StandingView, show_ranked
 
 PAGE_SIZE = 20
 LARGEST_PAGE = 100
@@ -30,7 +30,7 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[Sta
     if window.cursor is None:
         reading = cache.beside_profiles(f"standings of {name}", reading)
     page, (season_record, histogram) = await asyncio.gather(reading, cache.season_ranks(name))
-    return page.map([standing_view(standing, histogram) for standing in page.nodes]).counted(season_record.members)
+    return page.map([show_ranked(standing, histogram) for standing in page.nodes]).counted(season_record.members)
 
 
 async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView]:
@@ -39,7 +39,7 @@ async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView
     member = await cache.members.load((profile.user, None))
     standings = member.standings if member else ()
     seasons = await asyncio.gather(*(cache.season_ranks(standing.season) for standing in standings))
-    return [standing_view(standing, histogram) for standing, (_, histogram) in zip(standings, seasons, strict=True)]
+    return [show_ranked(standing, histogram) for standing, (_, histogram) in zip(standings, seasons, strict=True)]
 
 
 async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> StandingView | None:
@@ -47,11 +47,11 @@ async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> St
     standing, (_, histogram) = await asyncio.gather(
         pickem_store.read_standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
     )
-    return standing_view(standing, histogram) if standing else None
+    return show_ranked(standing, histogram) if standing else None
 
 
 @batched
-async def standing_users(ctx: Context, standings: Sequence[StandingView], /) -> list[Profile]:
+async def standing_users(ctx: Context, standings: Sequence[StandingView], /) -> list[ShownProfile]:
     return await authors(ctx, [standing.user for standing in standings])
 
 
@@ -75,7 +75,7 @@ async def standings_changed(
     async def read_rows(number: int) -> list[StandingView]:
         page = await pickem_store.read_standings_page(services.table, name, Window(number, services.seal))
         _, histogram = await cache.season_ranks(name)
-        return [standing_view(standing, histogram) for standing in page.nodes]
+        return [show_ranked(standing, histogram) for standing in page.nodes]
 
     async for rows in services.live.rows(("standings", name), read_rows, size, ctx.address):
         yield list(rows)

@@ -6,7 +6,7 @@
 | texts                 | rules for the texts of lists and words                          |
 | transfer              | importing words                                                 |
 | corrections           | changing and removing words, lists and sentences                |
-| visibility            | who may see which lists and words                               |
+| visibility            | what a viewer sees of lists, words, quizzes and cards           |
 | cache                 | lists and words that the process remembers                      |
 | daily_words           | the word of a list and date                                     |
 | subscriptions         | daily words by email                                            |

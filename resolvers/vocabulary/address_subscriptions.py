@@ -7,7 +7,6 @@ A member may claim a record's subscriptions once the address is proven to be the
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
+from datastore.dynamo import gather_or_cancel
 from datastore.people import Profile
 from datastore.refusals import NotAllowed, NotFound
 from datastore.vocabulary import AddressClaim, CharacterSet, Subscription, WordList
@@ -24,7 +24,7 @@ from resolvers.members.confirmations import Confirmations, Link, Purpose
 from resolvers.people import validate_email_address
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.subscriptions import make_room
-from resolvers.vocabulary.visibility import require_input_list
+from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -119,7 +119,7 @@ async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
 class ClaimedSubscriptions:
     """The member's subscriptions that an address without an account had."""
 
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[ShownSubscription, ...]
 
 
 async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
@@ -141,7 +141,7 @@ async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
             claimed |= await _claim(ctx, record)
     if profile is not None and profile.email is None:
         await _give_address(ctx, addresses[0])
-    return ClaimedSubscriptions(tuple(claimed.values()))
+    return ClaimedSubscriptions(tuple(show_subscriptions(ctx, list(claimed.values()))))
 
 
 async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:
@@ -181,12 +181,7 @@ async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
     old = await vocabulary_store.read_subscriptions(ctx.table, record.user)
     lists = await vocabulary_store.read_lists(ctx.table, list({each.list for each in old}), consistent=True)
     moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
-    for start in range(0, len(moving), _AT_ONCE):
-        some = [_move(ctx, subscription) for subscription in moving[start : start + _AT_ONCE]]
-        # None goes on after the request's answer.
-        for outcome in await asyncio.gather(*some, return_exceptions=True):
-            if outcome is not None:
-                raise outcome
+    await gather_or_cancel((_move(ctx, subscription) for subscription in moving), _AT_ONCE)
     return old
 
 

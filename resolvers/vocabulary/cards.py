@@ -1,34 +1,20 @@
-"""Words that are due for review: one function per field. Members see their own only."""
+"""Reviewing words: one function per field. Members see their own cards only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, Window
-from datastore.people import Profile
 from datastore.refusals import NotFound
-from datastore.vocabulary import Card, Word, WordList
+from datastore.vocabulary import Card
 from resolvers.context import Context
 from resolvers.loading.batched import batched
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.lists import WordId, split_word_key
 from resolvers.vocabulary.scheduling import Grade, reviewed
-from resolvers.vocabulary.visibility import load_word, require_list
+from resolvers.vocabulary.visibility import ShownCard, ShownList, ShownWord, load_word, require_list, show_own_word
 
 REVIEW_RATE = "600/minute"
-
-
-async def due(ctx: Context, profile: Profile, /, *, window: Window) -> Page[Card]:
-    if not ctx.viewer.is_user(profile.user):
-        return Page.cut((), window.open(f"due {profile.user}"))
-    return await vocabulary_store.read_due_page(ctx.table, profile.user, ctx.now(), window)
-
-
-async def due_count(ctx: Context, profile: Profile, /) -> int:
-    if not ctx.viewer.is_user(profile.user):
-        return 0
-    return await vocabulary_store.count_due(ctx.table, profile.user, ctx.now())
 
 
 async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
@@ -45,23 +31,15 @@ async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
 
 
 @batched
-async def card_words(ctx: Context, cards: Sequence[Card], /) -> list[Word]:
+async def card_words(ctx: Context, cards: Sequence[ShownCard], /) -> list[ShownWord]:
     """The words. Cards whose words are gone leave the queue, and are shown for the last time."""
-    words = await ctx.services.get(VocabularyCache).words.load_many([(card.list, card.ordinal) for card in cards])
-    gone = [card for card, word in zip(cards, words, strict=True) if word is None]
-    await vocabulary_store.drop_cards(ctx.table, gone)
-    return [word or _deleted_word(card.list, card.ordinal) for card, word in zip(cards, words, strict=True)]
-
-
-async def load_words(ctx: Context, keys: Sequence[tuple[str, int]]) -> list[Word]:
-    """The words that records of the viewer name; in place of a deleted one, a word that says so."""
+    keys = [(card.list, card.ordinal) for card in cards]
     words = await ctx.services.get(VocabularyCache).words.load_many(keys)
-    return [word or _deleted_word(*key) for key, word in zip(keys, words, strict=True)]
+    await vocabulary_store.drop_cards(
+        ctx.table, [card for card, word in zip(cards, words, strict=True) if word is None]
+    )
+    return [show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
 
 
-def _deleted_word(list_id: str, ordinal: int) -> Word:
-    return Word(list_id, ordinal, "…", "This word was deleted with its list.")
-
-
-async def card_list(ctx: Context, card: Card, /) -> WordList:
+async def card_list(ctx: Context, card: ShownCard, /) -> ShownList:
     return await require_list(ctx, card.list)

@@ -10,15 +10,23 @@ from typing import TypeVar
 import structlog
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, Window, gather_or_cancel
 from datastore.refusals import Conflict, InvalidInput
-from datastore.vocabulary import DailyWord, ListBroken, Word, WordList
-from resolvers import people
+from datastore.vocabulary import DailyWord, ListBroken, WordList
 from resolvers.context import Context
 from resolvers.loading.batched import batched
+from resolvers.members import visibility as members
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.streaks import local_day, time_zone
-from resolvers.vocabulary.visibility import require_list
+from resolvers.vocabulary.visibility import (
+    ShownDailyWord,
+    ShownList,
+    ShownWord,
+    require_list,
+    show_current_word,
+    show_daily_word,
+    show_list,
+)
 
 R = TypeVar("R")
 
@@ -26,7 +34,7 @@ _CONCURRENT_DRAWS = 16
 _log = structlog.get_logger("ringside.vocabulary")
 
 
-async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[DailyWord]:
+async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[ShownDailyWord]:
     """The words of all lists that the viewer may see, by the lists' names.
 
     While a list is being published, both parts of the index may lead to its word.
@@ -37,30 +45,33 @@ async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[DailyW
     drawn = {daily.list: daily for daily_words in by_owner for daily in daily_words}
     lists = await ctx.services.get(VocabularyCache).lists.load_many([*drawn])
     named = [
-        (word_list.alphabetical, word_list.list, daily)
+        (shown.alphabetical, shown.list, show_daily_word(shown, daily))
         for word_list, daily in zip(lists, drawn.values(), strict=True)
-        if word_list is not None and word_list.visible_to(ctx.viewer.member_id)
+        if (shown := show_list(ctx, word_list)) is not None
     ]
     return [daily for _, _, daily in sorted(named, key=lambda row: row[:2])]
 
 
-async def daily_word(ctx: Context, word_list: WordList, /, *, on: date | None = None) -> DailyWord | None:
+async def daily_word(ctx: Context, word_list: ShownList, /, *, on: date | None = None) -> ShownDailyWord | None:
     """The list's word of a date. The first request of a day draws its word; past days without a request have none."""
     day = await _validated_day(ctx, on)
     if day < _utc_today(ctx):
-        return await vocabulary_store.read_daily_word(ctx.table, word_list.list, day)
-    return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
+        daily = await vocabulary_store.read_daily_word(ctx.table, word_list.list, day)
+    else:
+        daily = await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
+    return None if daily is None else show_daily_word(word_list, daily)
 
 
 async def review(
-    ctx: Context, word_list: WordList, /, *, from_: date | None = None, to: date | None = None, window: Window
-) -> Page[DailyWord]:
+    ctx: Context, word_list: ShownList, /, *, from_: date | None = None, to: date | None = None, window: Window
+) -> Page[ShownDailyWord]:
     newest = await _newest_day(ctx)
-    return await vocabulary_store.read_past_daily_words(ctx.table, word_list.list, from_, to, window, newest)
+    page = await vocabulary_store.read_past_daily_words(ctx.table, word_list.list, from_, to, window, newest)
+    return page.map([show_daily_word(word_list, daily) for daily in page.nodes])
 
 
 @batched
-async def daily_word_words(ctx: Context, dailies: Sequence[DailyWord], /) -> list[Word]:
+async def daily_word_words(ctx: Context, dailies: Sequence[ShownDailyWord], /) -> list[ShownWord]:
     """The words as they are now: those of lists with corrected words are read again."""
     cache = ctx.services.get(VocabularyCache)
     lists = await cache.lists.load_many([daily.list for daily in dailies])
@@ -70,10 +81,10 @@ async def daily_word_words(ctx: Context, dailies: Sequence[DailyWord], /) -> lis
         if word_list is not None and word_list.corrected
     ]
     words = dict(zip(corrected, await cache.words.load_many(corrected), strict=True))
-    return [words.get((daily.list, daily.word.ordinal)) or daily.word for daily in dailies]
+    return [show_current_word(daily, words.get((daily.list, daily.word.ordinal))) for daily in dailies]
 
 
-async def daily_word_list(ctx: Context, daily: DailyWord, /) -> WordList:
+async def daily_word_list(ctx: Context, daily: ShownDailyWord, /) -> ShownList:
     return await require_list(ctx, daily.list)
 
 
@@ -95,7 +106,7 @@ async def _validated_day(ctx: Context, on: date | None) -> date:
 
 async def _newest_day(ctx: Context) -> date:
     """The newest day that has begun, in UTC or in the viewer's time zone."""
-    today, viewer = _utc_today(ctx), await people.viewer(ctx)
+    today, viewer = _utc_today(ctx), await members.viewer(ctx)
     return today if viewer is None else max(today, local_day(ctx.now(), time_zone(viewer.time_zone)))
 
 
@@ -117,8 +128,7 @@ async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> Seque
     )
     drawn = {daily.list for daily in listed}
     missing = [each for each in lists if each.word_count and each.list not in drawn]
-    semaphore = asyncio.Semaphore(_CONCURRENT_DRAWS)
-    new = await asyncio.gather(*(_draw(ctx, word_list, day, semaphore) for word_list in missing))
+    new = await gather_or_cancel((_draw(ctx, word_list, day) for word_list in missing), _CONCURRENT_DRAWS)
     if not missing and cache.lists_written == lists_written:
         cache.put_all_drawn(owner, day, listed)
     return [*listed, *(daily for daily in new if daily is not None)]
@@ -128,11 +138,10 @@ async def _collect(records: AsyncIterator[R]) -> list[R]:
     return [record async for record in records]
 
 
-async def _draw(ctx: Context, word_list: WordList, day: date, semaphore: asyncio.Semaphore) -> DailyWord | None:
+async def _draw(ctx: Context, word_list: WordList, day: date) -> DailyWord | None:
     """One list's word; None if it cannot have one, so that the other lists still get theirs."""
-    async with semaphore:
-        try:
-            return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
-        except (ListBroken, Conflict) as error:
-            _log.error("a list has no daily word", list=word_list.list, reason=str(error))
-            return None
+    try:
+        return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
+    except (ListBroken, Conflict) as error:
+        _log.error("a list has no daily word", list=word_list.list, reason=str(error))
+        return None

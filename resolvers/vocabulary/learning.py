@@ -1,8 +1,4 @@
-"""Quiz results, practice sentences, streaks and the day's leaderboard: one function per field.
-
-Results and sentences are public, like the leaderboard, unless they belong to a private list: such a result is visible
-to its owner only, and others see such a sentence without its word.
-"""
+"""Quiz results, practice sentences, streaks and the day's leaderboard: one function per field."""
 
 from __future__ import annotations
 
@@ -17,16 +13,29 @@ from datastore.dynamo import Page, PageRequest, Window
 from datastore.ids import is_ulid
 from datastore.people import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
-from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence, Word, WordList
-from resolvers import people
+from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence, Word
 from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
+from resolvers.members.visibility import ShownProfile, authors
 from resolvers.texts import LINE, is_line
 from resolvers.vocabulary.lists import ListId, WordId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
-from resolvers.vocabulary.visibility import load_list, load_word, require_input_list, require_list
+from resolvers.vocabulary.visibility import (
+    ShownList,
+    ShownQuizResult,
+    ShownQuizStanding,
+    ShownWord,
+    load_word,
+    quiz_request,
+    read_quiz_results,
+    read_quiz_standings,
+    require_input_list,
+    require_list,
+    show_own_result,
+    show_quiz_result,
+)
 
 SentenceId = Annotated[str, NodeOf("Sentence")]
 
@@ -43,7 +52,7 @@ SCREEN_AGE = timedelta(days=31)
 class QuizRecorded:
     """A result, and the member's streak with it."""
 
-    result: QuizResult
+    result: ShownQuizResult
     streak: Streak
 
 
@@ -83,7 +92,7 @@ async def record_quiz(
         ctx.table,
         result,
         days,
-        lambda after: QuizRecorded(result, compute_streak(after.dates(), today)),
+        lambda after: QuizRecorded(show_own_result(result), compute_streak(after.dates(), today)),
         ctx.once,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
@@ -177,14 +186,10 @@ def _validated_day(ctx: Context, profile: Profile | None, on: date | None) -> da
 
 async def quiz_results(
     ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
-) -> Page[QuizResult]:
-    """Newest day first. Results of private lists are visible to their owner only."""
-    span, own = DateRange(from_, to), ctx.viewer.is_user(profile.user)
-    request = vocabulary_store.quiz_request(profile.user, span, window, all_lists=own)
-    screen = await _load_screen(ctx, profile, span, request)
-    if screen is None:
-        return await vocabulary_store.read_quiz_page(ctx.table, profile.user, span, request, all_lists=own)
-    return screen.quiz_page(span, request, all_lists=own)
+) -> Page[ShownQuizResult]:
+    span = DateRange(from_, to)
+    request = quiz_request(ctx, profile.user, span, window)
+    return await read_quiz_results(ctx, profile.user, span, request, await _load_screen(ctx, profile, span, request))
 
 
 async def sentences(
@@ -214,20 +219,20 @@ async def streak(ctx: Context, profile: Profile, /) -> Streak:
 
 
 @batched
-async def quiz_result_users(ctx: Context, results: Sequence[QuizResult], /) -> list[Profile]:
-    return await people.authors(ctx, [result.user for result in results])
+async def quiz_result_users(ctx: Context, results: Sequence[ShownQuizResult], /) -> list[ShownProfile]:
+    return await authors(ctx, [result.user for result in results])
 
 
-async def quiz_result_list(ctx: Context, result: QuizResult, /) -> WordList:
+async def quiz_result_list(ctx: Context, result: ShownQuizResult, /) -> ShownList:
     return await require_list(ctx, result.list)
 
 
 @batched
-async def sentence_users(ctx: Context, sentences: Sequence[Sentence], /) -> list[Profile]:
-    return await people.authors(ctx, [sentence.user for sentence in sentences])
+async def sentence_users(ctx: Context, sentences: Sequence[Sentence], /) -> list[ShownProfile]:
+    return await authors(ctx, [sentence.user for sentence in sentences])
 
 
-async def sentence_word(ctx: Context, sentence: Sentence, /) -> Word | None:
+async def sentence_word(ctx: Context, sentence: Sentence, /) -> ShownWord | None:
     """None without a word, and for other viewers if the word is in a private list."""
     if sentence.list is None or sentence.ordinal is None:
         return None
@@ -245,27 +250,23 @@ async def quiz_leaderboard(
     list: ListId | None = None,  # noqa: A002 - the argument's public name
     proven: bool | None = None,
     window: Window,
-) -> Page[QuizStanding]:
-    """A day's members, best first. A list that is hidden from the viewer looks like one without quizzes."""
+) -> Page[ShownQuizStanding]:
     request = window.open(f"quiz leaderboard {on} {list or ''}" + ("" if proven is None else f" {proven}"))
-    if list is not None and await load_list(ctx, list) is None:
-        return Page.cut((), request)
-    leaderboard = await ctx.services.get(QuizLeaderboards).load(on)
-    return leaderboard.page(Selection(list, proven), request)
+    return await read_quiz_standings(ctx, on, Selection(list, proven), request)
 
 
 @batched
-async def quiz_standing_users(ctx: Context, standings: Sequence[QuizStanding], /) -> list[Profile]:
-    return await people.authors(ctx, [standing.user for standing in standings])
+async def quiz_standing_users(ctx: Context, standings: Sequence[ShownQuizStanding], /) -> list[ShownProfile]:
+    return await authors(ctx, [standing.user for standing in standings])
 
 
 # ── nodes ──
 
 
-async def quiz_node(ctx: Context, key: str) -> QuizResult | None:
+async def quiz_node(ctx: Context, key: str) -> ShownQuizResult | None:
     result_key = _split_key(key)
     result = await vocabulary_store.read_quiz_result(ctx.table, *result_key) if result_key else None
-    return result if result is not None and (not result.private or ctx.viewer.is_user(result.user)) else None
+    return show_quiz_result(ctx, result)
 
 
 async def sentence_node(ctx: Context, key: str) -> Sentence | None:

@@ -7,15 +7,22 @@ from typing import Annotated
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
-from datastore.people import Profile
 from datastore.refusals import InvalidInput
-from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, Word, WordBatch, WordList
-from resolvers import people
+from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, WordBatch, WordList
 from resolvers.context import Context, NodeOf
+from resolvers.members.visibility import ShownProfile, author
 from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word, validate_level
-from resolvers.vocabulary.visibility import load_word, require_editable, require_input_list
+from resolvers.vocabulary.visibility import (
+    ShownList,
+    ShownWord,
+    load_word,
+    read_lists,
+    require_editable,
+    require_input_list,
+    show_list,
+)
 
 ListId = Annotated[str, NodeOf("WordList")]
 WordId = Annotated[str, NodeOf("Word")]
@@ -27,30 +34,24 @@ _ORDINAL_DIGITS = 6
 # ── reading ──
 
 
-async def word_list(ctx: Context, /, *, id: ListId) -> WordList | None:  # noqa: A002 - the argument's public name
-    stored_list = await vocabulary_store.read_list(ctx.table, id, consistent=True)
-    if stored_list is None or not stored_list.visible_to(ctx.viewer.member_id):
-        return None
-    ctx.services.get(VocabularyCache).lists.put(id, stored_list)
-    return stored_list
+async def word_list(ctx: Context, /, *, id: ListId) -> ShownList | None:  # noqa: A002 - the argument's public name
+    shown = show_list(ctx, await vocabulary_store.read_list(ctx.table, id, consistent=True))
+    if shown is not None:
+        ctx.services.get(VocabularyCache).lists.put(id, shown)
+    return shown
 
 
-async def word_lists(ctx: Context, /, *, window: Window) -> Page[WordList]:
-    """Public lists and the viewer's own private ones, merged by name."""
-    return await vocabulary_store.read_lists_page(ctx.table, ctx.viewer.member_id, window)
+async def word_lists(ctx: Context, /, *, window: Window) -> Page[ShownList]:
+    return await read_lists(ctx, window)
 
 
-async def owner(ctx: Context, word_list: WordList, /) -> Profile | None:
+async def owner(ctx: Context, word_list: ShownList, /) -> ShownProfile | None:
     """None for a public list: all editors maintain it."""
-    return None if word_list.public or word_list.owner is None else await people.author(ctx, word_list.owner)
+    return None if word_list.public or word_list.owner is None else await author(ctx, word_list.owner)
 
 
-async def subscriber_count(ctx: Context, word_list: WordList, /) -> int:
+async def subscriber_count(ctx: Context, word_list: ShownList, /) -> int:
     return await vocabulary_store.read_subscriber_count(ctx.table, word_list.list)
-
-
-async def words(ctx: Context, word_list: WordList, /, *, window: Window) -> Page[Word]:
-    return await vocabulary_store.read_words_page(ctx.table, word_list, window)
 
 
 # ── writing ──
@@ -91,18 +92,14 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     return added
 
 
-async def words_added(ctx: Context, added: AddedWords, /) -> Sequence[Word]:
-    return await vocabulary_store.read_added_words(ctx.table, added)
-
-
 # ── nodes ──
 
 
-async def list_node(ctx: Context, key: str) -> WordList | None:
+async def list_node(ctx: Context, key: str) -> ShownList | None:
     return await word_list(ctx, id=key)
 
 
-async def word_node(ctx: Context, key: str) -> Word | None:
+async def word_node(ctx: Context, key: str) -> ShownWord | None:
     word_key = split_word_key(key)
     return await load_word(ctx, *word_key) if word_key else None
 

@@ -39,14 +39,20 @@ from resolvers.context import AnyId, Context, Services
 from resolvers.loading.batched import batched
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.vocabulary.cache import VocabularyCache
-from resolvers.vocabulary.cards import load_words
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, compared, count_fitting, prompt_and_answer
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from resolvers.vocabulary.streaks import Streak, compute_streak
-from resolvers.vocabulary.visibility import require_list
+from resolvers.vocabulary.visibility import (
+    ShownList,
+    ShownQuizResult,
+    ShownWord,
+    load_own_words,
+    require_list,
+    show_own_result,
+)
 
 SHORTEST, LONGEST = 3, 50
 START_RATE: Final = "60/minute"
@@ -89,7 +95,7 @@ class GradedAnswer:
 class QuizGraded:
     """A quiz's result."""
 
-    result: QuizResult
+    result: ShownQuizResult
     answers: tuple[GradedAnswer, ...]
     streak: Streak
 
@@ -287,7 +293,7 @@ async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGr
         result,
         lambda days: _refuse_early(ctx, quiz, days, now),
         review,
-        lambda days: QuizGraded(result, graded, compute_streak(days.dates(), today)),
+        lambda days: QuizGraded(show_own_result(result), graded, compute_streak(days.dates(), today)),
         ctx.once,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
@@ -337,10 +343,10 @@ def _refuse_early(ctx: Context, quiz: OpenQuiz, days: ActiveDays | None, now: da
 # ── what is shown of them ──
 
 
-async def quiz_list(ctx: Context, quiz: QuizView, /) -> WordList:
+async def quiz_list(ctx: Context, quiz: QuizView, /) -> ShownList:
     return await require_list(ctx, quiz.list)
 
 
 @batched
-async def answered_words(ctx: Context, answers: Sequence[GradedAnswer], /) -> list[Word]:
-    return await load_words(ctx, [(answer.list, answer.ordinal) for answer in answers])
+async def answered_words(ctx: Context, answers: Sequence[GradedAnswer], /) -> list[ShownWord]:
+    return await load_own_words(ctx, [(answer.list, answer.ordinal) for answer in answers])

@@ -11,31 +11,38 @@ from operator import attrgetter
 from datastore import vocabulary as vocabulary_store
 from datastore.people import Profile
 from datastore.refusals import Conflict
-from datastore.vocabulary import CharacterSet, Subscription, WordList
+from datastore.vocabulary import CharacterSet, Subscription
 from resolvers.context import Context
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.visibility import require_input_list, require_list
+from resolvers.vocabulary.visibility import (
+    ShownList,
+    ShownSubscription,
+    require_input_list,
+    require_list,
+    show_subscriptions,
+)
 
 MOST_SUBSCRIPTIONS = 200
 
 
-async def subscriptions(ctx: Context, profile: Profile, /) -> list[Subscription]:
+async def subscriptions(ctx: Context, profile: Profile, /) -> list[ShownSubscription]:
     """The member's subscriptions, shown to the member only. Those of a deleted list have ended."""
     if not ctx.viewer.is_user(profile.user):
         return []
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     subscribed = screen.subscriptions if screen else await vocabulary_store.read_subscriptions(ctx.table, profile.user)
     lists = await ctx.services.get(VocabularyCache).lists.load_many([each.list for each in subscribed])
-    return [
+    named = [
         replace(subscription, active=subscription.active and word_list.deleted_at is None)
         for subscription, word_list in zip(subscribed, lists, strict=True)
         if word_list is not None and word_list.was_visible_to(profile.user)
     ]
+    return show_subscriptions(ctx, named)
 
 
-async def subscription_list(ctx: Context, subscription: Subscription, /) -> WordList:
+async def subscription_list(ctx: Context, subscription: ShownSubscription, /) -> ShownList:
     return await require_list(ctx, subscription.list)
 
 

@@ -1,39 +1,79 @@
-"""Who may see and change which lists and words.
+"""What a viewer sees of vocabulary: records that may be private become one of the types here before a field shows them.
 
-Everyone sees public lists, which editors change; a private one is its owner's alone. A deleted list is seen by nobody,
-except that quizzes and subscriptions go on naming it: they show its empty record.
+Everybody sees public lists, which editors change; a private one is its owner's alone. A deleted list is seen by nobody,
+except that quizzes and subscriptions go on naming it: they show its empty record. What belongs to a list is shown with
+it: whoever has a `ShownList` may see its words and daily words. Quizzes of a private list, cards and subscriptions are
+shown to their member only; they are left out when pages are read, so none has holes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, NewType
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import key_text
+from datastore.dynamo import Page, PageRequest, Window, key_text
+from datastore.people import Profile
 from datastore.refusals import NotFound
-from datastore.vocabulary import Word, WordList
+from datastore.vocabulary import (
+    AddedWords,
+    Card,
+    DailyWord,
+    DateRange,
+    ProfileScreen,
+    QuizResult,
+    Subscription,
+    Word,
+    WordList,
+)
+from resolvers.context import Context
 from resolvers.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 
-if TYPE_CHECKING:
-    from resolvers.context import Context
+AS_STORED: Final[Mapping[str, str]] = {
+    "Sentence": "Public; its word is shown to whoever sees the word's list.",
+    "Streak": "Public.",
+    "Quiz": "Made for the viewer.",
+    "QuizQuestion": "Made for the viewer.",
+    "GradedAnswer": "The viewer's own.",
+    "QuizGraded": "The viewer's own.",
+    "SubscriptionsClaimed": "The viewer's own.",
+    "WordList.subscriberCount": "Shown with its list.",
+}
+"""What fields show without passing here, and why that gives nothing away."""
+
+ShownList = NewType("ShownList", WordList)
+ShownWord = NewType("ShownWord", Word)
+ShownDailyWord = NewType("ShownDailyWord", DailyWord)
+ShownQuizResult = NewType("ShownQuizResult", QuizResult)
+ShownQuizStanding = NewType("ShownQuizStanding", QuizStanding)
+ShownCard = NewType("ShownCard", Card)
+ShownSubscription = NewType("ShownSubscription", Subscription)
+
+# ── lists ──
 
 
-async def load_list(ctx: Context, list_id: str) -> WordList | None:
+def show_list(ctx: Context, word_list: WordList | None) -> ShownList | None:
     """A list, if the viewer may see it."""
-    word_list = await ctx.services.get(VocabularyCache).lists.load(key_text(list_id))
-    return word_list if word_list is not None and word_list.visible_to(ctx.viewer.member_id) else None
+    return ShownList(word_list) if word_list is not None and word_list.visible_to(ctx.viewer.member_id) else None
 
 
-async def require_list(ctx: Context, list_id: str) -> WordList:
+async def load_list(ctx: Context, list_id: str) -> ShownList | None:
+    return show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(key_text(list_id)))
+
+
+async def require_list(ctx: Context, list_id: str) -> ShownList:
     """The list that a record names, which may be the empty record of a deleted one."""
     word_list = await ctx.services.get(VocabularyCache).lists.load(list_id)
     if word_list is None or not word_list.was_visible_to(ctx.viewer.member_id):
         raise NotFound
-    return word_list
+    return ShownList(word_list)
 
 
-async def require_input_list(ctx: Context, list_id: str) -> WordList:
+async def require_input_list(ctx: Context, list_id: str) -> ShownList:
     """The list that an input names. Another member's private list is refused like an id without a list."""
     word_list = await load_list(ctx, list_id)
     if word_list is None:
@@ -49,13 +89,152 @@ def require_editable(ctx: Context, word_list: WordList) -> None:
         ctx.member()
 
 
-async def load_word(ctx: Context, list_id: str, ordinal: int) -> Word | None:
+async def read_lists(ctx: Context, window: Window) -> Page[ShownList]:
+    """Public lists and the viewer's own private ones, merged by name."""
+    page = await vocabulary_store.read_lists_page(ctx.table, ctx.viewer.member_id, window)
+    return page.map(map(ShownList, page.nodes))
+
+
+async def show_changed_list(_: Context, word_list: WordList) -> ShownList:
+    """The answer to whoever was allowed to change it."""
+    return ShownList(word_list)
+
+
+# ── words ──
+
+
+async def load_word(ctx: Context, list_id: str, ordinal: int) -> ShownWord | None:
     """A word of a list that the viewer may see, also one that was removed from it."""
     word_list = await load_list(ctx, list_id)
     if word_list is None:
         return None
     if ordinal >= word_list.next_ordinal:  # the cached list may be older than the word
-        word_list = await vocabulary_store.read_list(ctx.table, list_id, consistent=True)
-        if word_list is None or ordinal >= word_list.next_ordinal:
+        newer = await vocabulary_store.read_list(ctx.table, list_id, consistent=True)
+        if newer is None or ordinal >= newer.next_ordinal:
             return None
-    return await ctx.services.get(VocabularyCache).words.load((list_id, ordinal))
+    word = await ctx.services.get(VocabularyCache).words.load((list_id, ordinal))
+    return None if word is None else ShownWord(word)
+
+
+async def load_own_words(ctx: Context, keys: Sequence[tuple[str, int]]) -> list[ShownWord]:
+    words = await ctx.services.get(VocabularyCache).words.load_many(keys)
+    return [show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
+
+
+def show_own_word(key: tuple[str, int], word: Word | None) -> ShownWord:
+    """A word that a record of the viewer names; in place of a deleted one, a word that says so."""
+    return ShownWord(word or Word(*key, "…", "This word was deleted with its list."))
+
+
+async def words(ctx: Context, word_list: ShownList, /, *, window: Window) -> Page[ShownWord]:
+    page = await vocabulary_store.read_words_page(ctx.table, word_list, window)
+    return page.map(map(ShownWord, page.nodes))
+
+
+async def show_changed_word(_: Context, word: Word) -> ShownWord:
+    """The answer to whoever was allowed to change it."""
+    return ShownWord(word)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedView:
+    """The answer to whoever was allowed to add words."""
+
+    added: AddedWords
+
+    @property
+    def list(self) -> ShownList:
+        return ShownList(self.added.list)
+
+
+async def show_added(_: Context, added: AddedWords) -> AddedView:
+    return AddedView(added)
+
+
+async def words_added(ctx: Context, view: AddedView, /) -> Sequence[ShownWord]:
+    return [ShownWord(word) for word in await vocabulary_store.read_added_words(ctx.table, view.added)]
+
+
+# ── daily words ──
+
+
+def show_daily_word(_: ShownList, daily: DailyWord) -> ShownDailyWord:
+    return ShownDailyWord(daily)
+
+
+def show_current_word(daily: ShownDailyWord, current: Word | None) -> ShownWord:
+    """The word as it is now, or as it was drawn."""
+    return ShownWord(current or daily.word)
+
+
+# ── quizzes ──
+
+
+def show_quiz_result(ctx: Context, result: QuizResult | None) -> ShownQuizResult | None:
+    """A result, if its list is not private or it is the viewer's own."""
+    if result is None or (result.private and not ctx.viewer.is_user(result.user)):
+        return None
+    return ShownQuizResult(result)
+
+
+def show_own_result(result: QuizResult) -> ShownQuizResult:
+    """To the member who has just made it."""
+    return ShownQuizResult(result)
+
+
+def quiz_request(ctx: Context, user: str, span: DateRange, window: Window) -> PageRequest:
+    """Its cursors are of the same results as the page."""
+    return vocabulary_store.quiz_request(user, span, window, all_lists=ctx.viewer.is_user(user))
+
+
+async def read_quiz_results(
+    ctx: Context, user: str, span: DateRange, request: PageRequest, screen: ProfileScreen | None
+) -> Page[ShownQuizResult]:
+    """Newest day first; without those of private lists for others."""
+    own = ctx.viewer.is_user(user)
+    if screen is not None:
+        page = screen.quiz_page(span, request, all_lists=own)
+    else:
+        page = await vocabulary_store.read_quiz_page(ctx.table, user, span, request, all_lists=own)
+    return page.map(map(ShownQuizResult, page.nodes))
+
+
+async def read_quiz_standings(
+    ctx: Context, on: date, selection: Selection, request: PageRequest
+) -> Page[ShownQuizStanding]:
+    """A day's members, best first. A list that is hidden from the viewer looks like one without quizzes."""
+    if selection.list is not None and await load_list(ctx, selection.list) is None:
+        return Page.cut((), request)
+    page = (await ctx.services.get(QuizLeaderboards).load(on)).page(selection, request)
+    return page.map(map(ShownQuizStanding, page.nodes))
+
+
+# ── cards and subscriptions: for their member only ──
+
+
+async def due(ctx: Context, profile: Profile, /, *, window: Window) -> Page[ShownCard]:
+    if not ctx.viewer.is_user(profile.user):
+        return Page.cut((), window.open(f"due {profile.user}"))
+    page = await vocabulary_store.read_due_page(ctx.table, profile.user, ctx.now(), window)
+    return page.map(map(ShownCard, page.nodes))
+
+
+async def due_count(ctx: Context, profile: Profile, /) -> int:
+    if not ctx.viewer.is_user(profile.user):
+        return 0
+    return await vocabulary_store.count_due(ctx.table, profile.user, ctx.now())
+
+
+async def show_own_card(_: Context, card: Card) -> ShownCard:
+    """The answer to the member who reviewed it."""
+    return ShownCard(card)
+
+
+async def show_own_subscription(_: Context, subscription: Subscription) -> ShownSubscription:
+    """The answer to the member who changed it."""
+    return ShownSubscription(subscription)
+
+
+def show_subscriptions(ctx: Context, subscribed: Sequence[Subscription]) -> list[ShownSubscription]:
+    """Those of the viewer."""
+    return [ShownSubscription(each) for each in subscribed if ctx.viewer.is_user(each.user)]

@@ -2,6 +2,7 @@
 
 | module        | contents                                                             |
 |---------------|----------------------------------------------------------------------|
+| visibility    | what a viewer sees of boards and their results                       |
 | boards        | boards, contenders, the leaderboard, head-to-head records            |
 | ballots       | drawing and voting                                                   |
 | editing       | what editors change                                                  |
@@ -15,8 +16,6 @@
 | bradley_terry | strengths fitted to head-to-head records                             |
 | board_cache   | what a process remembers of boards                                   |
 | board_settler | moving tallies to results while votes come in                        |
-| settling_pace | when a board must be settled                                         |
-| process_mark  | this process's dirty mark on a board                                 |
 | walk_counts   | a voter's progress, counted again after contenders retire or return  |
 | origins       | the tags that votes have for their network address                   |
 """

@@ -12,7 +12,6 @@ from datastore.voting import (
     MAIN,
     Ballot,
     Board,
-    Contender,
     TokenExpired,
     TokenSpent,
     TokenUnknown,
@@ -26,9 +25,9 @@ from resolvers.context import AnyId, Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.rate_limits import OFF, network
 from resolvers.voting.board_cache import KNOWN_SECONDS
-from resolvers.voting.boards import Matchup, board_cache, contender_at, load_matchup
 from resolvers.voting.hours import LEAD, VotingClosed, require_open
 from resolvers.voting.origins import Origins
+from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
 from resolvers.voting.walk_counts import WalkCounts, voter_seed
 
 
@@ -48,7 +47,7 @@ class DrawnBallot:
     """A ballot as its voter sees it."""
 
     token: str
-    board: str
+    results: Results
     left_ordinal: int
     right_ordinal: int
     voter: str
@@ -91,11 +90,12 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
         board_cache(ctx).boards.load(board), voting_store.read_latest_vote(ctx.table, voter, board)
     )
     number = latest.number + 1 if latest else 1
-    contenders = _open_contenders(ctx, cached.board) if cached else None
-    drawn = await _draw(ctx, latest, contenders, (voter, board, number)) if contenders else None
-    if contenders is None or drawn is None:
-        contenders = _open_contenders(ctx, await _load_board_now(ctx, board))
-        drawn = await _draw(ctx, latest, contenders, (voter, board, number), is_current=True)
+    current, drawn = cached.board if cached else None, None
+    if current is not None:
+        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number))
+    if current is None or drawn is None:
+        current = await _load_board_now(ctx, board)
+        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number), is_current=True)
     if drawn is None:
         raise Exhausted
     drawn_pair, eligible = drawn
@@ -106,10 +106,10 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
         voter, board, number, drawn_pair.left, drawn_pair.right, expires_at=expires_at, walk=drawn_pair.after.packed()
     )
     # Contenders that joined after a remembered first draw are still to come.
-    remaining = drawn_pair.remaining + contenders.pairs(eligible.size, contenders.size)
+    remaining = drawn_pair.remaining + current.eligible.pairs(eligible.size, current.size)
     return DrawnBallot(
         token=ballot.sealed(ctx.services.seal),
-        board=board,
+        results=await results(ctx, current),
         left_ordinal=ballot.left,
         right_ordinal=ballot.right,
         voter=voter,
@@ -256,25 +256,25 @@ def _limit_draws(ctx: Context) -> None:
 # ── fields ──
 
 
-async def ballot_left(ctx: Context, drawn: DrawnBallot, /) -> Contender:
-    return await contender_at(ctx, drawn.board, drawn.left_ordinal)
+async def ballot_left(_: Context, drawn: DrawnBallot, /) -> ShownContender:
+    return await drawn.results.contender_at(drawn.left_ordinal)
 
 
-async def ballot_right(ctx: Context, drawn: DrawnBallot, /) -> Contender:
-    return await contender_at(ctx, drawn.board, drawn.right_ordinal)
+async def ballot_right(_: Context, drawn: DrawnBallot, /) -> ShownContender:
+    return await drawn.results.contender_at(drawn.right_ordinal)
 
 
-async def winner(ctx: Context, cast: VoteCast, /) -> Contender | None:
+async def winner(ctx: Context, cast: VoteCast, /) -> ShownContender | None:
     """Null for a tie and a skip."""
     ordinal = {Verdict.LEFT: cast.ballot.left, Verdict.RIGHT: cast.ballot.right}.get(cast.verdict)
-    return None if ordinal is None else await contender_at(ctx, cast.ballot.board, ordinal)
+    return None if ordinal is None else await (await results_of(ctx, cast.ballot.board)).contender_at(ordinal)
 
 
 async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
-    return await load_matchup(ctx, cast.ballot.board, cast.ballot.left, cast.ballot.right)
+    return await (await results_of(ctx, cast.ballot.board)).matchup(cast.ballot.left, cast.ballot.right)
 
 
-async def progress(ctx: Context, board: Board, /) -> Progress:
+async def progress(ctx: Context, board: ShownBoard, /) -> Progress:
     """The viewer's progress through this board's pairs."""
     latest = await voting_store.read_latest_vote(ctx.table, ctx.viewer.id, board.slug)
     return await _progress(ctx, latest, board.eligible) if latest else Progress(0, board.pair_count)

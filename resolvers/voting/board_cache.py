@@ -1,8 +1,8 @@
 """The boards of one process: their state and results, cached for moments, and the settling of their votes.
 
-Law: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the process
-that counted it was killed. The leaderboard's index may be behind by its own delay. A reader waits for a settling only
-if one is overdue, and only for a while.
+Guarantee: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the
+process that counted it was killed. The leaderboard's index may be behind by its own delay. A reader waits for a
+settling only if one is overdue, and only for a while.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datastore.dynamo import Slice
     from resolvers.context import Services
 
-PATIENCE = 1.5
-"""How long a reader waits for an overdue settling; a small board's takes a few milliseconds."""
+PATIENCE = 2.0
+"""How long a reader waits for an overdue settling. It takes milliseconds, unless its process is killed in between."""
 
 KNOWN_SECONDS = 5.0
 """The age at which votes are no longer judged by the last state of a board, so that all know a change of its hours."""
@@ -75,8 +75,6 @@ class BoardCache:
         current = await voting_store.read_board_with_marks(self._services.table, slug)
         if current is None:
             return None
-        if current.is_dirty or slug in self._settlers:
-            self.settler(slug).pace.observe(current, began)
         self._known[slug] = (current.board, began)
         return current
 
@@ -107,11 +105,8 @@ class BoardCache:
         cached = await self.boards.load(slug)
         if cached is None:
             return None
-        settler = self.settler(slug)
-        if settler.pace.is_forgotten(cached, self._services.clock()):
-            settler.begin()
-        if cached.is_dirty and settler.pace.is_overdue(cached, self._services.clock()):
-            await self._wait_for_settling(settler)
+        if cached.is_dirty and self.settler(slug).is_overdue(cached):
+            await self._wait_for_settling(self.settler(slug))
             cached = await self.boards.load(slug)
         return cached.board if cached else None
 
@@ -133,7 +128,7 @@ class BoardCache:
     async def _wait_for_settling(self, settler: BoardSettler) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                await settler.settle_overdue(settler.pace.completed)
+                await settler.settle_overdue()
 
     async def contender(self, board: str, ordinal: int) -> Contender | None:
         """A contender from the results that this process has settled, unless somebody has since, or from a read."""

@@ -8,20 +8,21 @@ Nobody settles while nobody votes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
-from datastore.voting import BoardResults
-from resolvers.voting.process_mark import ProcessMark
-from resolvers.voting.settling_pace import SettlingPace
+from datastore.leases import LeaseLost
+from datastore.voting import BoardResults, BoardWithMarks, DirtyMark
 
 if TYPE_CHECKING:
-    from datastore.voting import Board, BoardWithMarks, DirtyMark
+    from datastore.leases import Held
+    from datastore.voting import Board
     from resolvers.context import Services
 
 BURST_SECONDS = 0.2
@@ -30,8 +31,14 @@ BURST_SECONDS = 0.2
 LOOK_SECONDS = 0.25
 """How often a process with unsettled votes looks whether another one settles the board."""
 
+SETTLING_INTERVAL = 1.5
+"""Seconds from one settling to the next, of all processes together. Others notice one a quarter of a second late."""
+
+STALENESS = 2.0
+"""Seconds after which an acknowledged vote is shown."""
+
 DOUBTFUL_SECONDS = 5.0
-"""How long the engine may still apply a vote, or a result, whose writing failed or was cancelled."""
+"""How long the engine may still apply a vote whose writing failed or was cancelled."""
 
 SHUTDOWN_SECONDS = 5.0
 """How long a stopping process waits for its votes to be settled. Their next reader settles the rest."""
@@ -48,36 +55,77 @@ class BoardSettler:
     ) -> None:
         self._slug = slug
         self._services = services
+        self._leases = services.leases
         self._publish = publish
-        self.mark = ProcessMark(slug, services)
-        self.pace = SettlingPace(self.mark.process)
+        self._mark: Held[DirtyMark] | None = None
+        self._marks = 0
+        """How often this process has marked the board."""
+        self._marking = asyncio.Lock()
         self._in_flight = 0
         self._doubtful_until = float("-inf")
         self._changed = False
         """Whether votes may have been counted since this process last looked."""
         self._needed: int | None = None
-        """The number of the first settling that includes all votes counted before that look; None once it completed."""
-        self._was_incomplete = False
-        """Whether the latest settling was not complete, or is not yet."""
+        """The first settling that includes all votes counted before that look; None once it has completed."""
+        self._settled = -1
+        """The latest settling that is known to have completed."""
         self._results: BoardResults | None = None
         self._loop: SingleFlight[str, None] = SingleFlight(shared_context)
         self._settlings: SingleFlight[str, bool] = SingleFlight(shared_context)
+        self._marked: SingleFlight[str, None] = SingleFlight(shared_context)
+
+    # ── votes ──
 
     @asynccontextmanager
     async def voting(self) -> AsyncIterator[None]:
         """Settle the votes cast inside in time, even if this process is killed after it has acknowledged them."""
         self._in_flight += 1
-        marking = self.mark.cover()
+        if not self._is_marked:
+            self._marked.begin(self._slug, self._write_mark)  # while the votes are written
         try:
             yield
-            if marking is not None:
-                await asyncio.shield(marking)
+            if not self._is_marked:
+                await self._marked.run(self._slug, self._write_mark)
         except BaseException:
             self._doubtful_until = asyncio.get_running_loop().time() + DOUBTFUL_SECONDS
             raise
         finally:
             self._in_flight -= 1
             self.begin()
+
+    @property
+    def _is_marked(self) -> bool:
+        return self._mark is not None and self._mark.is_safe
+
+    async def _write_mark(self) -> None:
+        async with self._marking:
+            if self._mark is not None:
+                with suppress(LeaseLost):  # it was taken for dead, and deleted
+                    await self._mark.save()
+                    return
+            self._marks += 1
+            mark = DirtyMark(self._slug, self._leases.holder, self._marks)
+            self._mark = await voting_store.put_mark(self._leases, mark)
+
+    async def _renew_mark(self) -> None:
+        async with self._marking:
+            try:
+                if self._mark is not None:
+                    await self._mark.renew()
+            except LeaseLost:
+                self._mark = None
+
+    async def _delete_mark(self) -> None:
+        """Delete the mark, if the board still is quiet when nothing else is being written."""
+        async with self._marking:
+            if self._mark is None or not self._is_quiet():
+                return
+            # Forgotten before it is deleted: the next vote waits for the lock and marks the board again.
+            mark, self._mark = self._mark, None
+            try:
+                await voting_store.delete_mark(self._services.table, mark.record)
+            except DynamoError as error:
+                _log.warning("a dirty mark was not deleted; readers settle this board for a while", reason=str(error))
 
     def begin(self) -> None:
         """Settle the board beside the request."""
@@ -87,41 +135,46 @@ class BoardSettler:
     async def _settle_until_quiet(self) -> None:
         await asyncio.sleep(BURST_SECONDS)
         try:
-            await self.mark.remove(self._is_quiet)  # a settling that somebody waited for may have included everything
+            await self._delete_mark()  # a settling that somebody waited for may have included everything
             while not self._is_quiet():
                 await self._settlings.run(self._slug, self._settle_if_due)
                 if self._is_quiet():
-                    await self.mark.remove(self._is_quiet)
+                    await self._delete_mark()
                 else:
-                    await self._show_life()
+                    await self._renew_mark()
                     await asyncio.sleep(LOOK_SECONDS)
         finally:
             self._results = None  # most boards are quiet most of the time
 
     def _is_quiet(self) -> bool:
-        return not (self._changed or self._is_busy() or self._is_owed)
-
-    @property
-    def _is_owed(self) -> bool:
-        """Whether a settling is still to come: for votes counted before the last look, or after an incomplete one."""
-        return self._needed is not None or self._was_incomplete
+        return not (self._changed or self._is_busy() or self._needed is not None)
 
     def _is_busy(self) -> bool:
-        """Whether the engine may be applying a vote, or a result of a settling that failed, right now."""
+        """Whether the engine may be applying a vote right now."""
         return self._in_flight > 0 or asyncio.get_running_loop().time() < self._doubtful_until
-
-    async def _show_life(self) -> None:
-        try:
-            await self.mark.renew()
-        except DynamoError as error:
-            _log.warning("a dirty mark was not renewed", board=self._slug, reason=str(error))
 
     # ── settling ──
 
-    async def settle_overdue(self, completed: int) -> None:
+    def is_overdue(self, current: BoardWithMarks) -> bool:
+        """Whether a board that was just read may lack a vote that was acknowledged two seconds ago."""
+        return current.is_dirty and self._is_older(current.board, STALENESS)
+
+    def _is_older(self, board: Board, seconds: float) -> bool:
+        """Whether the latest settling began or completed more than so many seconds ago.
+
+        Where this process cannot know, because it has not looked for a while, the clock of the last settling decides.
+        So a wrong clock makes a settling too early, or late once, but never prevents one.
+        """
+        age = voting_store.settling_age(self._leases, board)
+        if age.at_most < seconds or age.at_least >= seconds:
+            return age.at_most >= seconds
+        return board.settled_at is None or board.settled_at < self._services.clock() - timedelta(seconds=seconds)
+
+    async def settle_overdue(self) -> None:
         """Settle the board for a reader, or wait for another process, until a later settling has completed."""
+        before = self._settled
         while not await self._settlings.run(self._slug, self._settle_if_due):
-            if self.pace.completed != completed:
+            if self._settled != before:
                 return
             await asyncio.sleep(LOOK_SECONDS / 2)
 
@@ -150,23 +203,27 @@ class BoardSettler:
             current = await self._look()
             if current is None:
                 return True
-            if only_if_due and not self._is_owed and not current.is_dirty:
+            if only_if_due and self._needed is None and not current.is_dirty:
                 return True
-            if only_if_due and not self._is_due(current):
+            if only_if_due and not self._is_due(current.board):
                 return False
             return await self._settle(current)
-        except DynamoError as error:
+        except (DynamoError, LeaseLost) as error:
             _log.warning("a board could not be settled; trying again", board=self._slug, reason=str(error))
         except Exception:  # noqa: BLE001 - a fault must not end the settling of later votes
             _log.exception("a board could not be settled; trying again", board=self._slug)
         return False
 
-    def _is_due(self, current: BoardWithMarks) -> bool:
-        return self._was_incomplete or self.pace.is_due(current, self._services.clock())
+    def _is_due(self, board: Board) -> bool:
+        """Whether the next settling may begin. One that is under way for so long is not waited for."""
+        if board.holder == self._leases.holder:
+            return True  # this process's own has failed
+        if board.holder is not None:
+            return voting_store.settling_age(self._leases, board).at_least >= SETTLING_INTERVAL
+        return self._is_older(board, SETTLING_INTERVAL)
 
     async def _look(self) -> BoardWithMarks | None:
         """The board as it is, and which settling includes the votes counted before this look."""
-        began = asyncio.get_running_loop().time()
         busy, changed = self._is_busy(), self._changed
         self._changed = busy
         try:
@@ -175,51 +232,31 @@ class BoardSettler:
             self._changed = self._changed or changed
             raise
         if current is None:
-            self._needed, self._was_incomplete = None, False
+            self._needed = None
             return None
-        self.pace.observe(current, began)
         if changed or busy:
-            self._needed = current.board.claims + 1
-        self._note_completed(current.board.completed)
+            self._needed = current.board.term + 1
+        self._note_settled(current.board.settled)
         return current
 
-    def _note_completed(self, completed: int) -> None:
-        if self._needed is not None and completed >= self._needed:
+    def _note_settled(self, settled: int) -> None:
+        self._settled = max(self._settled, settled)
+        if self._needed is not None and settled >= self._needed:
             self._needed = None
 
     async def _settle(self, current: BoardWithMarks) -> bool:
-        began = asyncio.get_running_loop().time()
-        claimed = await voting_store.claim_settling(self._services.table, current.board, self._services.clock())
-        if claimed is None:
+        dead_marks = [mark for mark in current.marks if voting_store.is_dead(self._leases, mark)]
+        lease = await voting_store.begin_settling(self._leases, current.board)
+        if lease is None:
             return False
-        self.pace.observe_claim(claimed.claims, began)
-        dead_marks = list(self.pace.dead_marks(current))
-        # A killed process may have written results that the cached ones lack.
-        results = await self._carry_out(claimed, None if dead_marks else self._results)
+        now = self._services.clock()
+        results = await voting_store.settle(self._services.table, lease, now, self._results)
         self._publish(results, self._results)
         self._results = results
-        if not results.complete:
-            self._loop.begin(self._slug, self._settle_until_quiet)  # it may have been for a reader
-            return False
-        self._was_incomplete = False
-        self.pace.observe_completion(claimed.claims, began)
-        self._note_completed(claimed.claims)
-        await self._delete_marks(dead_marks)
-        return True
-
-    async def _carry_out(self, claimed: Board, cached: BoardResults | None) -> BoardResults:
-        self._was_incomplete = True
-        try:
-            return await voting_store.settle(self._services.table, claimed, cached)
-        except BaseException:
-            self._doubtful_until = asyncio.get_running_loop().time() + DOUBTFUL_SECONDS
-            self.begin()
-            raise
-
-    async def _delete_marks(self, dead_marks: Iterable[DirtyMark]) -> None:
-        """Delete the marks of processes that have gone, now that their votes are settled."""
-        for mark in dead_marks:
+        self._note_settled(results.board.settled)
+        for mark in dead_marks:  # of processes that have gone: their votes are settled now
             await voting_store.delete_mark(self._services.table, mark)
+        return True
 
     async def close(self) -> None:
         if self._slug in self._loop:
@@ -227,9 +264,9 @@ class BoardSettler:
             try:
                 async with asyncio.timeout(SHUTDOWN_SECONDS):
                     await self.settle_anew()
-                    await self.mark.remove(self._is_quiet)
+                    await self._delete_mark()
             except TimeoutError:
                 _log.warning("a board was left unsettled; its next reader settles it", board=self._slug)
         await self._settlings.close()
         await self._loop.close()  # which a settling that was cut off has begun again
-        await self.mark.close()
+        await self._marked.close()

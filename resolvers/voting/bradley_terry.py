@@ -27,10 +27,8 @@ import structlog
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.voting import Board
-from resolvers.context import Context, Services
+from resolvers.context import Services
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.voting.board_cache import BoardCache
-from resolvers.voting.boards import LeaderboardRow
 
 WAIT = 0.5
 WAIT_FOR_THE_FIRST = 3.0
@@ -241,10 +239,3 @@ class Strengths:
 
     async def close(self) -> None:
         await self._fits.close()
-
-
-async def strength(ctx: Context, row: LeaderboardRow, /) -> Strength | None:
-    cached = await ctx.services.get(BoardCache).boards.load(row.contender.board)
-    if cached is None:
-        return None
-    return (await ctx.services.get(Strengths).load(cached.board)).get(row.contender.ordinal)

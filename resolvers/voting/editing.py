@@ -13,10 +13,11 @@ from datastore.voting import MAIN, Board, Contender, ContenderChange
 from resolvers.context import UNSET, Context, Unset
 from resolvers.texts import parse_image_address, parse_link
 from resolvers.viewer import Role
-from resolvers.voting.boards import ContenderId, board_cache, parse_contender_key
+from resolvers.voting.boards import ContenderId, parse_contender_key
 from resolvers.voting.hours import validate_hours, with_hours
 from resolvers.voting.svg import parse_picture
 from resolvers.voting.texts import parse_description, parse_name, parse_title
+from resolvers.voting.visibility import board_cache
 
 # ── boards ──
 

@@ -19,7 +19,7 @@ from resolvers.jobs.running import JobRun, begin_job
 from resolvers.node_ids import parse_node_id
 from resolvers.viewer import Role
 from resolvers.voting.board_cache import BoardCache
-from resolvers.voting.boards import board_cache
+from resolvers.voting.visibility import board_cache
 
 VOID_VOTER = "VOID_VOTER"
 _LONGEST_VOTER = 128

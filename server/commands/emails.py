@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,8 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datastore import people as people_store
-from datastore.mail_claims import CLAIM_LIFETIME
+from datastore.dynamo import DynamoError
+from datastore.leases import Held, LeaseLost, Turn
 from resolvers.context import Services
 from resolvers.email_addresses import is_email_address, with_ascii_domain
 from server.commands import err, out
@@ -18,9 +20,9 @@ from server.commands.files import read_text
 from server.commands.running import run_with_services
 from server.failures import Failed
 from server.mail.daily_run import MailingExpired, RunSummary
-from server.mail.delivery import RunLimits
+from server.mail.delivery import LeasedTransport, RunLimits
 from server.mail.due import newest_date
-from server.mail.emails_due import Emails, email_template, index_lag
+from server.mail.emails_due import Emails, email_template, index_lag, turn
 from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport
 from server.settings import Settings
 from server.telemetry import configure_logging
@@ -38,12 +40,6 @@ def send(
         str | None, typer.Option(metavar="DATE", help="Only the words of this date, yyyy-mm-dd, for all, at any hour.")
     ] = None,
     at_once: Annotated[int, typer.Option(min=1, max=64, help="Emails to send at the same time.")] = AT_ONCE,
-    held_for: Annotated[
-        float,
-        typer.Option(
-            min=1, help="Seconds after which this run sends what another has begun; that one gives up after 300."
-        ),
-    ] = CLAIM_LIFETIME.total_seconds(),
 ) -> None:
     """Sends the emails that are due: daily words and reminders. Safe to run again.
 
@@ -56,15 +52,29 @@ def send(
     day = _parse_day(on)
     settings = Settings.load()
     configure_logging(settings.log)
-    limits = RunLimits(at_once, timedelta(seconds=held_for), index_lag(settings))
+    limits = RunLimits(at_once, index_lag(settings))
     complete = run_with_services(lambda services: _send(services, settings, day, limits))
     if not complete:
         raise Failed("Not everything was sent. Run it again: nobody gets a second email.")
 
 
 async def _send(services: Services, settings: Settings, day: date | None, limits: RunLimits) -> bool:
+    with err.status("Waiting for another process that sends emails"):
+        lease = await turn(services)
+    try:
+        return await lease.renewed_during(_send_in_turn(services, settings, day, limits, lease))
+    except LeaseLost:
+        raise Failed("Another process sends the emails now. Nothing is lost: run it again.") from None
+    finally:
+        with suppress(LeaseLost, DynamoError):
+            await lease.release()
+
+
+async def _send_in_turn(
+    services: Services, settings: Settings, day: date | None, limits: RunLimits, lease: Held[Turn]
+) -> bool:
     async with open_transport(settings, limits.at_once) as transport:
-        due = Emails(services, email_template(settings), transport, limits)
+        due = Emails(services, email_template(settings), LeasedTransport(transport, lease), limits)
         try:
             reminded = day is not None or await _send_reminders(due)
             return await _send_words(due, day) and reminded

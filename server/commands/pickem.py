@@ -12,7 +12,6 @@ from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from resolvers.pickem import scoring
 from resolvers.pickem.cache import load_settled_event
-from resolvers.pickem.views import Scored
 from resolvers.texts import CONTROL_CHARACTERS
 from server.commands import out
 from server.commands.progress import progress_bar
@@ -40,7 +39,7 @@ def score(
     out.print(f"{name}: {scored.predictions_scored} predictions are scored.")
 
 
-async def _score(services: Services, event_id: str, confirm_missing: bool) -> Scored:
+async def _score(services: Services, event_id: str, confirm_missing: bool) -> scoring.Scored:
     event = None if confirm_missing else await load_settled_event(services, event_id)
     if event is not None:
         await scoring.refuse_missing_results(services, event)

@@ -1,17 +1,17 @@
 """The daily run: draws the word of every list and sends one email to every subscriber.
 
     lists ── daily words ────┐
-                             ├── batches of 100 members ── not sent yet ── read consistently ── claim ── send ── mark
+                             ├── batches of 100 members ── not sent yet ── read consistently ── record ── send ── mark
     index of subscribers ────┘   without those who are noted as sent (server/mail/sent_members.py)
 
-The index only says whom to look at. Address and subscriptions are read consistently just before the claim. When the
+The index only says whom to look at. Address and subscriptions are read consistently just before the record. When the
 index may have caught up with the run's beginning, the run walks it again and sends to whom it did not show before. So
 every subscription and every change acknowledged before the run began counts, also with entries in flight. Later
 subscriptions are served by this run or by the next one.
 
 Only one batch of members and the words of their lists are in memory, the notes of one shard, and the ids of members who
-subscribed within the last hour. After a kill the run is started again: it skips the emails that are marked as sent, and
-sends the ones that were only claimed when their claims have lapsed.
+subscribed within the last hour. After a kill another process starts the run again: it skips the emails that are marked
+as sent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.people import Profile
 from datastore.receipts import Once
 from datastore.refusals import NotFound, Refusal, Unavailable
-from datastore.vocabulary import MAIL_CLAIMS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
+from datastore.vocabulary import DAILY_EMAILS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
 from resolvers.context import Services
 from resolvers.loading.bounded_dict import BoundedDict
@@ -49,8 +49,6 @@ _BATCH = 100
 _CLEARED_AT_ONCE = 1_000
 _MAX_CACHED_LISTS = 10_000
 _DRAWS_AT_ONCE = 16
-_MAX_WAITING = 10_000
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _log = structlog.get_logger("ringside.daily")
 
 
@@ -69,7 +67,7 @@ class RunSummary(SendingSummary):
 
     @property
     def complete(self) -> bool:
-        return not (self.failed or self.claimed_elsewhere or self.failed_lists)
+        return not (self.failed or self.failed_lists)
 
     def lines(self) -> list[str]:
         """To be printed."""
@@ -83,7 +81,6 @@ class RunSummary(SendingSummary):
             "unsubscribed a moment ago": self.unsubscribed,
             "not due yet": self.not_due,
             "failed": self.failed,
-            "claimed by another run": self.claimed_elsewhere,
         }
         lines = [f"{count:>9,} {label}" for label, count in counts.items()]
         lines += [f"list {name}: {reason}" for name, reason in self.failed_lists.items()]
@@ -109,7 +106,7 @@ class ListDate(NamedTuple):
 
 
 class DailyRun:
-    """One run for one date. Several may be active; each email is claimed by one of them."""
+    """One run for one date, by the process that holds the lease of the emails."""
 
     def __init__(
         self,
@@ -127,7 +124,6 @@ class DailyRun:
         self._transport = transport
         self._limits = limits
         self._progress = progress
-        self._id = services.ids.next(services.clock())
         self._on = on
         self._words: BoundedDict[ListDate, ListWord | None] = BoundedDict(_MAX_CACHED_LISTS)
         self._deleted_lists: set[str] = set()
@@ -138,12 +134,10 @@ class DailyRun:
         self._recent_since = services.clock() - _RECENT
         self._sent_members = SentMembers(services)
         self._just_sent: list[tuple[str, date]] = []
-        self._waiting: list[tuple[str, date]] = []
-        self._claims_lapse = services.clock()
         self.summary = RunSummary()
 
     async def run(self) -> RunSummary:
-        """MailingExpired before it begins. ServerUnreachable ends it early, with all claims released."""
+        """MailingExpired before it begins. ServerUnreachable ends it early."""
         loop = asyncio.get_running_loop()
         shown_at = loop.time() + self._limits.index_lag.total_seconds()
         dates = [self._on] if self._on else dates_begun(self._services.clock())
@@ -154,7 +148,6 @@ class DailyRun:
         await self._send_to_subscribers(only_recent=False)
         await asyncio.sleep(max(0.0, shown_at - loop.time()))
         await self._send_to_subscribers(only_recent=True)
-        await self._send_waiting()
         return self.summary
 
     async def _begin(self, on: date) -> None:
@@ -260,8 +253,7 @@ class DailyRun:
 
     async def _send_batch(self, batch: Sequence[tuple[str, date]]) -> None:
         """Send to these members the words of these dates."""
-        mails = await vocabulary_store.read_mails(self._table, batch) if batch else {}
-        sent = {key for key, mail in mails.items() if mail.sent is not None}
+        sent = await vocabulary_store.read_sent_mails(self._table, batch) if batch else {}
         self.summary.already_sent += len(sent)
         await send_all([user for user, on in batch if (user, on) not in sent], self._send_to, self._limits.at_once)
         await self._sent_members.note([*sent, *self._just_sent])
@@ -298,16 +290,12 @@ class DailyRun:
 
     async def _send_sections(self, user: str, address: str, sections: Sequence[Section], on: date) -> None:
         email = self._template.render(user, address, sections, on)
-        now = self._services.clock()
-        claim = Mail(user, on, self._id, claimed=now, expires=now + RECORD_LIFETIME)
-        existing = await send_once(
-            self._services, self._transport, MAIL_CLAIMS, claim, email, self._limits.claim_lifetime
-        )
-        if existing is not None:
-            self._leave_to(existing)
-        else:
+        record = Mail(user, on, expires=self._services.clock() + RECORD_LIFETIME)
+        if await send_once(self._services, self._transport, DAILY_EMAILS, record, email):
             self.summary.sent += 1
             self._just_sent.append((user, on))
+        else:
+            self.summary.already_sent += 1
 
     async def _sections(self, subscriptions: Sequence[Subscription], on: date) -> list[Section]:
         """The words of a member's subscriptions. A private list is sent to its owner alone."""
@@ -328,27 +316,3 @@ class DailyRun:
             await vocabulary_store.unsubscribe(
                 self._table, subscription.user, subscription.list, subscription.character_set, once
             )
-
-    # ── claims of other runs ──
-
-    def _leave_to(self, existing: Mail) -> None:
-        """Another run has claimed or sent this email."""
-        if existing.sent is not None:
-            self.summary.already_sent += 1
-        elif len(self._waiting) < _MAX_WAITING:
-            self._waiting.append((existing.user, existing.date))
-            self._claims_lapse = max(self._claims_lapse, existing.claimed + self._limits.claim_lifetime)
-        else:
-            self.summary.claimed_elsewhere += 1
-
-    async def _send_waiting(self) -> None:
-        """Wait until the other run has sent these emails or its claims have lapsed."""
-        pause = _FIRST_PAUSE
-        while self._waiting:
-            left = (self._claims_lapse - self._services.clock()).total_seconds()
-            self._progress(self.summary)
-            await asyncio.sleep(min(pause, max(_FIRST_PAUSE, left)))
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            waiting, self._waiting = self._waiting, []
-            for start in range(0, len(waiting), _BATCH):
-                await self._send_batch(waiting[start : start + _BATCH])

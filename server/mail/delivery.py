@@ -1,4 +1,4 @@
-"""Sending an email once: claimed, sent, marked as sent. And sending many, some at a time, counting those that fail."""
+"""Sending an email once: recorded, sent, marked as sent. And sending many, some at a time, counting those that fail."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from datastore.dynamo import DynamoError
-from datastore.mail_claims import CLAIM_LIFETIME, Claim, MailClaims
+from datastore.leases import Held, LeaseLost, Turn
 from datastore.refusals import Refusal
+from datastore.sent_emails import SentEmail, SentEmails
 from server.mail.message import Email
 from server.mail.smtp import AT_ONCE, DeliveryUnknown, EmailRejected, EmailTransport, ServerUnreachable
 
 if TYPE_CHECKING:
     from resolvers.context import Services
 
-C = TypeVar("C", bound=Claim)
+E = TypeVar("E", bound=SentEmail)
 T = TypeVar("T")
 
 MAX_REASONS = 20
@@ -32,20 +33,18 @@ class SendingFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """How many emails are sent at a time, how long another run's claim is respected, how late the index may be."""
+    """How many emails are sent at a time, how late the index may be."""
 
     at_once: int = AT_ONCE
-    claim_lifetime: timedelta = CLAIM_LIFETIME
     index_lag: timedelta = timedelta()
 
 
 @dataclass(slots=True)
 class SendingSummary:
-    """What a run of any kind did: emails that it sent, that failed, and that another run has claimed."""
+    """What a run of any kind did: emails that it sent, and that failed."""
 
     sent: int = 0
     failed: int = 0
-    claimed_elsewhere: int = 0
     reasons: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
@@ -53,7 +52,7 @@ class SendingSummary:
         """Count a failure of this member's email, so that it does not stop the others."""
         try:
             yield
-        except ServerUnreachable:
+        except (ServerUnreachable, LeaseLost):
             raise
         except (DynamoError, Refusal, SendingFailed) as error:
             self._add_failure(f"{user}: {error}")
@@ -67,40 +66,38 @@ class SendingSummary:
             self.reasons.append(reason)
 
 
-async def send_once(
-    services: Services,
-    transport: EmailTransport,
-    claims: MailClaims[C],
-    claim: C,
-    email: Email,
-    claim_lifetime: timedelta = CLAIM_LIFETIME,
-) -> C | None:
-    """None once it is sent, or the record of the run that claimed or sent it.
+@dataclass(frozen=True, slots=True)
+class LeasedTransport:
+    """Sends emails while this process holds the lease of the emails."""
 
-    May raise SendingFailed or ServerUnreachable.
-    """
+    transport: EmailTransport
+    lease: Held[Turn]
+
+    async def send(self, email: Email) -> None:
+        if not self.lease.is_safe:
+            raise LeaseLost
+        await self.transport.send(email)
+
+
+async def send_once(
+    services: Services, transport: EmailTransport, emails: SentEmails[E], record: E, email: Email
+) -> bool:
+    """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""
     table = services.table
-    existing = await claims.claim(table, claim, services.once(), claim_lifetime)
-    if existing is not None:
-        return existing
+    if not await emails.begin(table, record, services.once()):
+        return False
     try:
         await transport.send(email)
     except DeliveryUnknown as error:
-        # The claim stays: no run sends the email again before it lapses.
         raise SendingFailed(f"the email may or may not have been sent: {error}") from None
     except EmailRejected as error:
-        await claims.release(table, claim)
         raise SendingFailed(str(error)) from None
-    except ServerUnreachable:
-        with contextlib.suppress(DynamoError):
-            await claims.release(table, claim)
-        raise
-    await claims.mark_sent(table, claim, services.clock())
-    return None
+    await emails.mark_sent(table, record, services.clock())
+    return True
 
 
 async def send_all(recipients: Sequence[T], send: Callable[[T], Awaitable[None]], at_once: int) -> None:
-    """Call `send` for each, for at most `at_once` of them at a time; ServerUnreachable ends it."""
+    """Call `send` for each, for at most `at_once` of them at a time; ServerUnreachable and LeaseLost end it."""
     remaining = list(reversed(recipients))
 
     async def work() -> None:
@@ -110,8 +107,8 @@ async def send_all(recipients: Sequence[T], send: Callable[[T], Awaitable[None]]
     workers = [asyncio.create_task(work()) for _ in range(min(at_once, len(recipients)))]
     try:
         await asyncio.gather(*workers)
-    except ServerUnreachable:
-        # The other workers end by themselves, and each releases its claim.
+    except (ServerUnreachable, LeaseLost):
+        # The other workers end by themselves.
         remaining.clear()
         await asyncio.gather(*workers, return_exceptions=True)
         raise

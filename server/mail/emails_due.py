@@ -6,23 +6,27 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import structlog
 
 from datastore.dynamo import DynamoError
-from datastore.email_runs import take_turn
+from datastore.leases import Held, LeaseLost, Turn
 from resolvers.context import Services
 from server.mail.daily_run import INDEX_LAG, DailyRun, RunSummary
-from server.mail.delivery import RunLimits
+from server.mail.delivery import LeasedTransport, RunLimits
 from server.mail.message import EmailTemplate
 from server.mail.reminder_run import ReminderRun, ReminderSummary
 from server.mail.rendering import EmailTemplates
 from server.mail.smtp import EmailTransport, ServerUnreachable, open_transport, sender_address
 from server.settings import AWS, Settings
 
+EMAILS = "emails"
+"""The turn of the process that sends emails."""
 _LOOK_AGAIN = 20.0
-"""Seconds between looks whether a run is due, each of which is one write."""
+"""Seconds until the next look, if another process sends the emails or a run has just ended."""
+_WAIT = 1.0
+_CLOCK_SKEW = timedelta(minutes=1)
 _log = structlog.get_logger("ringside.emails")
 
 
@@ -57,13 +61,27 @@ class Emails:
         return await self.daily_words().run(), reminded
 
 
+async def turn(services: Services) -> Held[Turn]:
+    """The lease of the emails, once no other process sends any."""
+    while True:
+        lease = await services.leases.take_turn(EMAILS)
+        if lease is not None:
+            return lease
+        await asyncio.sleep(_WAIT)
+
+
 class EmailSchedule:
-    """Sends what is due, every so many minutes; of several processes one at a time. After a kill, another goes on."""
+    """Sends what is due, every so many minutes; of several processes one at a time.
+
+    The place of the lease is when the next run is due. It is set when a run has ended: so if the process is killed or
+    stops, another one finds that a run is still due, and goes on, since what was sent is marked.
+    """
 
     def __init__(self, services: Services, settings: Settings, minutes: float) -> None:
         self._services = services
         self._settings = settings
         self._period = timedelta(minutes=minutes)
+        self._pause = _LOOK_AGAIN
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -79,24 +97,43 @@ class EmailSchedule:
         while True:
             try:
                 await self.run_if_due()
-            except (DynamoError, ServerUnreachable) as error:
+            except (DynamoError, ServerUnreachable, LeaseLost) as error:
                 _log.warning("sending emails failed; the next run goes on", reason=str(error))
             except Exception:  # noqa: BLE001 - no failure may end the schedule
                 _log.exception("sending emails failed")
-            await asyncio.sleep(_LOOK_AGAIN)
+            await asyncio.sleep(self._pause)
 
     async def run_if_due(self) -> bool:
-        """Whether a run was due."""
-        now = self._services.clock()
-        if not await take_turn(self._services.table, now, now + self._period):
+        """Whether a run was due, and no other process has it."""
+        self._pause = _LOOK_AGAIN
+        lease = await self._services.leases.take_turn(EMAILS)
+        if lease is None:
             return False
+        now = self._services.clock()
+        next_at = datetime.fromisoformat(lease.record.place) if lease.record.place else now
+        # A time that is later than it can be was set by a clock that was ahead.
+        is_due = not now < next_at <= now + self._period + _CLOCK_SKEW
+        try:
+            if is_due:
+                next_at = now + self._period
+                await lease.renewed_during(self._send(lease))
+            else:
+                self._pause = (next_at - now).total_seconds()
+        except asyncio.CancelledError:
+            next_at = now
+            raise
+        finally:
+            with contextlib.suppress(LeaseLost, DynamoError):
+                await lease.release(place=next_at.isoformat())
+        return is_due
+
+    async def _send(self, lease: Held[Turn]) -> None:
         async with open_transport(self._settings) as transport:
             limits = RunLimits(index_lag=index_lag(self._settings))
-            emails = Emails(self._services, email_template(self._settings), transport, limits)
-            words, reminders = await emails.send()
+            leased = LeasedTransport(transport, lease)
+            words, reminders = await Emails(self._services, email_template(self._settings), leased, limits).send()
         failed = words.failed + reminders.failed
         if words.sent or reminders.sent or failed:
             _log.info("emails sent", words=words.sent, reminders=reminders.sent, failed=failed)
         for reason in (*words.reasons, *reminders.reasons):
             _log.warning("an email was not sent", reason=reason)
-        return True

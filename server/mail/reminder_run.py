@@ -1,6 +1,6 @@
 """Reminders before the lock: one email for each event, only to members who asked for them and have no prediction.
 
-    upcoming events ── members who want a reminder by now ── not settled yet ── claim ── send ── mark
+    upcoming events ── members who want a reminder by now ── not settled yet ── record ── send ── mark
 
 The indexes only say which events and members to look at. The event, the member, their prediction and the earlier
 reminder are read consistently just before. No member is looked at unless an event locks within the next seven days.
@@ -19,7 +19,7 @@ import structlog
 from datastore import people as people_store
 from datastore import pickem as pickem_store
 from datastore.people import Profile
-from datastore.pickem import RECORD_LIFETIME, REMINDER_CLAIMS, Event, EventState, Reminder
+from datastore.pickem import RECORD_LIFETIME, REMINDERS, Event, EventState, Reminder
 from resolvers.context import Services
 from resolvers.people import MOST_REMINDER_HOURS
 from resolvers.vocabulary.streaks import time_zone
@@ -41,7 +41,7 @@ class ReminderSummary(SendingSummary):
 
     @property
     def complete(self) -> bool:
-        return not (self.failed or self.claimed_elsewhere)
+        return not self.failed
 
     def lines(self) -> list[str]:
         """To be printed."""
@@ -50,7 +50,6 @@ class ReminderSummary(SendingSummary):
             "reminders sent": self.sent,
             "reminded before, or with a prediction": self.settled,
             "failed": self.failed,
-            "claimed by another run": self.claimed_elsewhere,
         }
         return [*(f"{count:>9,} {label}" for label, count in counts.items()), *self.reasons]
 
@@ -61,7 +60,7 @@ class _Recipient(NamedTuple):
 
 
 class ReminderRun:
-    """One run. Several may be active; each email is claimed by one of them."""
+    """One run, by the process that holds the lease of the emails."""
 
     def __init__(
         self, services: Services, template: EmailTemplate, transport: EmailTransport, limits: RunLimits
@@ -70,11 +69,10 @@ class ReminderRun:
         self._template = template
         self._transport = transport
         self._limits = limits
-        self._id = services.ids.next(services.clock())
         self.summary = ReminderSummary()
 
     async def run(self) -> ReminderSummary:
-        """ServerUnreachable ends it early, with all claims released."""
+        """ServerUnreachable ends it early."""
         events = await self._events()
         self.summary.events = len(events)
         if events:
@@ -123,16 +121,11 @@ class ReminderRun:
         email = self._render(recipient)
         now = self._services.clock()
         user, event = recipient.profile.user, recipient.event.id
-        claim = Reminder(user, event, self._id, claimed=now, expires=now + RECORD_LIFETIME)
-        existing = await send_once(
-            self._services, self._transport, REMINDER_CLAIMS, claim, email, self._limits.claim_lifetime
-        )
-        if existing is None:
+        record = Reminder(user, event, expires=now + RECORD_LIFETIME)
+        if await send_once(self._services, self._transport, REMINDERS, record, email):
             self.summary.sent += 1
-        elif existing.sent is not None:
-            self.summary.settled += 1
         else:
-            self.summary.claimed_elsewhere += 1
+            self.summary.settled += 1
 
     def _render(self, recipient: _Recipient) -> Email:
         event, profile = recipient

@@ -6,9 +6,6 @@ EmailRejected      the server rejected this email, or it cannot be sent at all: 
 AddressNotTaken    one of these: the server takes no address with such characters, however often it is asked
 ServerUnreachable  no connection or no login: certainly not sent, and other emails will fail too
 DeliveryUnknown    the connection was lost after the email was handed over: it may have been sent
-
-An email is given up after half of the time for which its claim is respected, however slow the server is: so no other
-run takes the claim over while this one is still sending.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import structlog
 
-from datastore.mail_claims import CLAIM_LIFETIME
 from server.mail.message import Email
 from server.settings import Settings, is_near
 
@@ -32,7 +28,7 @@ AT_ONCE = 8
 """Connections to the mail server, and emails that are being sent at the same time."""
 TIMEOUT = 60.0
 """For each step of an email but the last."""
-LONGEST_SEND = CLAIM_LIFETIME.total_seconds() / 2
+LONGEST_SEND = 300.0
 """For all steps and attempts of an email together, and its wait for a connection."""
 _TIMEOUT_OF_REQUEST = 10.0
 """For each step of an email that somebody waits for."""

@@ -1,25 +1,24 @@
-"""Delivering: each process claims shards of webhooks, and sends what waits in them.
+"""Delivering: a process acquires the leases of webhooks, and sends what waits for these.
 
-In a shard, the deliveries about one object are sent one after the other; those about different objects do not wait for
-each other. A failed one is tried again after a pause that doubles, with full jitter, for a day from its occurrence, and
-then given up; until then the later ones about its object wait. So a receiver gets everything at least once, and what
-concerns one object in order. A receiver that hangs delays its own messages only: each webhook has its share of the
-requests under way (`server.webhooks.slots`).
+Each message is sent at least once, in no particular order: the receiver can tell from its `sequence` which is later. A
+failed one is tried again after a pause that doubles, with full jitter, for a day from its occurrence, and then given
+up. It holds up no other. A receiver that hangs or is slow delays its own messages only: each webhook may have
+`AT_ONCE` requests under way.
+
+A webhook's lease is renewed while this process sends to it. If the process is killed, another one acquires the lease
+once it has lapsed, and sends what still waits; what was accepted but not marked as delivered is then sent again.
 
 A shard that finds nothing new looks again after a second, and after ever longer while nothing comes; what this process
-writes itself ends that at once. A process stops sending well before others may take its claim (see
-`datastore.journal.webhooks`), so two processes never send from one shard, unless one was stopped for seconds. It renews
-the claim of a shard without work just in time to keep it, and sends once it has been renewed again.
+writes itself ends that at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -28,43 +27,37 @@ import structlog
 
 from datastore import journal as journal_store
 from datastore.dynamo import DynamoError
-from datastore.journal import DELIVERY_SHARDS, WRONG_CLOCK, Delivery, Registry, ShardClaim, Webhook
+from datastore.journal import DELIVERY_SHARDS, Delivery, Webhook
+from datastore.leases import Held, LeaseLost
 from server.webhooks.messages import message
-from server.webhooks.sending import SEND_SECONDS, Outcome, Sender
+from server.webhooks.sending import Outcome, Sender
 from server.webhooks.signatures import sign
-from server.webhooks.slots import AT_ONCE, Slots
 
 if TYPE_CHECKING:
     from resolvers.context import Services
 
-LOOK_SECONDS = 2.0
-"""How often a process looks for webhooks and shards."""
-RENEW_SECONDS = 3.0
-"""How often it says that it still delivers a shard, while there is something to deliver."""
-IDLE_RENEW_SECONDS = 12.0
-"""And how often while there is nothing: before the claim counts as lost, with time for a slow look."""
-LOST_SECONDS = 20.0
-"""A claim that was not renewed for so long has lost its process."""
-SAFE_SECONDS = LOST_SECONDS - SEND_SECONDS - 3.0
-"""How long after renewing a claim a request may begin: it ends three seconds before the claim counts as lost."""
-TENURE_SECONDS = 60.0
-"""After these a shard is given up, so that processes that were started later get their share."""
+LOOK_SECONDS = 5.0
+"""How often a process looks for webhooks, at the latest."""
+TENURE_SECONDS = 600.0
+"""After these a webhook is left to the process that looks next: those that were started later get their share."""
 CLEAR_SECONDS = 60.0
 """A removed webhook's deliveries are deleted after these: no process adds any by then."""
 
-MARGIN = timedelta(seconds=1)
-"""By how much the servers' clocks may differ."""
+AT_ONCE = 32
+"""Requests under way to one webhook. There are ten webhooks at most, so in all there are 320."""
 WINDOW = 1000
-"""Deliveries of a shard in memory. If so many are tried again, the ones after them wait."""
+"""Deliveries of a shard in memory."""
 POLL_SECONDS = 1.0
 MOST_POLLS = 8
 """The longest pause of a shard to which nothing comes, in pauses of one that is busy."""
 STUCK_SECONDS = 5.0
-"""The pause of a shard where everything waits for its next attempt: to look costs up to 50 units."""
+"""The pause of a shard where everything waits for its next attempt: to look costs up to 125 units."""
 
 GIVE_UP_AFTER = timedelta(days=1)
 _FIRST_PAUSE = 2.0
 _LONGEST_PAUSE = 3600.0
+_WRONG_CLOCK = timedelta(minutes=1)
+"""A next attempt that is later than it can be by so much was set by a clock that was wrong: it is due."""
 
 _log = structlog.get_logger("ringside.webhooks")
 
@@ -79,33 +72,21 @@ class Counts:
 
 
 class Deliverer:
-    """The shards that this process delivers."""
+    """The webhooks that this process sends to."""
 
     def __init__(self, services: Services, sender: Sender) -> None:
         self.counts = Counts()
-        self._services = services
-        self._sender = sender
-        self._process = secrets.token_hex(8)
-        self._workers: dict[tuple[str, int], ShardWorker] = {}
-        self._seen: Mapping[tuple[str, int], ShardClaim] = {}
-        """The claims as they were at the last look."""
-        self._alive: set[tuple[str, int]] = set()
-        """The shards whose claim was renewed by another process while this one looked."""
-        self._removed: dict[str, float] = {}
-        self._slots = Slots()
+        self.services = services
+        self.sender = sender
+        self._known: list[Webhook] = []
+        self._workers: dict[str, Worker] = {}
         self._looking: asyncio.Task[None] | None = None
-        self._clearing: asyncio.Task[None] | None = None
-        self._hurried = asyncio.Event()
         services.journal.on_delivery = self._expect
 
     def _expect(self, delivery: Delivery) -> None:
         """This process is about to write a delivery."""
-        if shard := self._workers.get((delivery.webhook, delivery.shard)):
-            shard.expect()
-
-    def hurry(self) -> None:
-        """Let the next look be now: a claim has to be renewed."""
-        self._hurried.set()
+        if worker := self._workers.get(delivery.webhook):
+            worker.expected[delivery.shard].set()
 
     def start(self) -> None:
         self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
@@ -118,215 +99,150 @@ class Deliverer:
                 _log.info("webhooks could not be read", reason=str(error))
             except Exception:  # noqa: BLE001 - a fault with one webhook must not end the delivery of others
                 _log.exception("webhooks could not be read")
-            pause = random.uniform(0.5, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurried.wait(), pause)
-                await asyncio.sleep(POLL_SECONDS / 4)  # one look for all that hurry
-            self._hurried.clear()
+            await asyncio.sleep(random.uniform(0.5, 1.0) * LOOK_SECONDS)  # noqa: S311 - spreads load, hides nothing
 
     async def look(self) -> None:
-        """Learn the webhooks, keep this process's shards, and take free ones."""
-        asked_at = monotonic()
-        registry = await journal_store.read_registry(self._services.table)
-        self._services.journal.know(registry.webhooks, asked_at)
-        active = {webhook.id: webhook for webhook in registry.webhooks if webhook.active}
-        self._slots.divide(active)
-        for key, shard in list(self._workers.items()):
-            if not await self._keep(shard, active.get(key[0])):
-                del self._workers[key]
-                await shard.stop()
-        await self._take(registry, active)
-        self._clear_removed([webhook for webhook in registry.webhooks if not webhook.active])
-
-    async def _keep(self, shard: ShardWorker, webhook: Webhook | None) -> bool:
-        """Whether the shard stays this process's: its claim is renewed when it is time."""
-        if webhook is None or shard.ended:
-            return False
-        shard.webhook = webhook
-        now = monotonic()
-        if now - shard.taken_at > TENURE_SECONDS:
-            return False
-        if now - shard.renewed_at < (IDLE_RENEW_SECONDS if shard.is_idle else RENEW_SECONDS):
-            return True
-        renewed = replace(shard.claim, revision=shard.claim.revision + 1, renewed_at=self._services.clock())
-        try:
-            if not await journal_store.claim_shard(self._services.table, renewed, shard.claim):
-                shard.lost = True
-                return False
-        except DynamoError:  # perhaps it was renewed: it sends nothing any more once its time is up
-            shard.lost = now - shard.renewed_at > LOST_SECONDS
-            return not shard.lost
-        shard.claim, shard.renewed_at = renewed, now
-        return True
-
-    async def _take(self, registry: Registry, active: dict[str, Webhook]) -> None:
-        """Claim free shards: all of them, or a part if there are other processes."""
-        self._alive |= {key for key, claim in registry.claims.items() if self._seen.get(key, claim) != claim}
-        self._seen = registry.claims
-        keys = {(webhook, shard) for webhook in active for shard in range(DELIVERY_SHARDS)}
-        free = [key for key in keys - self._workers.keys() if self._is_free(registry, key)]
-        others = {claim.owner for claim in registry.claims.values()} - {self._process}
-        random.shuffle(free)
-        for key in free[: max(1, len(free) // (len(others) + 1))]:
-            before = registry.claims.get(key)
-            claim = ShardClaim(*key, self._process, self._services.clock(), before.revision + 1 if before else 1)
-            now = monotonic()
-            if await journal_store.claim_shard(self._services.table, claim, before):
-                self._workers[key] = ShardWorker(self, active[key[0]], claim, now)
-
-    def _is_free(self, registry: Registry, key: tuple[str, int]) -> bool:
-        claim, now = registry.claims.get(key), self._services.clock()
-        return claim is None or not now - timedelta(seconds=LOST_SECONDS) < claim.renewed_at < now + WRONG_CLOCK
-
-    def _clear_removed(self, removed: Sequence[Webhook]) -> None:
-        """Begin to delete what was left for removed webhooks, some time after they were removed.
-
-        That may take minutes, during which the claims of other webhooks have to be renewed.
-        """
-        now = monotonic()
-        self._removed = {webhook.id: self._removed.get(webhook.id, now) for webhook in removed}
-        due = [webhook for webhook in removed if now - self._removed[webhook.id] >= CLEAR_SECONDS]
-        if due and (self._clearing is None or self._clearing.done()):
-            self._clearing = asyncio.get_running_loop().create_task(self._clear(due))
-
-    async def _clear(self, removed: Sequence[Webhook]) -> None:
-        try:
-            for webhook in removed:
-                await journal_store.clear_deliveries(self._services.table, webhook.id)
-                await journal_store.delete_webhook(self._services.table, webhook)
-        except DynamoError as error:
-            _log.info("a removed webhook could not be cleared; it is tried again", reason=str(error))
-        except Exception:  # noqa: BLE001 - it is tried again
-            _log.exception("a removed webhook could not be cleared")
+        """Learn the webhooks, and acquire those that no living process sends to."""
+        services, asked_at = self.services, monotonic()
+        self._known = await journal_store.read_webhooks(services.table)
+        services.journal.know(self._known, asked_at)
+        self._workers = {key: worker for key, worker in self._workers.items() if not worker.task.done()}
+        for webhook in self._known:
+            if worker := self._workers.get(webhook.id):
+                worker.webhook = webhook
+            elif journal_store.is_free(services.leases, webhook):
+                lease = await journal_store.acquire_webhook(services.leases, webhook)
+                if lease is not None:
+                    self._workers[webhook.id] = Worker(self, lease)
 
     async def drain(self) -> None:
-        """Deliver what is due, for a command; shards that other processes deliver are left to them."""
+        """Deliver what is due, for a command; webhooks that other processes send to are left to them."""
+        first: dict[str, int] = {}
         while True:
             await self.look()
-            webhooks = [one for one in await journal_store.read_webhooks(self._services.table) if one.active]
-            keys = {(webhook.id, shard) for webhook in webhooks for shard in range(DELIVERY_SHARDS)}
-            if all(key in self._alive or (key in self._workers and self._workers[key].is_idle) for key in keys):
+            if all(self._is_drained(webhook, first) for webhook in self._known if webhook.active):
                 return
             await asyncio.sleep(POLL_SECONDS / 4)
 
+    def _is_drained(self, webhook: Webhook, first: dict[str, int]) -> bool:
+        """Whether nothing is due here, or another process has renewed its lease since the first look."""
+        if worker := self._workers.get(webhook.id):
+            return worker.is_idle and not worker.task.done()
+        return webhook.beat != first.setdefault(webhook.id, webhook.beat)
+
     async def close(self) -> None:
-        """Stop sending, and leave the shards to other processes at once."""
-        background = [task for task in (self._looking, self._clearing) if task is not None]
-        for task in background:
+        """Stop sending, and leave the webhooks to other processes at once."""
+        tasks = [worker.task for worker in self._workers.values()]
+        tasks += [self._looking] if self._looking else []
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
-        await asyncio.gather(*(shard.stop() for shard in self._workers.values()))
-        self._workers.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class ShardWorker:
-    """One shard of a webhook while this process delivers it."""
+class Worker:
+    """A webhook while this process sends to it."""
 
-    def __init__(self, deliverer: Deliverer, webhook: Webhook, claim: ShardClaim, now: float) -> None:
-        self.webhook = webhook
-        self.claim = claim
-        self.taken_at = self.renewed_at = now
-        self.lost = False
-        self.is_idle = False
-        """Whether the last look found nothing that is due, and this process has written nothing since."""
-        self._is_new = True
-        """Whether it has yet to look; the first look costs a little more."""
-        self._quiet = POLL_SECONDS
-        """The next pause, if nothing waits."""
-        self._expected = asyncio.Event()
+    def __init__(self, deliverer: Deliverer, lease: Held[Webhook]) -> None:
+        self.webhook = lease.record
+        """As it was when this process looked last."""
+        self.expected = [asyncio.Event() for _ in range(DELIVERY_SHARDS)]
+        """Set for a shard in which this process is about to write something."""
         self._deliverer = deliverer
-        self._services = deliverer._services  # noqa: SLF001 - the two belong together
-        self._busy: dict[str, asyncio.Task[None]] = {}
-        """Objects whose deliveries are being sent."""
-        self._running = asyncio.get_running_loop().create_task(self._run())
+        self._services = deliverer.services
+        self._lease = lease
+        self._until = monotonic() + random.uniform(0.5, 1.0) * TENURE_SECONDS  # noqa: S311 - not all at once
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._under_way: set[str] = set()
+        self._idle: set[int] = set()
+        """The shards whose last look found nothing that is due."""
+        self.task = asyncio.get_running_loop().create_task(self._run())
 
     @property
-    def ended(self) -> bool:
-        return self._running.done()
+    def is_idle(self) -> bool:
+        return len(self._idle) == DELIVERY_SHARDS and not self._under_way
 
     @property
-    def _may_send(self) -> bool:
-        """Whether a request that begins now ends before another process may take the shard."""
-        return not self.lost and monotonic() - self.renewed_at <= SAFE_SECONDS
-
-    def expect(self) -> None:
-        """Something is about to wait here: look as often as if something had come."""
-        self.is_idle = False
-        self._quiet = POLL_SECONDS
-        self._expected.set()
-        if not self._may_send:
-            self._deliverer.hurry()
+    def _goes_on(self) -> bool:
+        return self.webhook.active and monotonic() < self._until
 
     async def _run(self) -> None:
+        try:
+            try:
+                await self._lease.renewed_during(self._work())
+            finally:
+                with suppress(DynamoError):
+                    await self._lease.release()
+        except LeaseLost:  # or the webhook, which was removed, is gone now
+            _log.info("a webhook is no longer this process's", webhook=self.webhook.id)
+        except DynamoError as error:
+            _log.info("a removed webhook could not be cleared; it is tried again", reason=str(error))
+        except Exception:  # noqa: BLE001 - another look begins anew
+            _log.exception("a webhook's delivery failed", webhook=self.webhook.id)
+
+    async def _work(self) -> None:
+        if self.webhook.active:
+            async with asyncio.TaskGroup() as sending:
+                for shard in range(DELIVERY_SHARDS):
+                    sending.create_task(self._watch(shard, sending))
+        else:
+            await asyncio.sleep(CLEAR_SECONDS)
+            await journal_store.clear_webhook(self._services.table, self.webhook.id)
+
+    async def _watch(self, shard: int, sending: asyncio.TaskGroup) -> None:
+        """Send what is due in a shard, again and again."""
+        past, quiet = None, POLL_SECONDS
+        while self._goes_on:
+            busy = set(self._under_way)  # what ends during the read is still in its answer
+            waiting = await self._read(shard, past)
+            # If so many wait that one look does not show all, the next one goes on from there.
+            past = waiting[-1].ulid if len(waiting) == WINDOW else None
+            due = [one for one in waiting if one.ulid not in busy and not self._is_paused(one)]
+            for delivery in due:
+                await self._places.acquire()
+                self._under_way.add(delivery.ulid)
+                sending.create_task(self._deliver(delivery))
+            (self._idle.discard if due or past else self._idle.add)(shard)
+            pause = POLL_SECONDS if due else STUCK_SECONDS if waiting else quiet
+            expected = await self._rest(shard, pause)
+            quiet = POLL_SECONDS if waiting or expected else min(2 * quiet, MOST_POLLS * POLL_SECONDS)
+
+    async def _read(self, shard: int, past: str | None) -> Sequence[Delivery]:
         while True:
             try:
-                pause = await self._start_due()
+                return await journal_store.read_waiting(self._services.table, self.webhook.id, shard, WINDOW, past)
             except DynamoError as error:
                 _log.info("deliveries could not be read", webhook=self.webhook.id, reason=str(error))
-                pause = POLL_SECONDS
-            except Exception:  # noqa: BLE001 - a fault must not end the shard
+            except Exception:  # noqa: BLE001 - a fault with one shard must not end the others
                 _log.exception("deliveries could not be read", webhook=self.webhook.id)
-                pause = STUCK_SECONDS
-            if self._busy:
-                await self._until_fewer_are_busy()
-            else:
-                await self._rest(pause)
+            await asyncio.sleep(STUCK_SECONDS)
 
-    async def _until_fewer_are_busy(self) -> None:
-        """Wait until more could be sent: a look reads those that are being sent again, which costs units."""
-        await asyncio.wait(self._busy.values(), timeout=POLL_SECONDS)
-        while len(self._busy) > AT_ONCE:
-            await asyncio.wait(self._busy.values(), timeout=POLL_SECONDS)
+    def _is_paused(self, delivery: Delivery) -> bool:
+        now = self._services.clock()
+        latest = now + timedelta(seconds=_LONGEST_PAUSE) + _WRONG_CLOCK
+        return delivery.next_at is not None and now < delivery.next_at < latest
 
-    async def _rest(self, pause: float) -> None:
-        """Pause before the next look; less if this process writes something, which can be sent after a second."""
-        began = monotonic()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._expected.wait(), pause)
-        self._expected.clear()
-        await asyncio.sleep(max(0.0, min(POLL_SECONDS, began + pause - monotonic())))
-
-    async def _start_due(self) -> float:
-        """Begin to send what is due; return after how many seconds to look again if that is nothing."""
-        busy, now = set(self._busy), self._services.clock()
-        until = now - MARGIN
-        waiting = await journal_store.read_waiting(
-            self._services.table, self.webhook.id, self.claim.shard, until, WINDOW, ahead=self._is_new
-        )
-        self._is_new = False
-        due = [
-            (name, deliveries)
-            for name, deliveries in by_object(waiting, until).items()
-            if name not in busy and not is_paused(deliveries[0], now)
-        ]
-        self.is_idle = not due and not busy
-        if due and not self._may_send:
-            self._deliverer.hurry()
-            return POLL_SECONDS
-        for name, deliveries in due:
-            task = asyncio.get_running_loop().create_task(self._deliver(deliveries))
-            self._busy[name] = task
-            task.add_done_callback(lambda _, name=name: self._busy.pop(name))  # type: ignore[misc]
-        if waiting:
-            self._quiet = POLL_SECONDS
-            return POLL_SECONDS if due else STUCK_SECONDS
-        pause, self._quiet = self._quiet, min(2 * self._quiet, MOST_POLLS * POLL_SECONDS)
-        return pause
-
-    async def _deliver(self, deliveries: Sequence[Delivery]) -> None:
-        """Send the deliveries about one object, up to the first that fails and is tried again later."""
+    async def _rest(self, shard: int, pause: float) -> bool:
+        """Pause before the next look. If this process writes something, whose transaction takes a moment: a second."""
         try:
-            for delivery in deliveries:
-                async with self._deliverer._slots.take(self.webhook.id):  # noqa: SLF001 - the two belong together
-                    if not self._may_send:
-                        return
-                    outcome = await self._send(delivery)
-                    if not await self._record(delivery, outcome):
-                        return
+            await asyncio.wait_for(self.expected[shard].wait(), pause)
+        except TimeoutError:
+            return False
+        self.expected[shard].clear()
+        await asyncio.sleep(POLL_SECONDS)
+        return True
+
+    async def _deliver(self, delivery: Delivery) -> None:
+        """Send a message, and store what came of it."""
+        try:
+            if self.webhook.active and self._lease.is_safe:
+                await self._record(delivery, await self._send(delivery))
         except DynamoError as error:
             _log.info("an outcome could not be stored", webhook=self.webhook.id, reason=str(error))
-        except Exception:  # noqa: BLE001 - a fault with one object must not end the shard
-            _log.exception("a delivery failed", webhook=self.webhook.id, occurrence=deliveries[0].ulid)
+        except Exception:  # noqa: BLE001 - a fault with one message must not end the delivery of others
+            _log.exception("a delivery failed", webhook=self.webhook.id, occurrence=delivery.ulid)
+        finally:
+            self._under_way.discard(delivery.ulid)
+            self._places.release()
 
     async def _send(self, delivery: Delivery) -> Outcome:
         occurrence = delivery.content
@@ -341,54 +257,21 @@ class ShardWorker:
             "webhook-timestamp": str(timestamp),
             "webhook-signature": sign(self.webhook.secrets(now), occurrence.ulid, timestamp, body),
         }
-        return await self._deliverer._sender.send(self.webhook.url, headers, body)  # noqa: SLF001 - they belong together
+        return await self._deliverer.sender.send(self.webhook.url, headers, body)
 
-    async def _record(self, delivery: Delivery, outcome: Outcome) -> bool:
-        """Store an outcome; whether the next delivery about the object may be sent."""
+    async def _record(self, delivery: Delivery, outcome: Outcome) -> None:
         table, now, counts = self._services.table, self._services.clock(), self._deliverer.counts
         if outcome.error is None:
             await journal_store.mark_delivered(table, delivery, outcome.status or 0, now)
             counts.delivered += 1
-            return True
+            return
         next_at = next_attempt(delivery, now)
         await journal_store.mark_failed(table, delivery, outcome.status, outcome.error, next_at=next_at, now=now)
         if next_at is not None:
             counts.failed += 1
-            return False
+            return
         counts.dead += 1
         _log.warning("a delivery was given up", webhook=self.webhook.id, occurrence=delivery.ulid, reason=outcome.error)
-        return True
-
-    async def stop(self) -> None:
-        """End what is being sent, and give the shard up unless it is lost."""
-        tasks = {self._running, *self._busy.values()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        if not self.lost:
-            with suppress(DynamoError):
-                await journal_store.release_shard(self._services.table, self.claim)
-
-
-def by_object(waiting: Sequence[Delivery], until: datetime) -> dict[str, list[Delivery]]:
-    """The deliveries about each object in order, up to the first that was queued again only just now.
-
-    What was ordered before that one may not be there yet: see `read_waiting`.
-    """
-    groups: dict[str, list[Delivery]] = {}
-    cut: set[str] = set()
-    for delivery in waiting:
-        name = (delivery.content and delivery.content.object) or delivery.ulid
-        if name not in cut and delivery.since is not None and until <= delivery.since < until + WRONG_CLOCK:
-            cut.add(name)
-        if name not in cut:
-            groups.setdefault(name, []).append(delivery)
-    return groups
-
-
-def is_paused(delivery: Delivery, now: datetime) -> bool:
-    latest = now + timedelta(seconds=_LONGEST_PAUSE) + WRONG_CLOCK
-    return delivery.next_at is not None and now < delivery.next_at < latest
 
 
 def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:

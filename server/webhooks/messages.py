@@ -11,7 +11,10 @@ from resolvers.node_ids import node_id
 
 
 def message(occurrence: Occurrence) -> bytes:
-    """What is sent; the same bytes at every attempt, unless the member was erased meanwhile."""
+    """What is sent; the same bytes at every attempt, unless the member was erased meanwhile.
+
+    Of two messages about an object, the one with the greater `sequence` is the later one, as a text.
+    """
     data = {
         "id": node_id("Occurrence", occurrence.ulid),
         "at": iso(occurrence.at),
@@ -21,4 +24,6 @@ def message(occurrence: Occurrence) -> bytes:
         "ground": occurrence.ground,
         "note": occurrence.note,
     }
-    return orjson.dumps({"type": occurrence.kind, "timestamp": iso(occurrence.at), "data": data})
+    at = iso(occurrence.at)
+    message = {"type": occurrence.kind, "timestamp": at, "occurredAt": at, "sequence": occurrence.ulid, "data": data}
+    return orjson.dumps(message)

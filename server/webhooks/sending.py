@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 SEND_SECONDS = 10.0
 MOST_RESPONSE_BYTES = 65_536
-_CONNECTIONS = 64
 _SUCCESS = range(200, 300)
 
 
@@ -103,7 +102,8 @@ def _session(allowed: Sequence[str], *, secure: bool) -> aiohttp.ClientSession:
         made.setblocking(False)
         return made
 
-    connector = aiohttp.TCPConnector(limit=_CONNECTIONS, use_dns_cache=False, socket_factory=checked_socket)
+    # Without a limit, since who sends has one for each webhook: a receiver that hangs holds up no other.
+    connector = aiohttp.TCPConnector(limit=0, use_dns_cache=False, socket_factory=checked_socket)
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),

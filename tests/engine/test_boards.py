@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,19 +19,18 @@ from datastore.dynamo import Table, budgets
 from datastore.refusals import NotFound
 from datastore.seal import Seal
 from datastore.shards import shard_of
-from datastore.voting import BOARD, CONTENDER, Board, BoardResults, BoardWithMarks, Contender, settling
+from datastore.voting import BOARD, CONTENDER, Board, BoardWithMarks, Contender
 from datastore.voting.shards import shard_count
-from datastore.voting.tallies import read_contender_sums
 from resolvers.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted
-from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD, RETIRE_CONTENDER
+from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
 from tests.service import Service
 from tests.transfers import voted
-from tests.voting import add_contenders, assert_consistent, editor, pair_names, settle_votes, vote
+from tests.voting import add_contenders, assert_consistent, pair_names, settle_votes, vote
 
 CAST_AND_SHOW = """
 mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) { ... on VoteCast {
@@ -101,37 +100,6 @@ async def test_closing_a_service_settles_its_votes(default_engine: RunningEngine
         await vote(client)
     now = await _board_now(one_table)
     assert (now.board.votes, now.is_dirty) == (1, False)
-
-
-async def test_a_settling_that_meets_a_change_reads_again(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A contender retires between the reading of the rows and their writing: the next settling writes its row."""
-    ids = await add_contenders(one_client, "a", "b", "c")
-    for number in range(4):
-        await vote(one_client.member(f"v{number}"))
-    await one_client.services.get(BoardCache).settler("main")._loop.close()  # this test settles by itself
-    retired = False
-
-    async def slow_sums(table: Table, board: Board) -> Mapping[int, tuple[int, int, int]]:
-        nonlocal retired
-        if not retired:
-            retired = True
-            for contender in ids:
-                await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": contender})
-        return await read_contender_sums(table, board)
-
-    monkeypatch.setattr(settling, "read_contender_sums", slow_sums)
-    first = await _settle(one_client)
-    assert not first.complete
-    second = await _settle(one_client, first)
-    assert second.complete
-    await assert_consistent(one_client)
-
-
-async def _settle(client: Client, cached: BoardResults | None = None) -> BoardResults:
-    table = client.services.table
-    claimed = await voting.claim_settling(table, (await _board_now(table)).board, client.services.clock())
-    assert claimed is not None
-    return await voting.settle(table, claimed, cached)
 
 
 async def planted(table: Table, size: int) -> None:

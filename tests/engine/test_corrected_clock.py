@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 
 from datastore.api_keys import API_KEY
-from datastore.confirmations import Confirmation, claim_confirmation
 from datastore.dynamo import Table
-from datastore.email_runs import take_turn
 from datastore.ids import Ids
-from datastore.journal import DELIVERY, DELIVERY_SHARDS, Kind, Occurrence, ShardClaim, Webhook
-from datastore.journal.records import SHARD_CLAIM, new_delivery
+from datastore.journal import DELIVERY, Kind, Occurrence, Webhook
+from datastore.journal.records import new_delivery
 from datastore.journal.webhooks import add_webhook
 from datastore.pickem import read_events
 from datastore.receipts import Once
 from datastore.seal import Seal
-from datastore.vocabulary import LIST, MAIL_CLAIMS, Mail
+from datastore.vocabulary import LIST
 from resolvers.api_keys import ApiKeys
 from resolvers.context import Services, utc_now
 from resolvers.members import erasing
@@ -28,6 +26,7 @@ from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
 from server.mail.daily_run import DailyRun
 from server.mail.delivery import RunLimits
+from server.mail.emails_due import EmailSchedule
 from server.mail.message import EmailTemplate
 from server.mail.smtp import LogTransport
 from server.settings import Settings
@@ -50,32 +49,13 @@ MINUTES = timedelta(minutes=15)
 # ── claims and turns ──
 
 
-async def test_an_email_that_a_killed_run_claimed_is_sent(one_table: Table) -> None:
-    """A claim that is at most ten minutes ahead is respected: the clocks of two runs may differ."""
-    now = utc_now()
-    for user, ahead, free in (("ada", timedelta(minutes=9), False), ("bob", AHEAD, True)):
-        killed = Mail(user, date(2026, 11, 20), "killed", now + ahead, now + timedelta(days=60))
-        assert await MAIL_CLAIMS.claim(one_table, killed, Once.unkeyed(now)) is None
-        mine = replace(killed, run="mine", claimed=now)
-        # However short a run's own limit is, which says nothing of clocks.
-        assert (await MAIL_CLAIMS.claim(one_table, mine, Once.unkeyed(now), timedelta(seconds=1)) is None) is free
-
-
-async def test_a_confirmation_that_was_abandoned_is_sent(one_table: Table) -> None:
-    """The request that claimed it was killed, by a clock that was ahead."""
-    now = utc_now()
-    killed = Confirmation("address", "hash", now.date(), "", "killed", now + AHEAD, now + timedelta(days=2))
-    assert await claim_confirmation(one_table, killed, Once.unkeyed(now)) == killed
-    mine = replace(killed, attempt="mine", claimed=now)
-    assert await claim_confirmation(one_table, mine, Once.unkeyed(now)) == mine
-
-
 async def test_emails_are_sent_on_schedule(one_table: Table) -> None:
-    """The turn of the clock that was ahead is no turn; one that only differs by seconds is."""
-    now = utc_now()
+    """When the next run is due was said by a clock that was ahead; by seconds, that counts."""
     for ahead, due in ((timedelta(seconds=20), False), (AHEAD, True)):
-        assert await take_turn(one_table, now + ahead, now + ahead + MINUTES)
-        assert await take_turn(one_table, now, now + MINUTES) is due
+        for clock, expected in ((lambda ahead=ahead: utc_now() + ahead, True), (utc_now, due)):
+            services = Services(one_table, Seal([SECRET]), clock=clock)
+            schedule = EmailSchedule(services, Settings(secrets=(SECRET,)), MINUTES.total_seconds() / 60)
+            assert await schedule.run_if_due() is expected
 
 
 async def test_a_list_that_was_being_filled_takes_words(one_client: Client) -> None:
@@ -143,7 +123,7 @@ async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> No
 async def test_what_waits_for_a_webhook_is_delivered(
     one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its shards are claimed, its id is made, it was queued again or its next attempt is due by the wrong clock."""
+    """Its id is made, it was queued again or its next attempt is due by the wrong clock."""
     monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
     now, ids, ahead = utc_now(), Ids(), utc_now() + AHEAD
     webhook = Webhook("h1", "https://8.8.8.8/", (), now, "whsec_AAAA")
@@ -152,8 +132,7 @@ async def test_what_waits_for_a_webhook_is_delivered(
     occurred = [Occurrence(ids.next(at), Kind.BOARD_CHANGED, None, name) for name, at in names.items()]
     retried, requeued, recent = (new_delivery("h1", one) for one in occurred)
     waiting = [replace(retried, attempts=3, next_at=ahead), replace(requeued, since=ahead), recent]
-    claims = [ShardClaim("h1", shard, "killed", ahead) for shard in range(DELIVERY_SHARDS)]
-    await one_table.write_many([*map(DELIVERY.put, waiting), *map(SHARD_CLAIM.put, claims)])
+    await one_table.write_many(map(DELIVERY.put, waiting))
     sent = set[str]()
 
     async def send(_: Sender, __: str, headers: Mapping[str, str], ___: bytes) -> Outcome:

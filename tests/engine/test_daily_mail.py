@@ -14,14 +14,13 @@ import pytest
 from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, Throttled, metered
-from datastore.mail_claims import CLAIM_LIFETIME
 from datastore.people import PROFILE, Profile
 from datastore.receipts import Once
 from datastore.seal import Seal
 from datastore.vocabulary import (
+    DAILY_EMAILS,
     LIST,
     MAIL,
-    MAIL_CLAIMS,
     SENT_NOTE,
     CharacterSet,
     DailyWord,
@@ -85,11 +84,10 @@ def template(services: Services) -> EmailTemplate:
     return EmailTemplate(SENDER, "https://api.example.org", services.seal)
 
 
-async def run(services: Services, url: str, claim_seconds: float = 600, on: date = ON) -> RunSummary:
+async def run(services: Services, url: str, on: date = ON) -> RunSummary:
     transport = SmtpTransport(url, "words@example.org", pause=0.01)
-    limits = RunLimits(4, timedelta(seconds=claim_seconds))
     try:
-        return await DailyRun(services, template(services), transport, limits, on=on).run()
+        return await DailyRun(services, template(services), transport, RunLimits(4), on=on).run()
     finally:
         await transport.close()
 
@@ -285,7 +283,7 @@ async def test_one_failing_list_does_not_stop_the_others(one_table: Table, tmp_p
 async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_run(
     one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The email that it belongs to waits for it, unclaimed; emails without this list are sent."""
+    """The email that it belongs to waits for it; emails without this list are sent."""
     services = services_for(one_table)
     good, busy = await create_list(services, "Good"), await create_list(services, "Busy")
     await subscriber(services, "ada", good, busy)
@@ -332,62 +330,35 @@ async def test_a_private_list_is_sent_to_its_owner_alone(one_table: Table, tmp_p
     assert done.without_words == 1
 
 
-async def test_three_runs_at_once_send_each_email_once(one_table: Table, tmp_path: Path) -> None:
-    """Each email is claimed by one of them."""
-    services, mailbox = services_for(one_table), Mailbox()
-    first = await create_list(services, "First")
-    users = [f"m{number:02d}" for number in range(40)]
-    for user in users:
-        await subscriber(services, user, first)
-    async with mail_server(mailbox, tmp_path) as url:
-        summaries = await asyncio.gather(*(run(services, url) for _ in range(3)))
-    assert mailbox.recipients == [f"{user}@example.org" for user in users]
-    assert sum(done.sent for done in summaries) == 40
-    assert all(done.sent + done.already_sent == 40 for done in summaries)
-
-
-async def test_the_claim_of_a_killed_run_lapses(one_table: Table, tmp_path: Path) -> None:
-    """Another run waits until then, and then sends."""
+async def test_an_email_that_a_killed_run_had_begun_is_sent_by_the_next(one_table: Table, tmp_path: Path) -> None:
+    """At once: only one run is active at a time, so nobody sends it any more."""
     services, mailbox = services_for(one_table), Mailbox()
     await subscriber(services, "ada", await create_list(services, "First"))
-    now = services.clock()
-    abandoned = Mail("ada", ON, "a run that was killed", now, now + timedelta(days=1))
-    assert await MAIL_CLAIMS.claim(services.table, abandoned, Once.unkeyed(NOW)) is None
+    begun = Mail("ada", ON, services.clock() + timedelta(days=1))
+    assert await DAILY_EMAILS.begin(services.table, begun, Once.unkeyed(NOW))
     async with mail_server(mailbox, tmp_path) as url:
-        done = await run(services, url, claim_seconds=1)
+        done = await run(services, url)
     assert (done.sent, done.complete, len(mailbox.emails)) == (1, True, 1)
     mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mail is not None
     assert mail.sent is not None
 
 
-async def test_a_run_whose_claim_lapsed_changes_nothing_of_the_run_that_took_it(one_table: Table) -> None:
-    """It neither marks nor releases what is another's to send, and brings back no record that was deleted."""
-    slow = Mail("ada", ON, "slow", NOW, NOW + timedelta(days=60))
-    other = replace(slow, run="other", claimed=NOW + CLAIM_LIFETIME + timedelta(seconds=1))
-    for claim in (slow, other):
-        assert await MAIL_CLAIMS.claim(one_table, claim, Once.unkeyed(NOW)) is None
-    assert not await MAIL_CLAIMS.mark_sent(one_table, slow, other.claimed)
-    await MAIL_CLAIMS.release(one_table, slow)
-    assert await one_table.get(MAIL.item_key(slow), consistent=True) == other
-    await one_table.write(MAIL.delete(MAIL.item_key(other)))
-    assert not await MAIL_CLAIMS.mark_sent(one_table, other, other.claimed)
-    assert await one_table.get(MAIL.item_key(other), consistent=True) is None
-
-
-async def test_an_email_that_was_sent_is_not_claimed_again(one_table: Table) -> None:
-    """However long ago that was; a run may have looked before, and waited since."""
-    mine = Mail("ada", ON, "first", NOW, NOW + timedelta(days=60))
-    assert await MAIL_CLAIMS.claim(one_table, mine, Once.unkeyed(NOW)) is None
-    assert await MAIL_CLAIMS.mark_sent(one_table, mine, NOW)
-    await MAIL_CLAIMS.release(one_table, mine)
-    for run_, later in (("first", NOW), ("second", NOW + timedelta(hours=1)), ("third", NOW + timedelta(days=30))):
-        again = replace(mine, run=run_, claimed=later)
-        assert await MAIL_CLAIMS.claim(one_table, again, Once.unkeyed(NOW)) == replace(mine, sent=NOW)
+async def test_an_email_that_was_sent_is_not_begun_again(one_table: Table) -> None:
+    """However long ago that was; nor does a late mark bring back a record that was deleted."""
+    mine = Mail("ada", ON, NOW + timedelta(days=60))
+    assert await DAILY_EMAILS.begin(one_table, mine, Once.unkeyed(NOW))
+    await DAILY_EMAILS.mark_sent(one_table, mine, NOW)
+    for later in (NOW, NOW + timedelta(hours=1), NOW + timedelta(days=30)):
+        assert not await DAILY_EMAILS.begin(one_table, mine, Once.unkeyed(later))
+    assert await one_table.get(MAIL.item_key(mine), consistent=True) == replace(mine, sent=NOW)
+    await one_table.write(MAIL.delete(MAIL.item_key(mine)))
+    await DAILY_EMAILS.mark_sent(one_table, mine, NOW)
+    assert await one_table.get(MAIL.item_key(mine), consistent=True) is None
 
 
 async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_table: Table) -> None:
-    """The connection was lost after the email was handed over: its claim stays, and it counts as failed."""
+    """The connection was lost after the email was handed over: it counts as failed, and is not marked."""
     services = services_for(one_table)
     first = await create_list(services, "First")
     await subscriber(services, "ada", first)
@@ -417,13 +388,15 @@ async def test_emails_of_long_ago_are_not_sent_again(one_table: Table) -> None:
         await DailyRun(services, template(services), LogTransport(), RunLimits(), on=ON).run()
 
 
-async def test_an_unreachable_server_leaves_nothing_claimed(one_table: Table) -> None:
-    """ServerUnreachable ends the run; its claims are released."""
+async def test_an_unreachable_server_ends_the_run(one_table: Table) -> None:
+    """And nothing is marked as sent."""
     services = services_for(one_table)
     await subscriber(services, "ada", await create_list(services, "First"))
     with pytest.raises(ServerUnreachable, match=r"127\.0\.0\.1:1 cannot be used"):
         await run(services, "smtp://127.0.0.1:1")
-    assert await services.table.get(MAIL.at(user="ada", date=ON), consistent=True) is None
+    mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
+    assert mail is not None
+    assert mail.sent is None
 
 
 async def test_a_rejected_email_raises(tmp_path: Path) -> None:
@@ -553,27 +526,9 @@ async def test_a_server_may_take_longer_over_an_email_than_over_other_steps(
     services, mailbox = services_for(one_table), Examines()
     await subscriber(services, "ada", await create_list(services, "First"))
     async with mail_server(mailbox, tmp_path) as url:
-        done = [await run(services, url, claim_seconds=1) for _ in range(2)]
+        done = [await run(services, url) for _ in range(2)]
     assert mailbox.recipients == ["ada@example.org"]
     assert [each.sent for each in done] == [1, 0]
-
-
-async def test_a_run_gives_an_email_up_before_another_run_takes_it_over(
-    one_table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server goes on with the first run's email once it has the second run's: it must not get both."""
-    monkeypatch.setattr(smtp, "LONGEST_SEND", 2)
-    services, mailbox = services_for(one_table), Hesitates("RCPT")
-    await subscriber(services, "ada", await create_list(services, "First"))
-    async with mail_server(mailbox, tmp_path) as url:
-        first = asyncio.create_task(run(services, url, claim_seconds=4))
-        while not mailbox.asked:
-            await asyncio.sleep(0.01)
-        second = await run(services, url, claim_seconds=4)
-        mailbox.goes_on.set()
-        slow = await first
-    assert mailbox.recipients == ["ada@example.org"]
-    assert (slow.failed, second.sent) == (1, 1)
 
 
 # ── the link in the email ──

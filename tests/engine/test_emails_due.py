@@ -11,23 +11,21 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo import Table, open_table
-from datastore.email_runs import take_turn
+from datastore import leases
+from datastore.leases import LeaseLost
 from datastore.people import PROFILE, Profile, read_profile
-from datastore.pickem import REMINDER_CLAIMS, Reminder
+from datastore.pickem import REMINDERS, Reminder
 from datastore.vocabulary import draw_daily_word
 from resolvers.context import Services
 from resolvers.node_ids import parse_node_key
 from server.audit import breaches
-from server.mail.delivery import RunLimits
-from server.mail.emails_due import Emails, EmailSchedule
+from server.mail.delivery import LeasedTransport, RunLimits
+from server.mail.emails_due import Emails, EmailSchedule, turn
 from server.mail.message import Email, EmailTemplate, Unsubscription
-from server.mail.smtp import EmailRejected
+from server.mail.smtp import EmailRejected, ServerUnreachable
 from server.settings import Settings
 from tests.client import Client
 from tests.engines import RunningEngine
-from tests.fault.faults import Fault
-from tests.fault.proxy import Proxy
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
@@ -38,7 +36,7 @@ from tests.vocabulary import public_list
 
 HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-LIMITS = RunLimits(4, timedelta(seconds=2))
+LIMITS = RunLimits(4)
 
 
 class Outbox:
@@ -210,34 +208,20 @@ async def test_reminders_go_by_what_was_acknowledged_though_indexes_show_it_late
         assert [summary.sent for summary in done] == [2, 0]
 
 
-async def test_runs_at_once_remind_each_member_once(client: Client) -> None:
-    """Each reminder is claimed by one of them, also where plain reads and indexes are behind."""
-    outbox, editor = Outbox(), EventEditor(client)
-    await editor.card(10, starts=in_hours(20))
-    users = [f"m{number:02d}" for number in range(12)]
-    for user in users:
-        await wants(client, user, lockReminderHours=24)
-    await client.caught_up("the runs find the event and the members")
-    done = await asyncio.gather(*(emails(client, outbox).reminders().run() for _ in range(3)))
-    assert outbox.recipients == [f"{user}@example.org" for user in users]
-    assert sum(summary.sent for summary in done) == 12
-
-
-async def test_a_killed_runs_reminder_is_sent_once_its_claim_has_lapsed(one_client: Client) -> None:
-    """And a rejected one is given back, so that the next run tries again."""
+async def test_a_reminder_that_was_begun_or_rejected_is_sent_by_the_next_run(one_client: Client) -> None:
+    """The first by a run that was killed."""
     outbox, editor = Outbox(), EventEditor(one_client)
     event, _ = await editor.card(10, starts=in_hours(20))
     for user in ("ada", "bob"):
         await wants(one_client, user, lockReminderHours=24)
-    now = one_client.services.clock()
-    abandoned = Reminder("ada", parse_node_key("Event", event), "killed", now, now + timedelta(days=1))
-    assert await REMINDER_CLAIMS.claim(one_client.services.table, abandoned, one_client.services.once()) is None
+    begun = Reminder("ada", parse_node_key("Event", event), one_client.services.clock() + timedelta(days=1))
+    assert await REMINDERS.begin(one_client.services.table, begun, one_client.services.once())
     outbox.rejects = "bob"
     first = await emails(one_client, outbox).reminders().run()
-    assert (first.sent, first.failed, first.claimed_elsewhere, first.complete) == (0, 1, 1, False)
+    assert (first.sent, first.failed, first.complete) == (1, 1, False)
     outbox.rejects = ""
-    later = await emails(one_client, outbox, now + timedelta(minutes=11)).reminders().run()
-    assert (later.sent, outbox.recipients) == (2, ["ada@example.org", "bob@example.org"])
+    later = await emails(one_client, outbox).reminders().run()
+    assert (later.sent, later.settled, outbox.recipients) == (1, 1, ["ada@example.org", "bob@example.org"])
 
 
 async def test_nobody_is_reminded_of_an_event_that_is_being_locked(one_client: Client) -> None:
@@ -279,22 +263,65 @@ async def test_one_click_ends_only_the_reminders(one_client: Client) -> None:
 # ── inside the service, and bounces ──
 
 
+def process(client: Client, later: timedelta = timedelta()) -> EmailSchedule:
+    """Another process that serves, which sends what is due every 15 minutes."""
+    given = client.services
+    services = Services(given.table, given.seal, clock=lambda: given.clock() + later)
+    return EmailSchedule(services, Settings(secrets=("x" * 32,)), 15)
+
+
 async def test_of_several_processes_one_sends_what_is_due(client: Client) -> None:
     """Until the period is over; then one of them again."""
-    services = client.services
-    schedules = [EmailSchedule(services, Settings(secrets=("x" * 32,)), 15) for _ in range(3)]
-    assert sum(await asyncio.gather(*(schedule.run_if_due() for schedule in schedules))) == 1
-    assert not await schedules[0].run_if_due()
-    services_later = Services(services.table, services.seal, clock=lambda: services.clock() + timedelta(minutes=16))
-    assert await EmailSchedule(services_later, Settings(secrets=("x" * 32,)), 15).run_if_due()
+    assert sum(await asyncio.gather(*(process(client).run_if_due() for _ in range(3)))) == 1
+    assert not await process(client).run_if_due()
+    assert await process(client, timedelta(minutes=16)).run_if_due()
 
 
-async def test_a_turn_whose_answer_was_lost_is_taken(default_engine: RunningEngine, one_table: Table) -> None:
-    """Nobody else has it, so the emails would wait for the next one."""
-    async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
-        proxy.inject(Fault.RESET_AFTER, "PutItem")
-        assert await take_turn(table, NOW, NOW + timedelta(minutes=15))
-        assert not await take_turn(table, NOW, NOW + timedelta(minutes=15, milliseconds=1))
+async def test_a_run_that_was_cut_short_is_another_processs_at_once(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that had begun it stops: it is still due. One that fails is not, until the period is over."""
+    begun, stops = asyncio.Event(), process(one_client)
+
+    async def wait(_: Emails) -> Any:
+        begun.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Emails, "send", wait)
+        stops.start()
+        await begun.wait()
+        assert not await process(one_client).run_if_due()
+        await stops.close()
+
+    async def fail(_: Emails) -> Any:
+        raise ServerUnreachable
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Emails, "send", fail)
+        with pytest.raises(ServerUnreachable):
+            await process(one_client).run_if_due()
+    assert not await process(one_client).run_if_due()
+
+
+async def test_a_killed_run_is_resumed_once_its_lease_has_lapsed(
+    one_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process that has seen nothing of it for that long. If the other was only halted, it sends nothing more."""
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    ada = await wants(one_client, "ada")
+    await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
+    with monkeypatch.context() as patched:
+        patched.setattr(leases, "_SAFE_SECONDS", 0.0)
+        halted = await turn(one_client.services)
+    other, outbox = process(one_client), Outbox()
+    assert not await other.run_if_due()
+    with pytest.raises(LeaseLost):
+        await replace(emails(one_client, outbox), transport=LeasedTransport(outbox, halted)).daily_words().run()
+    assert outbox.emails == []
+    await asyncio.sleep(0.6)
+    assert await other.run_if_due()
+    assert (await emails(one_client, outbox).daily_words().run()).already_sent == 1
 
 
 async def test_nothing_is_sent_to_an_address_that_bounced(

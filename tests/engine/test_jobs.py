@@ -11,12 +11,13 @@ from datetime import timedelta
 import pytest
 
 from datastore import jobs as jobs_store
+from datastore import leases
 from datastore.dynamo import EngineUnavailable, Table
-from datastore.jobs import JOB, Job, JobLost, JobState
+from datastore.jobs import JOB, Job, JobState
+from datastore.leases import LeaseLost, Leases
 from datastore.receipts import RECEIPT
 from datastore.refusals import Conflict
 from resolvers.context import Services
-from resolvers.jobs import running
 from resolvers.jobs.running import JobRun, JobRunner
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
@@ -99,9 +100,9 @@ async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client, monk
 
 async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a process that has seen no sign of life for some time by its own clock, and not before."""
-    monkeypatch.setattr(running, "LOST_SECONDS", 0.3)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
     services = one_client.services
-    lost = await jobs_store.claim_job(services.table, await begun(services), "a process that was killed")
+    lost = await Leases(services.table).acquire(JOB, await begun(services))
     assert lost is not None
     ran = asyncio.Event()
 
@@ -115,19 +116,19 @@ async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monke
     await runner.look()
     assert not ran.is_set()
     await asyncio.sleep(0.2)
-    lost = await jobs_store.report_job(services.table, lost, done=7)  # it is alive after all
+    await lost.save(done=7)  # it is alive after all
     await asyncio.sleep(0.2)
     await runner.look()
     assert not ran.is_set()
     await asyncio.sleep(0.4)
     await runner.look()
     await ran.wait()
-    await eventually(lambda: _is(services.table, lost.id, JobState.DONE))
-    job = await jobs_store.read_job(services.table, lost.id)
+    await eventually(lambda: _is(services.table, lost.record.id, JobState.DONE))
+    job = await jobs_store.read_job(services.table, lost.record.id)
     assert job is not None
-    assert (job.done, job.message, job.claim, job.input) == (8, "done", None, {})
-    with pytest.raises(JobLost):
-        await jobs_store.report_job(services.table, lost, done=9)
+    assert (job.done, job.message, job.holder, job.input) == (8, "done", None, {})
+    with pytest.raises(LeaseLost):
+        await lost.save(done=9)
     await other.close()
 
 
@@ -202,7 +203,7 @@ async def test_a_job_ends_as_its_work_does(
 
     _, other = runner_of(services)
     job = await work_on(other, await begun(services, secret="ada"), {"TEST": work})
-    assert (job.state, job.message, job.done, job.claim) == (state, message, 3, None)
+    assert (job.state, job.message, job.done, job.holder) == (state, message, 3, None)
     assert bool(job.input) == (state is JobState.RUNNING)
     assert job.expires - job.started_at == timedelta(days=30)
     assert "ttl" in JOB.item(job)

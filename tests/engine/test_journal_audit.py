@@ -17,11 +17,10 @@ from datastore.journal import (
     Delivery,
     DeliveryState,
     Occurrence,
-    ShardClaim,
     Webhook,
     add_webhook,
 )
-from datastore.journal.records import SHARD_CLAIM, WEBHOOK
+from datastore.journal.records import WEBHOOK
 from datastore.receipts import Once
 from resolvers.context import Services, utc_now
 from resolvers.viewer import Role
@@ -152,17 +151,8 @@ async def delivery_of_another(table: Table) -> None:
     await table.write(DELIVERY.put(replace(delivery, content=replace(delivery.content, kind="vote.cast"))))
 
 
-async def delivery_in_another_shard(table: Table) -> None:
-    delivery = await _delivery(table)
-    await table.write(DELIVERY.put(replace(delivery, shard=(delivery.shard + 1) % 8)))
-
-
 async def everlasting_dead_letter(table: Table) -> None:
     await table.write(DELIVERY.put(replace(await _delivery(table), state=DeliveryState.DEAD)))
-
-
-async def claim_of_nothing(table: Table) -> None:
-    await table.write(SHARD_CLAIM.put(ShardClaim("h2", 0, "somebody", utc_now() - timedelta(days=1))))
 
 
 @pytest.mark.parametrize(
@@ -178,9 +168,7 @@ async def claim_of_nothing(table: Table) -> None:
         (lost_webhook, "there is no such webhook"),
         (delivery_without_content, "it is WAITING without its occurrence"),
         (delivery_of_another, "its occurrence is vote.cast"),
-        (delivery_in_another_shard, "lie in another shard"),
         (everlasting_dead_letter, "it is DEAD and expires at None"),
-        (claim_of_nothing, "shard 0 of a webhook that does not exist, h2, is claimed"),
     ],
 )
 async def test_each_breach_is_found(one_client: Client, plant: Callable[[Table], Awaitable[Any]], said: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 from datastore import people as people_store
 from datastore.people import PROFILE, Profile
 from datastore.receipts import RECEIPT_LIFETIME
-from resolvers import people
 from resolvers.context import Context, utc_now
+from resolvers.members import visibility
 from resolvers.viewer import Kind, Role, Viewer
 from server.auth.tokens import mint
 from tests.client import Client
@@ -150,8 +150,8 @@ async def test_a_member_without_a_name_is_never_shown_by_their_id(one_client: Cl
     shown = [
         (await nameless.ask("{ viewer { name } }"))["name"],
         (await repeated.ask("{ viewer { name } }"))["name"],
-        (await people.author(ctx, user)).name,
-        (await people.authors(ctx, [user]))[0].name,
+        (await visibility.author(ctx, user)).name,
+        (await visibility.authors(ctx, [user]))[0].name,
         (await nameless.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"}))["user"]["name"],
     ]
     stored = await people_store.read_profile(one_client.services.table, user)

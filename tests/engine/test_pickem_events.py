@@ -450,9 +450,9 @@ async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_co
     second = (await editor.match(event))["id"]
     await submit(ada, event, [(first, 0), (second, 0)])
 
-    async def read_event_earlier(ctx: Any, event_id: str, *, again: bool) -> Any:
-        current, before, joined_at = await load(ctx, event_id, again=again)
-        return current if again else older, before, joined_at
+    async def read_event_earlier(ctx: Any, event_id: str) -> Any:
+        _, before, joined_at = await load(ctx, event_id)
+        return older, before, joined_at
 
     monkeypatch.setattr(predictions, "_load_for_submission", read_event_earlier)
     await submit(ada, event, [(first, 1)])

@@ -5,27 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from datastore import voting
-from datastore.dynamo import Table, retries
-from datastore.dynamo.declaration import TTL
-from datastore.dynamo.errors import EngineUnavailable, Throttled
+from datastore import leases, voting
+from datastore.dynamo import Table, open_table
+from datastore.dynamo.errors import EngineUnavailable
+from datastore.leases import LeaseLost, Leases
 from datastore.receipts import Once
 from datastore.voting import Board, BoardWithMarks, settling
 from datastore.voting.tallies import read_contender_sums
 from resolvers.context import utc_now
-from resolvers.voting import settling_pace
 from resolvers.voting.board_cache import BoardCache
-from resolvers.voting.board_settler import BoardSettler
+from resolvers.voting.board_settler import SETTLING_INTERVAL, BoardSettler
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.queries import LEADERBOARD, VOID_VOTER
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
+from tests.queries import LEADERBOARD, RETIRE_CONTENDER, VOID_VOTER
 from tests.voting import add_contenders, assert_consistent, editor, vote
 
 
@@ -85,38 +85,47 @@ async def test_failed_votes_leave_one_mark(one_client: Client, one_table: Table)
             each.cancel()
         await asyncio.gather(*votes, return_exceptions=True)
     current = await board_now(one_table)
-    assert [mark.process for mark in current.marks] == [settler.mark.process]
-
-
-async def test_the_mark_of_a_killed_process_expires(one_client: Client, one_table: Table) -> None:
-    """Nobody may look at its board again: DynamoDB removes the mark a day after its process last renewed it."""
-    await add_contenders(one_client, "a", "b")
-    await vote(one_client.visitor())
-    (mark,) = (await board_now(one_table)).marks
-    stored = [item async for item in one_table.scan_items(consistent=True) if "DIRTY" in item["sk"]["S"]]
-    assert [int(item[TTL]["N"]) for item in stored] == [int((mark.until + timedelta(days=1)).timestamp())]
+    assert [mark.holder for mark in current.marks] == [one_client.services.leases.holder]
 
 
 async def test_a_mark_that_was_written_again_is_not_deleted(one_table: Table) -> None:
     """Its process only seemed to be dead: votes that it has counted since are not settled yet."""
-    now = utc_now()
+    now, slow = utc_now(), Leases(one_table)
     await voting.create_board(one_table, Board("main", "Main", now), Once.unkeyed(now))
-    seen = voting.DirtyMark("main", "slow", now + timedelta(seconds=5), now)
-    for until, is_dirty in ((seen.until + timedelta(seconds=5), True), (seen.until, False)):
-        await voting.write_mark(one_table, replace(seen, until=until))
-        await voting.delete_mark(one_table, seen)
-        assert (await board_now(one_table)).is_dirty is is_dirty
+    mark = await voting.put_mark(slow, voting.DirtyMark("main", slow.holder, 1))
+    seen = mark.record
+    await mark.save()
+    await voting.delete_mark(one_table, seen)
+    assert (await board_now(one_table)).is_dirty
+    await voting.delete_mark(one_table, mark.record)
+    assert not (await board_now(one_table)).is_dirty
+    with pytest.raises(LeaseLost):
+        await mark.save()
+
+
+async def test_a_process_that_was_taken_for_dead_marks_the_board_again(one_client: Client, one_table: Table) -> None:
+    """It was halted for a while, and its mark deleted: its next vote is acknowledged once there is a new one."""
+    await add_contenders(one_client, "a", "b")
+    await vote(one_client.visitor())
+    (mark,) = (await board_now(one_table)).marks
+    await voting.delete_mark(one_table, mark)
+    held = settler_of(one_client)._mark
+    assert held is not None
+    held._safe_until = 0.0
+    await vote(one_client.visitor())
+    (again,) = (await board_now(one_table)).marks
+    assert again.holder == mark.holder
+    assert again.term > mark.term
 
 
 async def test_more_marks_than_are_read_are_deleted(
     one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Marks of a hundred crashed processes: a board read has a bound, and settling takes them away."""
-    monkeypatch.setattr(settling_pace, "_DEAD_AFTER", 0.0)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)
     await add_contenders(one_client, "a", "b")
-    until = utc_now()
-    marks = [voting.DirtyMark("main", f"process-{number:03d}", until, until) for number in range(150)]
-    await asyncio.gather(*(voting.write_mark(one_table, mark) for mark in marks))
+    marks = [voting.DirtyMark("main", f"process-{number:03d}", 1) for number in range(150)]
+    await asyncio.gather(*(voting.put_mark(Leases(one_table), mark) for mark in marks))
     assert len((await board_now(one_table)).marks) < 70
     for _ in range(3):
         await settler_of(one_client).settle_anew()
@@ -127,7 +136,7 @@ async def test_a_dead_mark_is_deleted_once_its_votes_are_settled(
     default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process is killed after its vote was acknowledged: others settle it, and stop when its mark stays as it is."""
-    monkeypatch.setattr(settling_pace, "_DEAD_AFTER", 1.0)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 1.0)
     async with processes(default_engine, one_table, 2) as (killed, other):
         await add_contenders(killed, "a", "b")
         await vote(killed.visitor())
@@ -197,7 +206,7 @@ async def test_processes_settle_one_at_a_time_for_all_of_them(default_engine: Ru
     async with processes(default_engine, one_table, 4) as clients:
         await add_contenders(clients[0], "a", "b", "c")
         ends = asyncio.get_running_loop().time() + 4.0
-        before = (await board_now(one_table)).board.claims
+        before = (await board_now(one_table)).board.term
 
         async def votes(client: Client, number: int) -> int:
             cast = 0
@@ -208,120 +217,136 @@ async def test_processes_settle_one_at_a_time_for_all_of_them(default_engine: Ru
             return cast
 
         cast = sum(await asyncio.gather(*(votes(client, number) for number, client in enumerate(clients))))
-        settlings = (await board_now(one_table)).board.claims - before
-        assert 2 <= settlings <= 4
+        settlings = (await board_now(one_table)).board.term - before
+        elapsed = asyncio.get_running_loop().time() - ends + 4.0
+        assert 2 <= settlings <= elapsed / SETTLING_INTERVAL + 2
         current = await quiet(one_table)
         assert current.board.votes == cast
         await assert_consistent(clients[0])
 
 
-async def test_a_claim_whose_process_was_killed_blocks_nobody(default_engine: RunningEngine, one_table: Table) -> None:
-    """It claimed the settling and did nothing; the next one follows in its time."""
+async def begun(table: Table) -> Any:
+    """A settling as of another process, which nobody carries out yet."""
+    lease = await voting.begin_settling(Leases(table), (await board_now(table)).board)
+    assert lease is not None
+    return lease
+
+
+async def test_a_settling_whose_process_was_killed_blocks_nobody(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """It has begun and done nothing; the next one follows in its time."""
     async with processes(default_engine, one_table, 1) as (client,):
         await add_contenders(client, "a", "b")
         await vote(client.visitor())
-        claimed = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
-        assert claimed is not None
-        assert await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now()) is not None
+        await begun(one_table)
+        await begun(one_table)
         current = await quiet(one_table)
-        assert (current.board.votes, current.board.completed) == (1, current.board.claims)
+        assert (current.board.votes, current.board.settled) == (1, current.board.term)
 
 
 async def test_a_settling_that_ends_late_takes_nothing_back(default_engine: RunningEngine, one_table: Table) -> None:
-    """Two settlings overlap, and the earlier one completes last: the later sums and the later number stay."""
+    """Two settlings overlap, and the earlier one would complete last: it changes nothing any more."""
     async with processes(default_engine, one_table, 1) as (client,):
         await add_contenders(client, "a", "b")
         await vote(client.visitor())
         await settler_of(client)._loop.close()
-        early = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
+        early = await begun(one_table)
         await vote(client.visitor())
         await settler_of(client)._loop.close()
-        later = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
-        assert early is not None
-        assert later is not None
-        await voting.settle(one_table, later)
-        await voting.settle(one_table, early)
-        assert ((await board_now(one_table)).board.votes, (await board_now(one_table)).board.completed) == (2, 2)
+        later = await begun(one_table)
+        await voting.settle(one_table, later, utc_now())
+        with pytest.raises(LeaseLost):
+            await voting.settle(one_table, early, utc_now())
+        board = (await board_now(one_table)).board
+        assert (board.votes, board.settled, board.holder) == (2, later.record.term, None)
         await assert_consistent(client)
 
 
-class SlowSettling:
-    """One process's settling, which writes only after another's `voided`, and ends as the `order` says."""
-
-    def __init__(self, slow: Client, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._slow, self._order = slow.services.table, order
-        self.summed, self.voided, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._write_results, self._complete = settling._write_results, settling._complete
-        monkeypatch.setattr(settling, "_write_results", self._write_late)
-        monkeypatch.setattr(settling, "_complete", self._complete_in_order)
-
-    async def _write_late(self, table: Table, results: Any) -> list[bool]:
-        if table is self._slow and not self.summed.is_set():
-            self.summed.set()
-            await self.voided.wait()
-        return await self._write_results(table, results)
-
-    async def _complete_in_order(self, table: Table, board: Board) -> Board:
-        if table is not self._slow:
-            if self._order == "it ends first":
-                self.voided.set()
-                await self.ended.wait()
-            return await self._complete(table, board)
-        if self._order == "it fails" and not self.ended.is_set():
-            self.ended.set()
-            raise EngineUnavailable("the engine gave no answer")
-        completed = await self._complete(table, board)
-        self.ended.set()
-        return completed
-
-
-@pytest.mark.parametrize("order", ["it ends last", "it ends first", "it fails"])
-@pytest.mark.parametrize("is_readers", [False, True])
+@pytest.mark.parametrize("is_settled", [False, True])
 async def test_a_settling_beside_a_voiding_brings_no_vote_back(
-    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch, order: str, *, is_readers: bool
+    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch, *, is_settled: bool
 ) -> None:
-    """A process sums a vote. Another voids it and settles, and finds nothing to write. Then the first one writes."""
-    async with processes(default_engine, one_table, 3) as (counting, reading, other):
-        settling_late = SlowSettling(reading if is_readers else counting, order, monkeypatch)
+    """A process sums a vote. Another voids it and settles, and may find nothing to write. Then the first one writes."""
+    summed, voided = asyncio.Event(), asyncio.Event()
+    slow = list[Table]()
+
+    async def slowly(table: Table, board: Board) -> Any:
+        sums = await read_contender_sums(table, board)
+        if table in slow:
+            summed.set()
+            await voided.wait()
+        return sums
+
+    monkeypatch.setattr(settling, "read_contender_sums", slowly)
+    async with processes(default_engine, one_table, 2) as (counting, other):
         await add_contenders(counting, "a", "b")
         voter = (await vote(counting.visitor()))["ballot"]["voter"]
-        if is_readers:
-            await settler_of(counting)._loop.close()  # killed
-            waiting = asyncio.create_task(settler_of(reading).settle_overdue(0))
-        await settling_late.summed.wait()
+        if is_settled:
+            await settler_of(counting).settle_anew()
+        await settler_of(counting)._loop.close()
+        slow.append(one_table)
+        late = asyncio.create_task(voting.settle(one_table, await begun(one_table), utc_now()))
+        await summed.wait()
         await editor(other).ask(VOID_VOTER, input={"voter": voter})
-        settling_late.voided.set()
-        await settling_late.ended.wait()
-        async with asyncio.timeout(20):
-            while not await results_equal_tallies(one_table):  # nobody asks for the board meanwhile
-                await asyncio.sleep(0.1)
-        if is_readers:
-            await waiting
+        voided.set()
+        with pytest.raises(LeaseLost):
+            await late
+        assert await results_equal_tallies(one_table)
+
+
+async def test_a_result_that_an_editor_changes_meanwhile_is_written_with_the_change(
+    one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A contender retires between the reading of the results and their writing."""
+    ids = await add_contenders(one_client, "a", "b")
+    await vote(one_client.visitor())
+    await settler_of(one_client)._loop.close()
+
+    async def meanwhile(table: Table, board: Board) -> Any:
+        sums = await read_contender_sums(table, board)
+        await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": ids[0]})
+        return sums
+
+    monkeypatch.setattr(settling, "read_contender_sums", meanwhile)
+    settled = await voting.settle(one_table, await begun(one_table), utc_now())
+    assert await results_equal_tallies(one_table)
+    assert sorted(result.retired for result in settled.results.values()) == [False, True]
+    assert sum(result.wins for result in settled.results.values()) == 1
+
+
+async def test_a_result_whose_answer_is_lost_is_written_once(
+    default_engine: RunningEngine, one_client: Client, one_table: Table
+) -> None:
+    """The transaction is repeated, finds its own results, and the settling completes."""
+    await add_contenders(one_client, "a", "b")
+    await vote(one_client.visitor())
+    await settler_of(one_client)._loop.close()
+    async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
+        lease = await begun(table)
+        proxy.inject(Fault.RESET_AFTER, "TransactWriteItems")
+        settled = await voting.settle(table, lease, utc_now())
+        assert proxy.faults[Fault.RESET_AFTER] == 1
+    assert await results_equal_tallies(one_table)
+    assert settled.results == (await voting.read_board_results(one_table, settled.board)).results
 
 
 async def test_a_settling_that_failed_writes_nothing_later(
-    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
+    default_engine: RunningEngine, one_client: Client, one_table: Table
 ) -> None:
-    """Results are throttled: those that waited for their turn are not written after the vote was voided."""
-    monkeypatch.setattr(retries, "DEFAULT_SECONDS", 1.0)
-    monkeypatch.setattr(settling, "_RESULTS_AT_ONCE", 1)
-    async with processes(default_engine, one_table, 1) as (client,):
-        await add_contenders(client, "a", "b")
-        voter = (await vote(client.visitor()))["ballot"]["voter"]
-        await settler_of(client)._loop.close()
-        claimed = await voting.claim_settling(one_table, (await board_now(one_table)).board, utc_now())
-        assert claimed is not None
-        before = asyncio.all_tasks()
-        with monkeypatch.context() as throttling:
-
-            async def throttled(**_: Any) -> None:
-                raise Throttled("results are throttled")
-
-            throttling.setattr(one_table.client, "update_item", throttled)
-            throttling.setattr(one_table.client, "put_item", throttled)
-            with pytest.raises(Throttled):
-                await voting.settle(one_table, claimed)
-            left = asyncio.all_tasks() - before
-            await editor(client).ask(VOID_VOTER, input={"voter": voter})
-        await asyncio.gather(*left, return_exceptions=True)
-        assert await results_equal_tallies(one_table)
+    """Its write hangs in the network until the vote was voided and the board settled: it is refused then."""
+    await add_contenders(one_client, "a", "b")
+    voter = (await vote(one_client.visitor()))["ballot"]["voter"]
+    await settler_of(one_client)._loop.close()
+    async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
+        lease = await begun(table)
+        sums = await read_contender_sums(table, lease.record)
+        results = (await voting.read_board_results(table, lease.record)).results
+        changed = list(settling._changed(results.values(), sums))
+        async with proxy.silent():
+            late = asyncio.create_task(settling._write_results(table, lease.record, changed, sums))
+            await asyncio.sleep(0.2)
+            await editor(one_client).ask(VOID_VOTER, input={"voter": voter})
+        with pytest.raises(LeaseLost):
+            await late
+    assert await results_equal_tallies(one_table)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 
 from datastore import jobs as jobs_store
 from datastore.dynamo import StorageFailed, Table, Window, iso
-from datastore.jobs import Job, JobState
+from datastore.jobs import JOB, Job, JobState
 from datastore.journal import DELIVERY, Kind, Webhook, add_webhook
 from datastore.member_file import member_file
 from datastore.receipts import Once
@@ -333,8 +333,8 @@ async def _release(services: Services, job: Job) -> None:
         assert left is not None
         if left.state is not JobState.RUNNING:
             return
-        with suppress(jobs_store.JobLost):
-            await jobs_store.release_job(services.table, left)
+        if taken := await services.leases.acquire(JOB, left):
+            await taken.release()
             return
 
 

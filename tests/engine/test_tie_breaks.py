@@ -248,9 +248,9 @@ async def test_a_guess_that_is_stored_after_its_question_was_replaced_counts_as_
         key = parse_node_key("Event", event)
         older = (await pickem_store.read_events(one_client.services.table, [key]))[key]
 
-        async def read_event_earlier(ctx: Any, event_id: str, *, again: bool, older: pickem_store.Event = older) -> Any:
-            current, before, joined_at = await load(ctx, event_id, again=again)
-            return current if again else older, before, joined_at
+        async def read_event_earlier(ctx: Any, event_id: str, older: pickem_store.Event = older) -> Any:
+            _, before, joined_at = await load(ctx, event_id)
+            return older, before, joined_at
 
         for question in questions:
             await ask(editor, event, question)

@@ -18,7 +18,7 @@ from datastore.people import Profile
 from datastore.receipts import AlreadyAnswered, Once, delete_receipts
 from datastore.seal import Seal
 from datastore.tombstones import MemberErased, Tombstones
-from datastore.vocabulary import MAIL_CLAIMS, Mail
+from datastore.vocabulary import DAILY_EMAILS, Mail
 from resolvers.context import Services, utc_now
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
@@ -191,8 +191,8 @@ BESIDE_MUTATIONS: dict[str, Write] = {
     "origin": lambda services, once: voting_store.remember_origin(
         services.table, "eve", "main", "feed", date(2026, 1, 1), once
     ),
-    "mail": lambda services, once: MAIL_CLAIMS.claim(
-        services.table, Mail("eve", date(2026, 1, 1), "run", services.clock(), services.clock()), once
+    "mail": lambda services, once: DAILY_EMAILS.begin(
+        services.table, Mail("eve", date(2026, 1, 1), services.clock()), once
     ),
 }
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -39,7 +39,7 @@ from tests.fault.members import Member, Spammer
 from tests.fault.recording import LEAVERS, PRODUCTS, SPAMMER, TROLL, SharedState
 from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
-from tests.receiver import Message, Receiver, receiving
+from tests.receiver import Receiver, receiving
 from tests.service import NotStarted, Service, ringside, start_service
 
 SECRET = "a secret that is long enough for these tests"
@@ -49,7 +49,6 @@ FAULT_RATE = 0.2
 REFUSED_RATE = 0.1
 """The share of messages that the webhook's receiver refuses at first."""
 WEBHOOK = "every-kind"
-CONCURRENT = ("league.", Kind.COMMENT_REPORTED, Kind.MEMBER_SUSPENDED, Kind.MEMBER_REINSTATED, Kind.MEMBER_TAKEN_BACK)
 """How the kinds begin of what several people may do to one object at the same time."""
 SETTLING_SECONDS = 300.0
 """What killed processes were doing is taken up after 20 s; then it is given time until it counts as lost."""
@@ -241,7 +240,9 @@ async def find_differences(
         if receiver is not None:
             expected += ledger.deliveries()
             await _until_settled(faulty.table)
-            settled.update([*_told(receiver.without_repeats()), *await _left_of_erased(faulty.table)])
+            kinds = (message.data["kind"] for message in receiver.without_repeats())
+            settled.update(("delivered", kind) for kind in kinds if kind != UNCOUNTED)
+            settled.update(await _left_of_erased(faulty.table))
         for attempt in range(attempts):
             if attempt:
                 await asyncio.sleep(0.5)
@@ -262,27 +263,8 @@ async def _until_settled(table: Table) -> None:
 async def _is_unsettled(table: Table) -> bool:
     if any(job.is_due(utc_now()) for job in await read_unfinished_jobs(table)):
         return True
-    waiting = [await read_waiting(table, WEBHOOK, shard, utc_now(), 1) for shard in range(DELIVERY_SHARDS)]
+    waiting = [await read_waiting(table, WEBHOOK, shard, 1) for shard in range(DELIVERY_SHARDS)]
     return any(waiting)
-
-
-def _told(messages: list[Message]) -> Iterator[Fact]:
-    """What a receiver was told, and where it was told of an object's later occurrence first.
-
-    Members join a league and report a comment, and one is suspended, without waiting for each other: of these only what
-    one of them does has an order.
-    """
-    last: dict[tuple[str, str | None], str] = {}
-    for message in messages:
-        about, kind = message.data["object"], message.data["kind"]
-        if kind != UNCOUNTED:
-            yield ("delivered", kind)
-        if about is None:
-            continue
-        by = message.data["actor"] if kind.startswith(CONCURRENT) else None
-        if message.id < last.get((about, by), ""):
-            yield ("delivered too late", kind, about, by)
-        last[about, by] = message.id
 
 
 async def _left_of_erased(table: Table) -> list[Fact]:

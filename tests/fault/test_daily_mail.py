@@ -31,8 +31,6 @@ from tests.service import ROOT, environment
 SECRET = "a secret that is long enough to be one in tests"
 SUBSCRIBERS = 150
 AT_ONCE = 4
-HELD_FOR = 2
-"""Seconds after which another run may send what a run has claimed."""
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
@@ -63,7 +61,7 @@ async def create_subscribers(table: Table) -> list[str]:
 
 
 async def start_run(**variables: str) -> asyncio.subprocess.Process:
-    command = (sys.executable, "-m", "server", "emails", "--at-once", str(AT_ONCE), "--held-for", str(HELD_FOR))
+    command = (sys.executable, "-m", "server", "emails", "--at-once", str(AT_ONCE))
     return await asyncio.create_subprocess_exec(
         *command,
         cwd=ROOT,
@@ -73,8 +71,11 @@ async def start_run(**variables: str) -> asyncio.subprocess.Process:
     )
 
 
-async def run_with_kills(mailbox: Mailbox, pause: float = 0.0, /, **variables: str) -> str:
-    """Three runs that are killed while they send, one that completes them, and one more: what the last one says."""
+async def run_with_kills(mailbox: Mailbox, **variables: str) -> str:
+    """Three runs that are killed while they send, one that completes them, and one more: what the last one says.
+
+    Each waits until the lease of the one before has lapsed.
+    """
     for kill in range(1, 4):
         process = await start_run(**variables)
         while len(mailbox.emails) < 30 * kill and process.returncode is None:
@@ -82,7 +83,6 @@ async def run_with_kills(mailbox: Mailbox, pause: float = 0.0, /, **variables: s
         assert process.returncode is None, (await process.communicate())[1].decode()
         process.kill()
         await process.communicate()
-    await asyncio.sleep(pause)
     last = await start_run(**variables)
     output = (await last.communicate())[0].decode()
     assert last.returncode == 0, output
@@ -142,8 +142,7 @@ async def test_the_next_run_completes_killed_reminders(
         )
         await table.write_many(PROFILE.put(profile) for profile in profiles)
         await submit(client.member("predictor"), event, [(match, 0)])
-        # A run waits for other runs' words, but not for their reminders: the next one sends those.
-        said = await run_with_kills(mailbox, HELD_FOR, **variables_of(engine, table_name, url))
+        said = await run_with_kills(mailbox, **variables_of(engine, table_name, url))
         assert "0 reminders sent" in said
     assert_each_once(mailbox, [f"{user}@example.org" for user in users])
 

@@ -1,4 +1,4 @@
-"""Webhooks in memory: signatures, addresses that nothing is sent to, order and pauses."""
+"""Webhooks in memory: signatures, addresses that nothing is sent to, and pauses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datastore.ids import first_id
 from datastore.journal import Delivery, DeliveryState, Occurrence
 from datastore.refusals import InvalidInput
 from resolvers.journal.addresses import ForbiddenAddress, check_address, parse_destination
-from server.webhooks.delivering import by_object, next_attempt
+from server.webhooks.delivering import next_attempt
 from server.webhooks.signatures import sign
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -144,31 +144,18 @@ def test_an_url_that_may_not_be_sent_to_is_refused_with_its_reason(url: str, rea
     assert refused.value.path == ("input", "url")
 
 
-def delivery(number: int, name: str, *, since: datetime | None = None, attempts: int = 0) -> Delivery:
-    occurrence = Occurrence(first_id(NOW + timedelta(seconds=number)), "comment.edited", object=name)
-    return Delivery("w", DeliveryState.WAITING, 0, occurrence.ulid, occurrence.kind, occurrence, attempts, since=since)
-
-
-def test_the_deliveries_about_an_object_stay_in_order() -> None:
-    """Those that were queued again just now hold back the later ones: an earlier one may not be there yet."""
-    old, new = NOW - timedelta(seconds=5), NOW
-    waiting = [
-        delivery(1, "a"),
-        delivery(2, "b", since=old),
-        delivery(3, "a", since=new),
-        delivery(4, "b"),
-        delivery(5, "a"),
-    ]
-    assert by_object(waiting, NOW) == {"a": [waiting[0]], "b": [waiting[1], waiting[3]]}
+def delivery(*, since: datetime | None = None, attempts: int = 0) -> Delivery:
+    occurrence = Occurrence(first_id(NOW), "comment.edited", object="a")
+    return Delivery("w", DeliveryState.WAITING, occurrence.ulid, occurrence.kind, occurrence, attempts, since=since)
 
 
 def test_a_delivery_is_tried_again_for_a_day() -> None:
     """With pauses of at most 2, 4, 8 … seconds and an hour; queued again, for another day."""
     for attempts, longest in ((0, 2), (1, 4), (5, 64), (30, 3600)):
-        pauses = [next_attempt(delivery(0, "a", attempts=attempts), NOW) for _ in range(50)]
+        pauses = [next_attempt(delivery(attempts=attempts), NOW) for _ in range(50)]
         assert all(pause is not None and NOW <= pause <= NOW + timedelta(seconds=longest) for pause in pauses)
         assert len(set(pauses)) > 1
     day = timedelta(days=1)
-    assert next_attempt(delivery(0, "a"), NOW + day) is None
-    assert next_attempt(delivery(0, "a", since=NOW + day), NOW + day + day / 2) is not None
-    assert next_attempt(delivery(0, "a", since=NOW + day), NOW + 2 * day) is None
+    assert next_attempt(delivery(), NOW + day) is None
+    assert next_attempt(delivery(since=NOW + day), NOW + day + day / 2) is not None
+    assert next_attempt(delivery(since=NOW + day), NOW + 2 * day) is None

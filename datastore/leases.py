@@ -1,0 +1,227 @@
+"""Leases: which process does a piece of work. The item that the work belongs to says who.
+
+| wanted                | write                                                                  | requests |
+|-----------------------|------------------------------------------------------------------------|----------|
+| acquire               | UpdateItem, if the item is as it was seen                              | 1        |
+| take a turn           | GetItem TURN#<name> TURN, consistent, then acquire                     | 2        |
+| save, renew, release  | UpdateItem, if nobody has acquired it since                             | 1        |
+
+The item has a `holder`, a `term`, which rises whenever a process acquires it, and a `beat`, which rises with every
+write of its holder.
+
+Guarantee: what is stored on the item itself, such as progress and outcome, is written by the holder of the latest term
+alone, in the order in which it was saved. A process that was taken for dead changes nothing there any more, and learns
+that it has lost the lease at its next save. What it writes elsewhere meanwhile must bear to be done twice.
+
+No two clocks are compared. A process takes a lease once it has seen the item unchanged for `LEASE_SECONDS` by its own
+clock. The holder renews it after a third of that, and stops after two thirds, counted from when it began the last save
+that succeeded. So it has stopped before another process begins, unless it was itself halted meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from datastore.dynamo import ConditionFailed, DynamoError
+from datastore.dynamo.conditions import absent, less, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.dynamo.entity import ItemKey
+
+LEASE_SECONDS = 15.0
+"""An item that another process sees unchanged for so long has lost its holder."""
+_RENEW_SECONDS = LEASE_SECONDS / 3
+_SAFE_SECONDS = LEASE_SECONDS * 2 / 3
+_MOST_SEEN = 10_000
+
+
+class LeaseLost(Exception):
+    """Another process has acquired the lease, or it could not be renewed in time."""
+
+
+class Leased(Protocol):
+    """A record with a lease."""
+
+    @property
+    def holder(self) -> str | None: ...
+    @property
+    def term(self) -> int: ...
+    @property
+    def beat(self) -> int: ...
+
+
+R = TypeVar("R", bound=Leased)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The lease of work that has no other item. `place` is what its holder leaves for the next one."""
+
+    name: str
+    holder: str | None = None
+    term: int = 0
+    beat: int = 0
+    place: str | None = None
+
+
+TURN = Entity(Turn, Key("TURN#{name}", "TURN"))
+
+
+class Age(NamedTuple):
+    """Seconds since an item changed, as one process has seen it by its own clock."""
+
+    at_least: float
+    """Since it was first seen as it is."""
+    at_most: float
+    """Since it was last seen otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    state: tuple[int, int]
+    since: float
+    not_before: float
+    looked: float
+
+
+class Leases:
+    """The leases of one process: those that it holds, and when it saw those of others change."""
+
+    def __init__(self, table: Table) -> None:
+        self.holder = secrets.token_hex(8)
+        self._table = table
+        self._seen: OrderedDict[ItemKey[Any], _Seen] = OrderedDict()
+
+    def is_free(self, entity: Entity[R], seen: R) -> bool:
+        """Whether a lease may be acquired, now that its item was seen like this."""
+        return self.age(entity, seen).at_least >= LEASE_SECONDS or seen.holder is None
+
+    def age(self, entity: Entity[R], seen: R) -> Age:
+        """For how long an item has been as it was seen just now, or as it was seen later if this read was late."""
+        key, state, now = entity.item_key(seen), (seen.term, seen.beat), monotonic()
+        before = self._seen.pop(key, _Seen((-1, -1), now, -inf, -inf))
+        if state > before.state:
+            before = _Seen(state, now, before.looked, now)
+        self._seen[key] = replace(before, looked=now)
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.popitem(last=False)
+        return Age(now - before.since, now - before.not_before)
+
+    async def acquire(self, entity: Entity[R], seen: R) -> Held[R] | None:
+        """Acquire a lease whose item was seen like this, and read the rest of the item anew; None if it has changed."""
+        began = monotonic()
+        mine = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)  # type: ignore[type-var]
+        unchanged = where(term=seen.term, beat=seen.beat)
+        try:
+            write = entity.shift(mine, "holder", "term", "beat", when=unchanged)
+            record = await self._table.write_back(write, entity)
+        except ConditionFailed as failed:
+            stored = failed.stored(entity)
+            if not failed.doubtful or stored is None or (stored.holder, stored.term) != (mine.holder, mine.term):
+                return None
+            record = stored  # this process has acquired it, and the answer was lost
+        return Held(self._table, entity, record, began)
+
+    async def begin(self, entity: Entity[R], record: R) -> Held[R]:
+        """Write an item that is this process's alone, with its lease."""
+        began = monotonic()
+        await self._table.write(entity.put(record))
+        return Held(self._table, entity, record, began)
+
+    async def take_turn(self, name: str) -> Held[Turn] | None:
+        """Acquire the lease of work that has no item of its own; None if another process does it."""
+        seen = await self._table.get(TURN.at(name=name), consistent=True)
+        if seen is None:
+            seen = Turn(name)
+            with suppress(ConditionFailed):  # acquiring it fails too, then
+                await self._table.write(TURN.put(seen, when=absent()))
+        return await self.acquire(TURN, seen) if self.is_free(TURN, seen) else None
+
+
+class Held(Generic[R]):
+    """A lease that this process holds."""
+
+    def __init__(self, table: Table, entity: Entity[R], record: R, began: float) -> None:
+        self.record = record
+        """The item with the changes that this process has made, stored or not."""
+        self._table = table
+        self._entity = entity
+        self._safe_until = began + _SAFE_SECONDS
+        self._unsaved: set[str] = set()
+        self._saving = asyncio.Lock()
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no other process can have begun by now."""
+        return monotonic() < self._safe_until
+
+    def note(self, **changes: Any) -> None:
+        """Change the item at the next save or renewal."""
+        self.record = replace(self.record, **changes)  # type: ignore[type-var]
+        self._unsaved |= changes.keys()
+
+    async def save(self, **changes: Any) -> None:
+        """Store changes of the item and those that were noted, which shows as well that the holder is alive.
+
+        LeaseLost if another process has acquired it.
+        """
+        self.note(**changes)
+        async with self._saving:
+            began, names = monotonic(), self._unsaved
+            after = self.record = replace(self.record, beat=self.record.beat + 1)  # type: ignore[type-var]
+            self._unsaved = set()
+            # A save whose answer is lost may be applied after the next one: then it has the lower beat.
+            still_mine = where(term=after.term) & less("beat", after.beat)
+            try:
+                await self._table.write(self._entity.shift(after, *names, "beat", when=still_mine))
+            except ConditionFailed as failed:
+                stored = failed.stored(self._entity)
+                if stored is None or (stored.term, stored.beat) != (after.term, after.beat):
+                    raise LeaseLost from None  # otherwise it was this save, whose answer was lost
+            except BaseException:
+                self._unsaved |= names
+                raise
+            self._safe_until = began + _SAFE_SECONDS
+
+    async def release(self, **changes: Any) -> None:
+        """Leave the work to any process, at once."""
+        await self.save(holder=None, **changes)
+
+    async def renew(self) -> None:
+        """Show that the holder is alive, if it has not been for a third of the time.
+
+        A failure of the table is none yet while another attempt can be in time; after that LeaseLost.
+        """
+        if monotonic() < self._safe_until - (_SAFE_SECONDS - _RENEW_SECONDS):
+            return
+        try:
+            async with asyncio.timeout(max(0.0, self._safe_until - monotonic())):
+                await self.save()
+        except TimeoutError:
+            raise LeaseLost from None
+        except DynamoError:
+            if not self.is_safe:
+                raise LeaseLost from None
+
+    async def renewed_during(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work, during which the lease is renewed. LeaseLost if that fails; the work has ended then."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=_RENEW_SECONDS))[0]:
+                await self.renew()
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait({task})

@@ -1,0 +1,161 @@
+"""Leases: one process at a time does the work, and only the holder of the latest term writes on its item."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from datastore import leases as leases_store
+from datastore.dynamo import Table, open_table
+from datastore.leases import TURN, Held, LeaseLost, Leases, Turn
+from tests.client import Client
+from tests.engines import RunningEngine
+from tests.fault.faults import Fault
+from tests.fault.proxy import Proxy
+
+
+@pytest.fixture
+def table(client: Client) -> Table:
+    return client.services.table
+
+
+async def held(leases: Leases, name: str = "work") -> Held[Turn]:
+    lease = await leases.take_turn(name)
+    assert lease is not None
+    return lease
+
+
+async def stored(table: Table, name: str = "work") -> Turn:
+    turn = await table.get(TURN.at(name=name), consistent=True)
+    assert turn is not None
+    return turn
+
+
+async def test_of_many_processes_that_ask_at_once_one_gets_the_turn(table: Table) -> None:
+    """And the others get none until it is released, when again one of them does."""
+    processes = [Leases(table) for _ in range(10)]
+    first = [one for one in await asyncio.gather(*(each.take_turn("work") for each in processes)) if one]
+    assert len(first) == 1
+    assert not any(await asyncio.gather(*(each.take_turn("work") for each in processes)))
+    await first[0].release(place="half")
+    second = [one for one in await asyncio.gather(*(each.take_turn("work") for each in processes)) if one]
+    assert [(one.record.place, one.record.term) for one in second] == [("half", 2)]
+
+
+async def test_a_holder_that_is_silent_is_taken_for_dead_and_one_that_saves_is_not(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock of who looks: the holder's clock is never asked."""
+    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.3)
+    first, other = await held(Leases(table)), Leases(table)
+    for _ in range(3):
+        assert await other.take_turn("work") is None
+        await asyncio.sleep(0.2)
+        await first.save()
+    assert await other.take_turn("work") is None
+    await asyncio.sleep(0.4)
+    assert await other.take_turn("work") is not None
+
+
+async def test_an_old_holder_changes_nothing_once_another_one_has_taken_over(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by saving, nor by releasing, nor by finishing; what the new one has stored stays."""
+    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.0)
+    old, new = await held(Leases(table)), await held(Leases(table))
+    await new.save(place="new")
+    for attempt in (old.save(place="old"), old.release(), old.release(place="old")):
+        with pytest.raises(LeaseLost):
+            await attempt
+    turn = await stored(table)
+    assert (turn.place, turn.holder, turn.term) == ("new", new.record.holder, 2)
+    await new.release()
+
+
+@pytest.mark.parametrize("fault", [Fault.RESET_AFTER, Fault.FAILED_AFTER])
+async def test_a_write_whose_answer_is_lost_is_read_back(
+    one_table: Table, default_engine: RunningEngine, fault: Fault
+) -> None:
+    """Neither an acquisition, nor a renewal, nor a release is given up for it."""
+    async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
+        await (await held(Leases(table))).release()
+        proxy.inject(fault, "UpdateItem")
+        lease = await held(Leases(table))
+        for step in (lease.save, lease.release):
+            proxy.inject(fault, "UpdateItem")
+            await step(place=step.__name__)
+    assert (await stored(one_table)).place == "release"
+    assert proxy.faults[fault] == 3
+
+
+async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
+    one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its work is cancelled, while the engine accepts calls and answers none."""
+    monkeypatch.setattr(leases_store, "_RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(leases_store, "_SAFE_SECONDS", 0.5)
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
+        lease = await held(Leases(table))
+        async with proxy.silent():
+            with pytest.raises(LeaseLost):
+                await lease.renewed_during(work())
+    assert ended.is_set()
+
+
+async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its work ends at the next renewal, and what it has noted meanwhile is not stored."""
+    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.2)
+    monkeypatch.setattr(leases_store, "_RENEW_SECONDS", 0.3)
+    halted, other = await held(Leases(table)), Leases(table)
+
+    async def work() -> None:
+        halted.note(place="of one who was halted")
+        while (taken := await other.take_turn("work")) is None:
+            await asyncio.sleep(0.01)
+        await taken.save(place="of the new one")
+        await asyncio.Event().wait()
+
+    with pytest.raises(LeaseLost):
+        await halted.renewed_during(work())
+    assert (await stored(table)).place == "of the new one"
+
+
+async def test_only_the_latest_term_writes_whatever_the_processes_do(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight processes take over from each other at any moment: saved places follow the terms, and none is lost."""
+    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.0)
+    saved: list[tuple[int, int]] = []
+
+    async def process(random: Random) -> None:
+        leases = Leases(table)
+        for _ in range(12):
+            await asyncio.sleep(random.random() / 5)
+            lease = await leases.take_turn("work")
+            if lease is None:
+                continue
+            for _ in range(random.randrange(1, 5)):
+                await asyncio.sleep(random.random() / 100)
+                latest = max(saved, default=(0, 0))
+                try:
+                    await lease.save(place=f"{lease.record.term} {lease.record.beat + 1}")
+                except LeaseLost:
+                    break
+                assert lease.record.term >= latest[0]
+                saved.append((lease.record.term, lease.record.beat))
+
+    await asyncio.gather(*(process(Random(seed)) for seed in range(8)))
+    assert len(saved) == len(set(saved)) > 8
+    assert (await stored(table)).place == "{} {}".format(*max(saved))
