@@ -20,7 +20,7 @@ class Unreadable(InvalidInput):
 
 
 def decode(data: bytes, name: str) -> str:
-    """Text in UTF-8, with or without a byte order mark, or in UTF-16 with one, as spreadsheets write it.
+    """A text in UTF-8, with or without a byte order mark, or in UTF-16 with one, as spreadsheets write it.
 
     Anything else is refused instead of guessed: a wrong guess would store wrong letters.
     """
@@ -38,7 +38,7 @@ def decode(data: bytes, name: str) -> str:
 
 
 def decode_xml(data: bytes, name: str) -> str:
-    """Text in the encoding that it declares, if it does."""
+    """A text in the encoding that it declares, if it does."""
     declared = _DECLARED_ENCODING.match(data)
     if declared is None:
         return decode(data, name)
