@@ -107,7 +107,7 @@ def _console_renderers(stream: TextIO) -> Sequence[Processor]:
 
 
 def _escape_texts(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Texts come from clients and mail servers too: on a terminal they must not look like other lines."""
+    """What clients and mail servers send must not look like other lines on a terminal."""
     for name, value in event.items():
         if isinstance(value, str) and not value.isprintable():
             event[name] = _escape(value.replace("\n", "\\n").replace("\t", "\\t"))
