@@ -1,7 +1,7 @@
 """Texts in the forms of Unicode in which they are compared. No other module brings a text into one.
 
-Law: a text is brought into a form only if it has at most `MOST_MARKS` accents and other combining marks in a row, as in
-Unicode's stream-safe text format (UAX #15). Each run of them has to be sorted, which takes time by its square, so
+Invariant: a text is brought into a form only if it has at most `MOST_MARKS` accents and other combining marks in a row,
+as in Unicode's stream-safe text format (UAX #15). Each run of them has to be sorted, which takes time by its square, so
 without a bound a text of 50,000 marks would take seconds; with it, the time follows the length of the text.
 """
 

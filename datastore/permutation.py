@@ -1,7 +1,7 @@
 """A keyed permutation: an order that looks random, needs no memory, and can be read at any position.
 
-Law: for one key and size, `at(0) … at(size - 1)` are the numbers 0 … size - 1, each once, and `position_of` is its
-inverse. Another key gives another order.
+Invariant: for one key and size, `at(0) … at(size - 1)` are the numbers 0 … size - 1, each once, and `position_of` is
+its inverse. Another key gives another order.
 
 A Feistel network of six rounds permutes the smallest power of two that is not below `size`. A result outside of the
 range is permuted again until it is inside (cycle walking), fewer than two times on average.

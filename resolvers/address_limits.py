@@ -1,11 +1,11 @@
 """Limits per network address, over all processes: on votes, on new visitors, and on emails asked for.
 
-Law: whatever an address does and however many processes serve it, the hits admitted in a period (a minute, an hour … by
-the clock), plus the share of the previous period's hits that a sliding window of one period still covers, stay within
-the limit; and each process writes at most once a second for each of the limits. A process reserves shares of a limit in
-the table in advance and admits hits from them. What it has reserved and not used is lost for the period: at most a
-quarter of the limit per process; for one with few hits, what the limit allows in a second, or a fiftieth of it. While a
-process waits to write, requests wait up to a second.
+Invariant: whatever an address does and however many processes serve it, the hits admitted in a period (a minute, an
+hour … by the clock), plus the share of the previous period's hits that a sliding window of one period still covers,
+stay within the limit; and each process writes at most once a second for each of the limits. A process reserves shares
+of a limit in the table in advance and admits hits from them. What it has reserved and not used is lost for the period:
+at most a quarter of the limit per process; for one with few hits, what the limit allows in a second, or a fiftieth of
+it. While a process waits to write, requests wait up to a second.
 
 An IPv6 address counts as its /64, which is what one customer of a provider gets. A visitor is new when they draw a pair
 on a board they have never voted on, or start a visit, unless this process has counted them before. A cookie or a

@@ -1,9 +1,9 @@
 """Rate limits of one process: so many hits of a key per second, minute, hour or day.
 
-Law: a hit is admitted if, since every earlier moment, the admitted hits are at most the limit and what it allows in the
-time since: limit · (1 + seconds since / period). So a key that was idle for a period may hit as often as the limit at
-once, and then evenly. A key costs one number and a hit constant time: the number is the moment at which the key has its
-whole limit again, and a key past that moment needs none.
+Invariant: a hit is admitted if, since every earlier moment, the admitted hits are at most the limit and what it allows
+in the time since: limit · (1 + seconds since / period). So a key that was idle for a period may hit as often as the
+limit at once, and then evenly. A key costs one number and a hit constant time: the number is the moment at which the
+key has its whole limit again, and a key past that moment needs none.
 
 With four processes, a limit of 60/minute admits four times as many: it stops floods and does not count exactly. The
 limits per network address hold over all processes (`resolvers.address_limits`).

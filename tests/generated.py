@@ -30,9 +30,8 @@ def sdl() -> str:
     return schema.as_str() + "\n"
 
 
-def architecture() -> str:
-    """ARCHITECTURE with the current keys between their markers."""
-    return _filled("ARCHITECTURE.md", keys=keys_table())
+def guide_keys() -> str:
+    return _filled("docs/keys.md", keys=keys_table())
 
 
 def guide_reference() -> str:
@@ -120,7 +119,7 @@ FILES: Final[dict[str, Callable[[], str]]] = {
     "deploy/table.tf": declaration.terraform,
     "deploy/access.cloudformation.yaml": access.cloudformation,
     **{f"deploy/iam/{role}.json": partial(access.policy_file, role) for role in access.ROLES},
-    "ARCHITECTURE.md": architecture,
+    "docs/keys.md": guide_keys,
     "docs/reference.md": guide_reference,
     "docs/cost.md": guide_cost,
     "docs/commands.md": guide_commands,

@@ -9,7 +9,7 @@ A comment is stored in four places, and the key of each fixes a part of a filter
 | rating              | 1 a rating                | languages                   |
 | language and rating | 1 a pair, at most 100     | nothing                     |
 
-Law: for every language and rating that its filter matches, a plan reads exactly one partition with such comments,
+Invariant: for every language and rating that its filter matches, a plan reads exactly one partition with such comments,
 whatever the counts say. Counts decide what a page costs and never what is on it. So a partition that was empty by the
 last count is still read, with a limit that costs one unit.
 

@@ -1,6 +1,6 @@
 """The order of a list's daily words, computed without storing it.
 
-Law: within a cycle no word appears twice, and a cycle does not end before every word present at its last draw has
+Invariant: within a cycle no word appears twice, and a cycle does not end before every word present at its last draw has
 appeared. Words added during a cycle appear in that cycle, after the others; removed words are passed over. A cycle
 never starts with the last word of the previous cycle, unless the list has only one word.
 """

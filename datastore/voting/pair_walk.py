@@ -1,7 +1,7 @@
 """A walk through all pairs of a board's contenders: random order, no repeats, no omissions, a few bytes of state.
 
-Law: within a cycle, `PairWalk.draw` returns each pair of eligible contenders at most once, and starts a new cycle only
-when no such pair is left. It returns the same pair until the walk continues from `DrawnPair.after`. Contenders may
+Invariant: within a cycle, `PairWalk.draw` returns each pair of eligible contenders at most once, and starts a new cycle
+only when no such pair is left. It returns the same pair until the walk continues from `DrawnPair.after`. Contenders may
 join (ordinals only grow), retire and be restored at any time.
 
 The pair of ordinals i < j has the number j(j-1)/2 + i, so a pair keeps its number when others join. A `PairRange`

@@ -1,8 +1,8 @@
 """Compiled operations: compiled when they are executed, and kept with the document they belong to.
 
-Law: a compiled operation answers what graphql-core would. It has one plan for each choice of the variables in its @skip
-and @include, MAX_PLANS of them at most, and nothing of any request. An operation that cannot be compiled is left to
-graphql-core, each time for the same reason. Its owner may postpone compiling, and is told the size of each plan.
+Invariant: a compiled operation answers what graphql-core would. It has one plan for each choice of the variables in its
+@skip and @include, MAX_PLANS of them at most, and nothing of any request. An operation that cannot be compiled is left
+to graphql-core, each time for the same reason. Its owner may postpone compiling, and is told the size of each plan.
 """
 
 from __future__ import annotations
