@@ -20,7 +20,7 @@ from resolvers.people import ensure_profile
 A = TypeVar("A")
 
 
-async def carry_out(
+async def run_mutation(
     ctx: Context,
     resolver: Callable[..., Awaitable[A]],
     values: Mapping[str, Any],

@@ -11,7 +11,7 @@ from strawberry.types import Info
 
 from datastore.refusals import Refusal
 from resolvers.context import Context
-from resolvers.mutations import carry_out
+from resolvers.mutations import run_mutation
 from schema.arguments import Argument, Parameters, make_input
 from schema.refusals import Refused, refused
 
@@ -58,7 +58,7 @@ def mutation(
             key = fields.pop("idempotency_key", None) or None
             values = parameters.parse_values(fields, path=("input",))
             given = parameters.hashed(fields)
-            answer = await carry_out(ctx, resolver, values, given, key, while_suspended=while_suspended)
+            answer = await run_mutation(ctx, resolver, values, given, key, while_suspended=while_suspended)
             return make_payload(answer if show is None else await show(ctx, answer))
         except Refusal as refusal:
             return refused(refusal)

@@ -2,4 +2,4 @@
 
 
 class Failed(Exception):
-    """What was asked for cannot be done; the message says why and what to do. A command prints it, with exit code 1."""
+    """The command failed for a reason that its user can mend; the message says how. It is printed, with exit code 1."""

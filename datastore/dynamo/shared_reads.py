@@ -42,7 +42,7 @@ MOST_PACED = 1_000
 
 
 class SharedReads:
-    """The reads of one table that are under way, and the latest answers to those that began too often."""
+    """The reads of one table that are under way, and cached answers of reads that exceed the rate."""
 
     def __init__(self, invalidation: Invalidation = INVALIDATION) -> None:
         self._invalidation = invalidation

@@ -53,7 +53,7 @@ _NO_SHARE = Share.taken_back(0)
 class Standing:
     """A member's points in one season. `version` counts the changes, from a hash of the credit that made the standing.
 
-    So one that was deleted and made again is not taken for the old one.
+    So a standing that was deleted and created again never matches an old version.
     """
 
     user: str

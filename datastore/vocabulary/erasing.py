@@ -17,7 +17,7 @@ from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
 from datastore.vocabulary.daily import clear_deleted_list
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, QuizResult
-from datastore.vocabulary.lists import LIST, WordList, delete_list, lists_once_of
+from datastore.vocabulary.lists import LIST, WordList, delete_list, lists_including_deleted
 from datastore.vocabulary.subscriptions import SUBSCRIBER_COUNT, read_subscriptions, unsubscribe
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def end_subscriptions(table: Table, user: str, once: Once) -> None:
 
 async def delete_private_lists(table: Table, user: str, once: Once) -> int:
     """Delete a member's private lists, those too that they deleted; return how many the index shows."""
-    found = [word_list async for word_list in lists_once_of(table, user)]
+    found = [word_list async for word_list in lists_including_deleted(table, user)]
     for word_list in found:
         await _delete(table, word_list, once)
     return len(found)

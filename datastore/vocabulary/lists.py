@@ -147,7 +147,7 @@ def deleted_lists(table: Table) -> AsyncIterator[WordList]:
     return table.iterate(LIST.on("gsi1", owner_scope=_DELETED))
 
 
-async def lists_once_of(table: Table, owner: str) -> AsyncIterator[WordList]:
+async def lists_including_deleted(table: Table, owner: str) -> AsyncIterator[WordList]:
     """A member's private lists, those that they have deleted included."""
     for scope in (owner_scope(owner), _DELETED, f"CLEARED-OF-{owner}"):
         async for word_list in table.iterate(LIST.on("gsi1", owner_scope=scope)):

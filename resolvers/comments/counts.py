@@ -116,7 +116,7 @@ class CountsCache:
     def recent(self, comment_filter: Filter) -> CommentCounts:
         """The last known counts, for planning; none for a filter that leaves nothing to plan.
 
-        No page waits for them: they are read beside it, for the next one.
+        They are refreshed in the background, and the next page uses them.
         """
         if comment_filter.languages is None and comment_filter.ratings is None:
             return NO_COUNTS

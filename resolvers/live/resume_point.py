@@ -78,7 +78,7 @@ class ResumePoint:
             self.settled = min(self.settled, horizon)
 
     def step_back(self, position: str) -> None:
-        """Not more is settled than what is before this position; what is named stays told."""
+        """Lower `settled` to before this position; the positions that are named stay delivered."""
         self.settled = min(self.settled, position)
 
     def forget_unknown(self) -> None:

@@ -296,7 +296,7 @@ class _Member:
     # ── what is found by indexes ──
 
     async def erase_what_indexes_show(self, shown_at: datetime) -> None:
-        """Until nothing is found, and the indexes are expected to show what was committed before the tombstone."""
+        """Repeat until a pass finds nothing and the indexes show what was committed before the tombstone."""
         loop, left = asyncio.get_running_loop(), (shown_at - self._services.clock()).total_seconds()
         until = loop.time() + min(left, INDEX_SECONDS)  # not longer if the clock is corrected
         while True:

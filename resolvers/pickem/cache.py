@@ -186,7 +186,7 @@ class PickemCache:
 
     # ── members ──
 
-    async def beside_profiles(self, list_name: str, reading: Awaitable[Page[Listed]]) -> Page[Listed]:
+    async def with_prefetched_profiles(self, list_name: str, reading: Awaitable[Page[Listed]]) -> Page[Listed]:
         """A list's first page. The profiles of those who were on it last time are read beside it, not after it."""
         last = self._last_members.pop(list_name, ())
         page, _ = await asyncio.gather(reading, self._services.profiles.load_many(last))

@@ -22,7 +22,7 @@ PREDICTIONS_AT_ONCE = 100
 """Enough to keep an engine busy, few enough to use little memory."""
 
 _MOST_PASSES = 5
-"""Another one helps only if members were erased beside the one before. Five bound the work if a gate counts wrongly."""
+"""A further pass helps only if members were erased during the last one. Five are enough, whatever a gate counts."""
 
 
 class _Tokens:

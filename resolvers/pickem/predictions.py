@@ -49,7 +49,7 @@ async def event_predictions(ctx: Context, event: ShownEvent, /, *, window: Windo
     """Best first once the event is scored; in the order of the members' ids until then."""
     reading = pickem_store.read_event_predictions(ctx.table, event, window)
     if window.cursor is None:
-        reading = pickem_cache(ctx).beside_profiles(f"predictions of {event.id}", reading)
+        reading = pickem_cache(ctx).with_prefetched_profiles(f"predictions of {event.id}", reading)
     page = await reading
     return page.map([show_prediction(event, prediction) for prediction in page.nodes])
 

@@ -28,7 +28,7 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[Sta
     name = _validate_season(season)
     cache, reading = pickem_cache(ctx), pickem_store.read_standings_page(ctx.table, name, window)
     if window.cursor is None:
-        reading = cache.beside_profiles(f"standings of {name}", reading)
+        reading = cache.with_prefetched_profiles(f"standings of {name}", reading)
     page, (season_record, histogram) = await asyncio.gather(reading, cache.season_ranks(name))
     return page.map([show_ranked(standing, histogram) for standing in page.nodes]).counted(season_record.members)
 

@@ -208,7 +208,7 @@ ShownLeagueMember = NewType("ShownLeagueMember", LeagueMember)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeagueView(League):
-    """A league as the viewer stands to it, with the season's revision that was read beside it."""
+    """A league, the viewer's membership, and the season's revision that was read with them."""
 
     place: LeagueMember | None
     season_record: Season
@@ -236,7 +236,7 @@ def show_league(found: LeagueRecords) -> LeagueView:
 
 
 async def load_league(ctx: Context, league_id: str) -> LeagueView | None:
-    """A league as the viewer stands to it; None if there is none, or none any more."""
+    """A league and the viewer's membership; None if there is none, or none any more."""
     found = await league_cache(ctx).leagues.load((league_id, ctx.viewer.member_id))
     return None if found is None else show_league(found)
 

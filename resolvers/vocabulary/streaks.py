@@ -19,7 +19,7 @@ ONE_DAY = timedelta(days=1)
 DAYS_PER_FREEZE = 7
 MOST_FREEZES = 2
 MOST_AHEAD = timedelta(days=3)
-"""How much later than today an active day may be: between two zones lie up to two dates, and a day may begin late."""
+"""How far ahead of today an active day may be: two time zones may be two dates apart, and a day may begin late."""
 
 
 @dataclass(frozen=True, slots=True)

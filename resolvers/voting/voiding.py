@@ -23,7 +23,7 @@ from resolvers.voting.visibility import board_cache
 
 VOID_VOTER = "VOID_VOTER"
 _LONGEST_VOTER = 128
-"""Members' ids are the longest, and have so many characters."""
+"""Characters of the longest voter id, a member's."""
 _STEP_SECONDS = 1.0
 """How long a job voids before it counts what it has done."""
 

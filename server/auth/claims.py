@@ -69,7 +69,7 @@ class MemberClaims:
         return frozenset(role for group, role in self._groups.items() if group in names)
 
     def _verified(self, claims: dict[str, Any]) -> list[bool | str]:
-        """What is said of whether the address is verified, beside it or at the top. Cognito may send text."""
+        """The values of `email_verified`, next to the email claim or at the top level. Cognito may send text."""
         said = (claims.get("email_verified"), _claim(claims, (*self._email[:-1], "email_verified")))
         return [value for value in said if isinstance(value, bool | str)]
 

@@ -75,7 +75,7 @@ class Identification:
         params: Mapping[str, object] | None = None,
         sets_cookies: bool = True,
     ) -> Identified:
-        """The viewer of a request, or Unauthenticated, or Unverifiable when who knows the keys does not answer.
+        """The viewer of a request, or Unauthenticated, or Unverifiable when the key server does not answer.
 
         `secure` says whether the scheme is https or wss. `address` is the client's. `params` is the payload of a
         WebSocket's connection_init, whose `Authorization` takes precedence over that of the headers. `sets_cookies`

@@ -170,7 +170,7 @@ class Cost:
                 constant += own_complexity(definition) if definition else 1
                 if definition:
                     self.named.add(node, definition)
-                products += [(_Input(name), 0) for name in self._taken_in(node)]
+                products += [(_Input(name), 0) for name in self._input_variables(node)]
             for factor, inner in self._inner(node, parent, part):
                 if isinstance(factor, int) and not inner.products:
                     constant += factor * inner.constant
@@ -202,8 +202,8 @@ class Cost:
                 constant, products = self._sum(node.selection_set, answered)
                 yield factor, _Sum(constant + each, products)
 
-    def _taken_in(self, node: FieldNode) -> list[str]:
-        """The variables with lists or objects that stand in a field's arguments, once for each time."""
+    def _input_variables(self, node: FieldNode) -> list[str]:
+        """Variables with lists or objects used in the arguments, one entry per use."""
         names: list[str] = []
         pending: list[Any] = [argument.value for argument in node.arguments or ()]
         while pending:

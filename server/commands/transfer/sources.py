@@ -65,7 +65,7 @@ def identity(settings: Settings) -> str:
 
 @asynccontextmanager
 async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[tuple[Table, str]]:
-    """A table to export. If it is a copy, kept in `folder` and written by nobody, also the moment that it is of."""
+    """A table to export. For a snapshot in `folder`, also the moment at which it was taken."""
     if not settings.embedded:
         async with open_engine(settings) as table:
             await validate_table(table)
