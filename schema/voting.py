@@ -17,8 +17,10 @@ from schema.subscriptions import subscription
 from schema.types import Node, enum, record_type
 
 BOARD_SLUG = "The board's slug."
-MATCHUPS_COMPLEXITY = 150
-"""The read units of a page of one contender's records on a board with 64 shards, however few there are."""
+MATCHUPS_COMPLEXITY = 400
+"""A page of one contender's records makes up to nine calls, and takes 150 units on a board with 64 shards."""
+MATCHUP_COMPLEXITY = 8
+"""Each record is merged from the shards, which takes as long as eight fields."""
 SHORT_PAGES = (
     "A page of one contender's records may have fewer than `first`, or none, while `hasNextPage` is true: go on with "
     f"`endCursor`. Counts as {MATCHUPS_COMPLEXITY} fields in the complexity."
@@ -86,6 +88,7 @@ class Contender(Node):
         board_resolvers.contender_matchups,
         "Its head-to-head records; it is the left one in all of them. " + SHORT_PAGES,
         complexity=MATCHUPS_COMPLEXITY,
+        complexity_of_each=MATCHUP_COMPLEXITY,
     )
 
 
@@ -204,6 +207,7 @@ class VotingQuery:
         board_resolvers.matchups,
         "Head-to-head records of pairs that were voted on: a board's, or one contender's. " + SHORT_PAGES,
         complexity=MATCHUPS_COMPLEXITY,
+        complexity_of_each=MATCHUP_COMPLEXITY,
         board=BOARD_SLUG,
         contender="Only this contender's records, on any board; it is the left one in all of them.",
     )

@@ -32,7 +32,7 @@ MEMBERS = ("ada", "bob", "cleo", "eve")
 """Who is in the league: a member of it who contributes nothing is one all the same."""
 
 COUNTS = """query ($scored: ID!, $open: ID!, $on: Date!) {
-  leaderboard(first: 5) { nodes { rank contender { name wins losses ties score rank matchups { nodes {
+  leaderboard(first: 3) { nodes { rank contender { name wins losses ties score rank matchups { nodes {
     left { name } right { name } leftWins rightWins ties votes } } } } }
   board { votes }
   standings(season: "2026", first: 100) { totalCount nodes { rank points correct eventsPlayed user { id } } }

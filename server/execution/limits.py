@@ -73,7 +73,7 @@ class Limits:
     fragments: int = 32
     depth: int = 16
     introspection_depth: int = 20
-    complexity: int = 12_000
+    complexity: int = 10_000
     named: int = MOST_NAMED
     values: int = MOST_VALUES
 

@@ -216,8 +216,8 @@ class Settings(SignInSettings, StorageSettings):
     )
     max_complexity: int = setting(
         "Fields that one operation may ask for, each counted once per object it is read from.",
-        write="a whole number from 100 to 1000000, such as 12000",
-        default=12_000,
+        write="a whole number from 100 to 1000000, such as 10000",
+        default=10_000,
         ge=100,
         le=1_000_000,
     )

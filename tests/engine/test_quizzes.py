@@ -180,7 +180,7 @@ async def test_answers_that_cannot_count_are_refused(one_client: Client, now: li
     assert await one_client.code(ANSWER_QUIZ, input={"token": token, "answers": right}) == "NOT_SIGNED_IN"
     for wrong in ("", "none", token[:-1], token + "A", ("B" if token[0] == "A" else "A") + token[1:], "x" * 5000):
         assert await ada.code(ANSWER_QUIZ, input={"token": wrong, "answers": right}) == "TOKEN_UNKNOWN"
-    for answers in ([], right[1:], [*right, "more"], [""] * 5_000, ["x" * 1001, *right[1:]]):
+    for answers in ([], right[1:], [*right, "more"], [""] * 4_000, ["x" * 1001, *right[1:]]):
         refused = await ada.ask(ANSWER_QUIZ, input={"token": token, "answers": answers})
         assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "answers"])
     assert [result async for result in one_client.services.table.scan(QUIZ)] == []
