@@ -132,7 +132,7 @@ async def _write(
     return True
 
 
-# ── whoever sends ──
+# ── leases ──
 
 
 def is_free(leases: Leases, seen: Webhook) -> bool:

@@ -8,8 +8,8 @@ results checks the term, so none is applied once a later settling has begun; res
 every settling includes all votes that were acknowledged before it began, and none brings back a vote that was voided.
 `Board.settled` is the term of the latest one that wrote all its results.
 
-A settling in which a write failed ends without completing, since the engine may still apply that write: the next one
-has a new term, which ends it for good.
+A settling in which a write failed or met an editor's change ends without completing: the next one has a new term, and
+the engine applies no write of an older one any more.
 
 A process that counts votes marks the board as dirty, and deletes its mark once its votes are settled. The mark of a
 killed process stays. Processes that read the board then settle it.
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, Stale
 from datastore.dynamo.concurrency import chunks
 from datastore.dynamo.conditions import where
 from datastore.leases import LeaseLost
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 _RESULTS_AT_ONCE = 99
 """Results in a transaction, beside the check of the term."""
-_ATTEMPTS = 8
-"""So often results are written again of which editors changed one meanwhile."""
 _NO_VOTES = (0, 0, 0)
 
 Sums: TypeAlias = Mapping[int, tuple[int, int, int]]
@@ -73,9 +71,10 @@ async def begin_settling(leases: Leases, board: Board) -> Held[Board] | None:
 
 
 async def settle(table: Table, lease: Held[Board], now: datetime, cached: BoardResults | None = None) -> BoardResults:
-    """Carry out a settling that was begun, and return the results. LeaseLost if another one has begun meanwhile.
+    """Carry out a settling that was begun, and return the results.
 
-    `cached` results are used if nobody has settled or changed the board since.
+    LeaseLost if another one has begun meanwhile; Stale if an editor has changed a result: then begin another. `cached`
+    results are used if nobody has settled or changed the board since.
     """
     board = lease.record
     if cached is not None and _is_current(cached.board, board):
@@ -85,8 +84,8 @@ async def settle(table: Table, lease: Held[Board], now: datetime, cached: BoardR
     sums = await read_contender_sums(table, board)
     changed = list(_changed(results.values(), sums))
     for chunk in chunks(changed, _RESULTS_AT_ONCE):
-        written = await _write_results(table, board, chunk, sums)
-        results.update((result.ordinal, result) for result in written)
+        await _write_results(table, board, chunk)
+        results.update((result.ordinal, result) for result in chunk)
     votes = sum(wins for wins, _, _ in sums.values()) + sum(ties for _, _, ties in sums.values()) // 2
     await lease.release(votes=votes, settled=board.term, settled_at=now)
     return BoardResults(lease.record, results)
@@ -105,28 +104,16 @@ def _changed(contenders: Iterable[Contender], sums: Sums) -> Iterator[Contender]
             yield replace(contender, wins=wins, losses=losses, ties=ties, version=contender.version + 1)
 
 
-async def _write_results(table: Table, board: Board, wanted: Sequence[Contender], sums: Sums) -> list[Contender]:
-    """Write results, with the changes that editors make to their contenders meanwhile; return the records as stored."""
+async def _write_results(table: Table, board: Board, results: Sequence[Contender]) -> None:
+    """Write results. LeaseLost if another settling has begun, Stale if an editor has changed one of the contenders."""
     check = BOARD.check(BOARD.item_key(board), where(term=board.term))
-    stored: list[Contender] = []
-    for _ in range(_ATTEMPTS):
-        unchanged = (where(version=result.version - 1) for result in wanted)
-        fields = ("wins", "losses", "ties", "version")
-        updates = [CONTENDER.shift(result, *fields, when=when) for result, when in zip(wanted, unchanged, strict=True)]
-        try:
-            await table.transact(check, *updates)
-        except ConditionFailed as failed:
-            if failed.at(0):
-                raise LeaseLost from None
-            again = [result for position, result in enumerate(wanted, 1) if not failed.at(position)]
-            for position in sorted(failed.failures):
-                if current := failed.stored(CONTENDER, position):
-                    due = list(_changed([current], sums))  # none, if only the answer to an attempt was lost
-                    again += due
-                    stored += [] if due else [current]
-            if not again:
-                return stored
-            wanted = again
-        else:
-            return [*stored, *wanted]
-    raise LeaseLost
+    fields = ("wins", "losses", "ties", "version")
+    updates = [CONTENDER.shift(each, *fields, when=where(version=each.version - 1)) for each in results]
+    try:
+        await table.transact(check, *updates)
+    except ConditionFailed as failed:
+        if failed.at(0):
+            raise LeaseLost from None
+        stored = [failed.stored(CONTENDER, position) for position in range(1, len(results) + 1)]
+        if stored != list(results):  # otherwise this transaction wrote them, and the answer was lost
+            raise Stale from None

@@ -16,8 +16,9 @@ from dataclasses import replace
 
 from datastore import jobs as jobs_store
 from datastore import pickem as pickem_store
+from datastore.dynamo import optimistic
 from datastore.jobs import Job, JobState
-from datastore.pickem import Event, VersionConflict
+from datastore.pickem import Event
 from datastore.refusals import Conflict, NotFound
 from resolvers.context import Services
 from resolvers.jobs.running import JobRun
@@ -44,8 +45,8 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
     `change` refuses an event, or returns it with the job; None if nothing is to be done, so that the job is done.
     """
     table, once = services.table, services.once(new.input["actor"] or None)
-    while True:
-        event = await load_settled_event(services, new.input["event"])
+
+    async def begin(event: Event | None) -> Job:
         if event is None:
             raise NotFound(path=("input", "event"))
         begun, earlier = await change(event), await last_job(services, event)
@@ -56,11 +57,10 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
             return earlier
         if begun is None:
             return replace(new, state=JobState.DONE)
-        try:
-            await pickem_store.change_event(table, event, begun, once, begun, jobs_store.job_put(new))
-        except VersionConflict:
-            continue
+        await pickem_store.change_event(table, event, begun, once, begun, jobs_store.job_put(new))
         return new
+
+    return await optimistic(lambda: load_settled_event(services, new.input["event"]), begin)
 
 
 async def last_job(services: Services, event: Event) -> Job | None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from datastore import pickem as pickem_store
+from datastore.dynamo import optimistic
 from datastore.jobs import Job, JobState, job_put
-from datastore.pickem import VersionConflict
+from datastore.pickem import Event
 from datastore.pickem.removal import predictions_in, remove_prediction
 from datastore.receipts import Once
 from datastore.refusals import Conflict
@@ -66,7 +67,10 @@ async def _begin_counting(services: Services, event_id: str, actor: str | None) 
     again. The guesses are read again, since a removed one may have been the worst. Other events get a new version, with
     which processes read the picks again, and a job that takes points back starts again.
     """
-    while (event := await load_settled_event(services, event_id)) is not None:
+
+    async def begin(event: Event | None) -> Job | None:
+        if event is None:
+            return None
         last = await last_job(services, event)
         is_scored = event.may_have_points and (last is None or last.kind == SCORE_EVENT)
         after = event.changed(guesses=None, generation=event.generation + is_scored)
@@ -74,9 +78,7 @@ async def _begin_counting(services: Services, event_id: str, actor: str | None) 
         is_new = is_scored and (last is None or not last.is_running)
         begun = replace(after, job=new.id) if is_new else after
         begins, once = [job_put(new)] if is_new else [], services.once(actor)
-        try:
-            await pickem_store.change_event(services.table, event, begun, once, begun, *begins)
-        except VersionConflict:
-            continue
+        await pickem_store.change_event(services.table, event, begun, once, begun, *begins)
         return new if is_new else last if is_scored else None
-    return None
+
+    return await optimistic(lambda: load_settled_event(services, event_id), begin)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from datastore import voting as voting_store
-from datastore.dynamo import DynamoError, SingleFlight, shared_context
+from datastore.dynamo import DynamoError, SingleFlight, Stale, shared_context
 from datastore.leases import LeaseLost
 from datastore.voting import BoardResults, BoardWithMarks, DirtyMark
 
@@ -208,7 +208,7 @@ class BoardSettler:
             if only_if_due and not self._is_due(current.board):
                 return False
             return await self._settle(current)
-        except (DynamoError, LeaseLost) as error:
+        except (DynamoError, LeaseLost, Stale) as error:
             _log.warning("a board could not be settled; trying again", board=self._slug, reason=str(error))
         except Exception:  # noqa: BLE001 - a fault must not end the settling of later votes
             _log.exception("a board could not be settled; trying again", board=self._slug)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datastore import leases, voting
-from datastore.dynamo import Table, open_table
+from datastore.dynamo import Stale, Table, open_table
 from datastore.dynamo.errors import EngineUnavailable
 from datastore.leases import LeaseLost, Leases
 from datastore.receipts import Once
@@ -298,7 +298,7 @@ async def test_a_settling_beside_a_voiding_brings_no_vote_back(
 async def test_a_result_that_an_editor_changes_meanwhile_is_written_with_the_change(
     one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A contender retires between the reading of the results and their writing."""
+    """A contender retires between the reading of the results and their writing: the next settling writes them."""
     ids = await add_contenders(one_client, "a", "b")
     await vote(one_client.visitor())
     await settler_of(one_client)._loop.close()
@@ -308,7 +308,10 @@ async def test_a_result_that_an_editor_changes_meanwhile_is_written_with_the_cha
         await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": ids[0]})
         return sums
 
-    monkeypatch.setattr(settling, "read_contender_sums", meanwhile)
+    with monkeypatch.context() as changing:
+        changing.setattr(settling, "read_contender_sums", meanwhile)
+        with pytest.raises(Stale):
+            await voting.settle(one_table, await begun(one_table), utc_now())
     settled = await voting.settle(one_table, await begun(one_table), utc_now())
     assert await results_equal_tallies(one_table)
     assert sorted(result.retired for result in settled.results.values()) == [False, True]
@@ -344,7 +347,7 @@ async def test_a_settling_that_failed_writes_nothing_later(
         results = (await voting.read_board_results(table, lease.record)).results
         changed = list(settling._changed(results.values(), sums))
         async with proxy.silent():
-            late = asyncio.create_task(settling._write_results(table, lease.record, changed, sums))
+            late = asyncio.create_task(settling._write_results(table, lease.record, changed))
             await asyncio.sleep(0.2)
             await editor(one_client).ask(VOID_VOTER, input={"voter": voter})
         with pytest.raises(LeaseLost):
