@@ -108,7 +108,7 @@ async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
         lease = await held(Leases(table))
         async with proxy.silent():
             with pytest.raises(LeaseLost):
-                await lease.renewed_during(work())
+                await asyncio.wait_for(lease.renewed_during(work()), 30)
     assert ended.is_set()
 
 
@@ -128,7 +128,7 @@ async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(
         await asyncio.Event().wait()
 
     with pytest.raises(LeaseLost):
-        await halted.renewed_during(work())
+        await asyncio.wait_for(halted.renewed_during(work()), 30)
     assert (await stored(table)).place == "of the new one"
 
 
