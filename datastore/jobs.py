@@ -16,7 +16,7 @@ A finished job keeps no `input`, which may name a member, and is removed after 3
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -164,30 +164,9 @@ async def finish_job(job: Held[Job], state: JobState, now: datetime, message: st
     await job.release(state=state, finished_at=now, message=message, place=None, input={})
 
 
-async def end_jobs_naming(
-    table: Table,
-    leases: Leases,
-    member: str,
-    own_job: str,
-    now: datetime,
-    before_ending: Callable[[Job], Awaitable[None]],
-) -> int:
-    """End the unfinished jobs whose input names a member, except the caller's own; return how many the index shows.
-
-    `before_ending` is called with each of them first, as it is when it ends.
-    """
-    found, names = 0, {member, f"User:{member}"}
-    async for listed in table.iterate(JOB.on("gsi2")):
-        if listed.id == own_job or not names & set(listed.input.values()):
-            continue
-        found += 1
-        current = await read_job(table, listed.id)
-        if current is None or not current.is_running:
-            continue
-        await before_ending(current)
-        # Its process, if there is one, learns of it as if it had been taken for dead.
-        if taken := await leases.acquire(
-            JOB, current
-        ):  # otherwise it was saved or ended meanwhile: found again, or not
-            await finish_job(taken, JobState.FAILED, now, "A member whom it named was erased.")
-    return found
+async def unfinished_jobs_naming(table: Table, member: str) -> AsyncIterator[Job]:
+    """The unfinished jobs whose input names a member, as the index shows them."""
+    names = {member, f"User:{member}"}
+    async for job in table.iterate(JOB.on("gsi2")):
+        if names & set(job.input.values()):
+            yield job

@@ -7,9 +7,9 @@ from datetime import datetime
 import strawberry
 
 from datastore import suspensions as suspension_store
-from resolvers.members import erasing, exporting, suspensions, taking_back, visibility
-from resolvers.members.erasing import Contributions
-from resolvers.members.taking_back import Part
+from resolvers.member_data import Contributions, Part
+from resolvers.members import suspensions, visibility
+from resolvers.whole import erasing, exporting, taking_back
 from schema.fields import described, field
 from schema.jobs import Job
 from schema.lazy import LazyUser

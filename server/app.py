@@ -36,11 +36,11 @@ from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Table, deadline
 from resolvers.context import Services
-from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
 from resolvers.members.confirmations import PATH as CONFIRM_PATH
-from resolvers.members.exporting import PATH as EXPORT_PATH
 from resolvers.members.suspensions import Suspensions
+from resolvers.whole.exporting import PATH as EXPORT_PATH
+from resolvers.whole.jobs import JOB_KINDS
 from schema import schema
 from server.auth.identification import Identification
 from server.engine import backup_figures, is_embedded

@@ -12,10 +12,12 @@ from datastore.dynamo import Table
 from datastore.jobs import Job
 from datastore.vocabulary import AddressClaim, note_claim
 from resolvers.context import Services
-from resolvers.jobs.kinds import JOB_KINDS
-from resolvers.members.erasing import ERASE_MEMBER, Contributions, new_alias
+from resolvers.jobs.running import JobRunner
+from resolvers.member_data import ERASE_MEMBER, Contributions
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
+from resolvers.whole.erasing import new_alias
+from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
 from tests.jobs import run_of
 from tests.killed import Killed, killed_at
@@ -105,6 +107,7 @@ async def carried_out(services: Services, job: Job, write: int) -> bool:
     process = Services(services.table, services.seal, services.policy, clock=services.clock)
     current = await jobs_store.read_job(services.table, job.id)
     assert current is not None
+    process.get(JobRunner)._kinds = JOB_KINDS
     run = await run_of(process, current)
     try:
         with killed_at(services.table, write):

@@ -9,8 +9,8 @@ from datastore import jobs as jobs_store
 from datastore.jobs import Job
 from datastore.leases import Leases
 from resolvers.context import Services
-from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRun, JobRunner, Work
+from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
 
 JOB_QUERY = "query ($id: ID!) { job(id: $id) { id kind state done total startedAt finishedAt message } }"

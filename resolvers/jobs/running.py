@@ -1,8 +1,9 @@
 """The fields that show a job, and the runner that works on jobs beside requests.
 
-Each kind of job has a function in `kinds`, which gets the services and a `JobRun`. It may be stopped at any of its
-writes, and is then called again, by this process or another: it must be idempotent, and may go on from the place that
-it last reported. A failure of the table does not end a job: it goes on when the table answers again.
+Each kind of job has a function, of which the runner is told at the start (`resolvers.whole.jobs`). It gets the services
+and a `JobRun`. It may be stopped at any of its writes, and is then called again, by this process or another: it must be
+idempotent, and may go on from the place that it last reported. A failure of the table does not end a job: it goes on
+when the table answers again.
 """
 
 from __future__ import annotations
@@ -217,13 +218,18 @@ class JobRunner:
         """`ended`, which goes on if nobody waits for it any more."""
         return self._awaited.run(job.id, partial(self.ended, job, work))
 
-    async def ended(self, job: Job, work: Work) -> Job:
+    async def take_over(self, job: Job) -> None:
+        """Carry a job to its end, even if another process works on it: that one learns of it at its next save."""
+        if work := self._kinds.get(job.kind):
+            await self.ended(job, work, take_over=True)
+
+    async def ended(self, job: Job, work: Work, *, take_over: bool = False) -> Job:
         """A job once it has ended. This process works on it at once, or waits for the one that does.
 
         It takes no turn: of two jobs that wait for a third, neither would ever give it theirs.
         """
         while job.is_running:
-            if jobs_store.is_free(self._services.leases, job):
+            if take_over or jobs_store.is_free(self._services.leases, job):
                 await self._work_now(job, work)
             seen = await jobs_store.read_job(self._services.table, job.id)
             if seen is None:

@@ -16,10 +16,10 @@ from datastore.refusals import InvalidInput
 from resolvers.comments import transfer as comments_transfer
 from resolvers.comments.rules import validate_product
 from resolvers.context import Services
-from resolvers.members.exporting import file_lines
 from resolvers.pickem.season_files import read_cards, season_document
 from resolvers.transfer.loop import export_records
 from resolvers.voting.transfer import open_votes
+from resolvers.whole.exporting import file_lines
 from server.commands import err
 from server.commands.files import STANDARD, open_output, owner_only, write_text
 from server.commands.progress import progress_bar

@@ -48,7 +48,7 @@ async def _list(services: Services) -> list[Job]:
 
 async def _resume(services: Services) -> list[Job]:
     """Work on every due job whose process is gone, and wait for the others."""
-    from resolvers.jobs.kinds import JOB_KINDS
+    from resolvers.whole.jobs import JOB_KINDS
 
     services.get(JobRunner).start(JOB_KINDS)
     with err.status("Looking for unfinished jobs"):

@@ -24,7 +24,7 @@ from datastore.exports import Export
 from datastore.jobs import JobState
 from datastore.seal import Forged
 from resolvers.context import Services
-from resolvers.members.exporting import PURPOSE
+from resolvers.whole.exporting import PURPOSE
 
 TIMEOUT = 10.0
 _RETRY_SECONDS = 3

@@ -21,9 +21,9 @@ from datastore.seal import Seal
 from datastore.vocabulary import LIST
 from resolvers.api_keys import ApiKeys
 from resolvers.context import Services, utc_now
-from resolvers.members import erasing
 from resolvers.node_ids import node_id, parse_node_key
 from resolvers.viewer import Role
+from resolvers.whole import erasing
 from server.mail.daily_run import DailyRun
 from server.mail.delivery import RunLimits
 from server.mail.emails_due import EmailSchedule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,18 +17,19 @@ from datastore import jobs as jobs_store
 from datastore.dynamo import Table, Window
 from datastore.jobs import JOB, JobState
 from datastore.journal import Kind
-from datastore.member_file import FATES, KINDS, Fate
+from datastore.member_items import ErasurePolicy
 from datastore.people import SHARDS
 from datastore.tombstones import TOMBSTONE
 from datastore.vocabulary.erasing import move_results
 from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
-from resolvers.members import erasing
-from resolvers.members.erasing import ERASE_MEMBER_AGAIN, Contributions
+from resolvers.member_data import ERASE_MEMBER_AGAIN, Contributions
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
+from resolvers.whole import erasing
+from resolvers.whole.parts import PARTS
 from server.audit import breaches
 from tests.authorisation.world import machine_of
 from tests.client import Client, serving
@@ -438,11 +440,15 @@ async def test_the_journal_says_that_somebody_was_erased(one_client: Client) -> 
 
 
 def test_every_entity_says_what_becomes_of_it() -> None:
-    """A new entity fails this until `datastore/member_file.py` says how it is erased, anonymised and taken back."""
+    """A new entity fails this until its part's `member_items` says what it holds, and what becomes of it."""
+    kept = Counter(entity for part in PARTS for entity in part.items.kept)
+    assert max(kept.values()) == 1
     undeclared = [f"{entity.key.partition.text} {entity.key.sort.text}" for entity in entities()
-                  if entity not in FATES]  # fmt: skip
+                  if entity not in kept]  # fmt: skip
     assert undeclared == []
-    assert all(FATES[entity].removed is not Fate.NOBODY for entity in KINDS)
+    in_file = [one for part in PARTS for one in part.items.kept.values() if one.kind]
+    assert all(one.policies.removed is not ErasurePolicy.NOT_APPLICABLE for one in in_file)
+    assert len({one.kind for one in in_file}) == len(in_file)
 
 
 @pytest.mark.parametrize("contributions", list(Contributions))
@@ -456,11 +462,12 @@ async def test_what_is_declared_becomes_of_every_entity(one_client: Client, cont
     await erase(one_client, contributions.value)
     assert await _naming(table, MEMBER) == {}
     after = await _naming(table, "former-")
+    kept = {entity: one.policies for part in PARTS for entity, one in part.items.kept.items()}
     for entity, number in before.items():
-        fates = FATES[entity]
-        fate = fates.removed if contributions is Contributions.REMOVE else fates.anonymised
-        assert after.get(entity, 0) == (number if fate is Fate.MOVED else 0), entity.key.partition.text
-        assert fate is not Fate.NOBODY, entity.key.partition.text
+        policies = kept[entity]
+        policy = policies.removed if contributions is Contributions.REMOVE else policies.anonymised
+        assert after.get(entity, 0) == (number if policy is ErasurePolicy.MOVED else 0), entity.key.partition.text
+        assert policy is not ErasurePolicy.NOT_APPLICABLE, entity.key.partition.text
 
 
 async def _naming(table: Table, text: str) -> dict[Any, int]:

@@ -12,8 +12,8 @@ from datastore import jobs as jobs_store
 from datastore.jobs import JOB, Job, JobState
 from resolvers.context import utc_now
 from resolvers.jobs.running import JobRunner
-from resolvers.members import erasing
-from resolvers.members.erasing import ERASE_MEMBER_AGAIN, Contributions
+from resolvers.member_data import ERASE_MEMBER_AGAIN, Contributions
+from resolvers.whole import erasing
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, MEMBER, NODE, admin, items_naming, leave_traces
 from tests.jobs import ended

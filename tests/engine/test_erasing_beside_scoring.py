@@ -12,12 +12,12 @@ from datastore.pickem import Prediction
 from datastore.pickem.histograms import Histogram, store_histogram
 from datastore.pickem.predictions import PREDICTION
 from resolvers.context import Services
-from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
-from resolvers.members import erasing, taking_back
-from resolvers.members.erasing import Contributions
-from resolvers.members.taking_back import TAKE_BACK, Part, TakingBack
-from resolvers.pickem import crediting
+from resolvers.member_data import Contributions, Part, TakingBack
+from resolvers.pickem import crediting, member_data
+from resolvers.whole import erasing
+from resolvers.whole.jobs import JOB_KINDS
+from resolvers.whole.taking_back import TAKE_BACK
 from server.audit import breaches
 from tests.client import Client
 from tests.erasing import (
@@ -227,9 +227,10 @@ async def test_erased_while_a_moderator_takes_back_their_predictions(
     wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
     interrupted = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
     run = await run_of(services, await jobs_store.begin_job(services.table, interrupted))
-    monkeypatch.setattr(taking_back, "count_again", _killed)
-    with pytest.raises(Killed):
-        await JOB_KINDS[TAKE_BACK](services, run)
+    with monkeypatch.context() as patch:
+        patch.setattr(member_data, "count_again", _killed)
+        with pytest.raises(Killed):
+            await JOB_KINDS[TAKE_BACK](services, run)
     job = await begin_erasure(services, contributions, erased)
     assert await carried_out(services, job, write=10_000)
     assert await _ranks(one_client, event) == [(1, 10)] * 3

@@ -17,19 +17,18 @@ from datastore.dynamo import Table
 from datastore.exports import EXPORT, EXPORT_PIECE
 from datastore.ids import creation_time
 from datastore.jobs import JobState
-from datastore.member_file import KINDS, LEFT_OUT, TIMES_IN_IDS
 from datastore.voting.addresses import ORIGIN
 from resolvers.context import utc_now
-from resolvers.jobs.kinds import JOB_KINDS
 from resolvers.jobs.running import JobRunner
-from resolvers.members import exporting
-from resolvers.members.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
+from resolvers.whole import exporting
+from resolvers.whole.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
+from resolvers.whole.jobs import JOB_KINDS
+from resolvers.whole.parts import PARTS
 from tests.client import Client
 from tests.comments import post
 from tests.engines import RunningEngine
-from tests.generated import entities
 from tests.jobs import SECRET, ended, run_of, work_on
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
@@ -115,10 +114,11 @@ async def test_a_file_says_when_comments_were_written_and_what_was_done_when(one
 
 def test_every_time_that_a_record_has_only_inside_an_id_is_in_the_file() -> None:
     """The dataclass's fields are; a property with a time has to be declared."""
-    declared = {(record, name) for record, names in TIMES_IN_IDS.items() for name in names}
+    kept = [item for part in PARTS for item in part.items.kept.items() if item[1].kind]
+    declared = {(entity.record, name) for entity, one in kept for name in one.times_in_id}
     assert declared == {
         (record, name)
-        for record in {entity.record for entity in KINDS}
+        for record in {entity.record for entity, _ in kept}
         for name, value in vars(record).items()
         if isinstance(value, property) and "datetime" in str(value.fget.__annotations__["return"])
     }
@@ -162,15 +162,6 @@ async def test_a_file_has_what_was_written_a_moment_before(
         }  # fmt: skip
         assert {kind: kinds[0][kind] for kind in expected} == expected
         assert [found["list"] for found in kinds] == [0, 1]
-
-
-def test_every_entity_is_in_the_file_or_says_why_not() -> None:
-    """A new entity fails this until its module says what it holds about a member: see `datastore/member_file.py`."""
-    assert not KINDS.keys() & LEFT_OUT.keys()
-    undeclared = [f"{entity.key.partition.text} {entity.key.sort.text}" for entity in entities()
-                  if entity not in KINDS and entity not in LEFT_OUT]  # fmt: skip
-    assert undeclared == []
-    assert len({name for name, _ in KINDS.values()}) == len(KINDS)
 
 
 async def test_a_link_is_good_once_within_an_hour(one_client: Client) -> None:

@@ -15,11 +15,11 @@ from botocore.exceptions import ClientError
 from datastore.dynamo import Table
 from datastore.folding import in_form
 from datastore.vocabulary import CARD, OPEN_QUIZ, QUIZ
-from resolvers.members.exporting import file_lines
 from resolvers.rate_limits import Rates, parse_rate
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_questions
 from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
+from resolvers.whole.exporting import file_lines
 from server import audit
 from tests.client import Client, serving
 from tests.conftest import settings_for

@@ -14,10 +14,11 @@ from datastore import suspensions as suspension_store
 from datastore.dynamo import Table, iso
 from datastore.suspensions import SUSPENSION, Suspension
 from resolvers.context import utc_now
-from resolvers.members import erasing, suspensions
+from resolvers.members import suspensions
 from resolvers.members.suspensions import Suspensions
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
+from resolvers.whole import erasing
 from tests.client import Client, serving
 from tests.comments import post
 from tests.erasing import ERASE, EXPORT, bury

@@ -19,17 +19,18 @@ from datastore import jobs as jobs_store
 from datastore.dynamo import StorageFailed, Table, Window, iso
 from datastore.jobs import JOB, Job, JobState
 from datastore.journal import DELIVERY, Kind, Webhook, add_webhook
-from datastore.member_file import member_file
+from datastore.member_items import read_member
 from datastore.receipts import Once
 from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult, record_result
 from resolvers.context import Services, utc_now
 from resolvers.jobs.running import JobRunner
-from resolvers.members.taking_back import TAKE_BACK as TAKING_BACK_JOB
-from resolvers.members.taking_back import Part, TakingBack
+from resolvers.member_data import Part, TakingBack
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
 from resolvers.vocabulary import quiz_leaderboard
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
+from resolvers.whole.parts import PARTS
+from resolvers.whole.taking_back import TAKE_BACK as TAKING_BACK_JOB
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
@@ -133,7 +134,8 @@ async def test_nothing_is_missed_where_the_indexes_are_behind(
         await add_contenders(client, "Dee", "Eli", board="second")
         await site.contribute("eve", 4)
         await vote(client.member("eve"), board="second")
-        kinds = Counter([kind async for kind, _ in member_file(client.services.table, "eve")])
+        items = [part.items for part in PARTS]
+        kinds = Counter([kept.kind async for kept, _ in read_member(client.services.table, "eve", items)])
         assert (kinds["vote"], kinds["prediction"]) == (4, 2)
         assert (await take_back(client))["done"] == 4 + 2 + 4 + 3
 

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any, Final
 
 from datastore.journal import Kind
-from resolvers.members.taking_back import CONTRIBUTIONS
 from resolvers.node_ids import node_id
+from resolvers.whole.taking_back import CONTRIBUTIONS
 from tests import season
 from tests.erasing import ERASE
 from tests.fault.ledger import SEASON, ExpectedEvent

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -20,12 +20,13 @@ from datastore import exports as export_store
 from datastore.exports import PIECE_BYTES, Export, ExportPiece
 from datastore.jobs import Job
 from datastore.journal import Kind
-from datastore.member_file import KINDS, LEFT_OUT, LEFT_OUT_FIELDS, TIMES_IN_IDS, member_file
+from datastore.member_items import read_member
 from datastore.refusals import NotAllowed
 from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.members.visibility import load_member
 from resolvers.viewer import Role
+from resolvers.whole.parts import PARTS
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
@@ -90,14 +91,23 @@ async def export_member_job(services: Services, run: JobRun) -> str:
 
 async def file_lines(table: Table, user: str, exported_at: str) -> AsyncIterator[bytes]:
     """The lines of a member's file, each with its line feed."""
-    explained = dict(KINDS.values())
-    left_out = {**{entity.record.__name__: reason for entity, reason in LEFT_OUT.items()}, **LEFT_OUT_FIELDS}
-    yield _line({"kind": "header", "member": user, "exportedAt": exported_at, "kinds": explained, "leftOut": left_out})
-    async for kind, record in member_file(table, user):
-        names = (*(field.name for field in dataclasses.fields(record)), *TIMES_IN_IDS.get(type(record), ()))
-        fields = {_camel_case(name): getattr(record, name) for name in names}
-        shown = {name: value for name, value in fields.items() if f"{kind}.{name}" not in LEFT_OUT_FIELDS}
-        yield _line({"kind": kind, "record": shown})
+    yield _line({"kind": "header", "member": user, "exportedAt": exported_at, **_explanations()})
+    async for kept, record in read_member(table, user, [part.items for part in PARTS]):
+        names = (*(field.name for field in dataclasses.fields(record)), *kept.times_in_id)
+        shown = {_camel_case(name): getattr(record, name) for name in names if name not in kept.without}
+        yield _line({"kind": kept.kind, "record": shown})
+
+
+def _explanations() -> dict[str, Mapping[str, str]]:
+    """What each kind is, and what the file leaves out and why."""
+    kinds, left_out = {}, {}
+    for entity, kept in (item for part in PARTS for item in part.items.kept.items()):
+        if kept.kind is None:
+            left_out[entity.record.__name__] = kept.note
+        else:
+            kinds[kept.kind] = kept.note
+            left_out |= {f"{kept.kind}.{name}": reason for name, reason in kept.without.items()}
+    return {"kinds": kinds, "leftOut": left_out}
 
 
 def _line(fields: dict[str, Any]) -> bytes:

@@ -1,0 +1,76 @@
+"""What comments keep of a member: their comments, and their reports of other members' comments.
+
+| wanted   | read                                                                  | requests      |
+|----------|-----------------------------------------------------------------------|---------------|
+| comments | Query USER#<id> of their pointers, then BatchGetItem; both consistent | 2 for 100     |
+| reports  | gsi1 MODERATION#PUBLISHED                                             | 1 a page      |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datastore.comments.counts import TALLY
+from datastore.comments.leaders import LEADER
+from datastore.comments.pointers import POINTER, Pointer
+from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, REPORTS
+from datastore.comments.transfer import IMPORT_BATCH
+from datastore.member_items import ErasurePolicy, MemberItems, Policies, Records, in_file, left_out, of_nobody
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.dynamo.entity import Partition
+
+_AT_ONCE = 100
+_HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.KEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnReport:
+    """One member's part of the reports of a comment."""
+
+    product: str
+    ulid: str
+    reason: str
+
+
+async def _read(table: Table, user: str) -> Records:
+    rest: Partition[Pointer] | None = POINTER.on(author=user).newest_first()
+    while rest is not None:
+        some = await table.query(rest, limit=_AT_ONCE, consistent=True)
+        for entity in (COMMENT, HELD):
+            keys = [entity.at(product=pointer.product, ulid=pointer.ulid) for pointer in some.records]
+            for comment in await table.get_many(keys, consistent=True):
+                if comment is not None:
+                    yield entity, comment
+        rest = rest.past(some.last) if some.last else None
+    async for reports in table.iterate(REPORTS.on("gsi1")):
+        if user in reports.reasons:
+            yield REPORTS, OwnReport(reports.product, reports.ulid, reports.reasons[user])
+
+
+MEMBER_ITEMS = MemberItems(
+    {
+        COMMENT: in_file(
+            "comment",
+            "One of your comments that everybody sees. `arrivedAt`: when it was published after it had been held.",
+            Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.REJECTED),
+            times_in_id=("created_at", "arrived_at"),
+        ),
+        HELD: in_file(
+            "heldComment",
+            "One of your comments that waits for a moderator or was rejected.",
+            _HELD,
+            times_in_id=("created_at", "arrived_at"),
+        ),
+        REPORTS: in_file(
+            "report",
+            "Your report of a comment that moderators have yet to decide about.",
+            Policies(ErasurePolicy.FORGOTTEN, ErasurePolicy.MOVED, ErasurePolicy.KEPT),
+        ),
+        POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
+        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, TALLY),
+    },
+    _read,
+)

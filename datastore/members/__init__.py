@@ -1,0 +1,1 @@
+"""Members: who may not write, what is erased with a member, and the files that are exported about them."""

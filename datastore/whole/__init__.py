@@ -1,0 +1,1 @@
+"""The table as a whole: what belongs to no part, and what knows all of them."""

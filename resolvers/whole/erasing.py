@@ -1,0 +1,131 @@
+"""Erasing a member: their tombstone first, and then, as one job, everything that names them.
+
+With REMOVE every total and rank is as if the member had never been there; with ANONYMISE they stay, and what others see
+belongs to a former member whose id says nothing. Either way nothing of the member's own is left: no profile, address,
+subscription, card, list, league or receipt, and no id in the journal.
+
+The tombstone and the job are stored in one transaction. From then on no transaction of the member's is committed, and
+none about them, so what the job reads consistently is all there is. Indexes are behind for a moment: what only they
+show is erased once they are expected to show it. An hour later another job erases the member once more, for what an
+index showed later than that. Each step may be repeated, so a job that was interrupted starts over.
+
+A suspension names the member, so it is deleted; the tombstone stays at least until it would have ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from datastore import jobs as jobs_store
+from datastore import suspensions as suspensions_store
+from datastore.created import LIFETIME
+from datastore.dynamo import key_text, optimistic
+from datastore.jobs import Job, JobState, later_job
+from datastore.journal import Kind
+from datastore.members.erasing import clear_member, delete_profile
+from datastore.people import member_shard
+from datastore.pickem.gates import gate_number
+from datastore.refusals import NotAllowed
+from resolvers.context import Context, Services, UserId
+from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, new_job
+from resolvers.member_data import ERASE_MEMBER, ERASE_MEMBER_AGAIN, Contributions, Erasure
+from resolvers.members.suspensions import LONGEST, refuse_admin
+from resolvers.members.visibility import load_member
+from resolvers.viewer import FORMER_PREFIX, Role
+from resolvers.whole.parts import PARTS
+
+if TYPE_CHECKING:
+    from datastore.tombstones import Tombstone
+
+INDEX_SECONDS = 10.0
+"""For how long an index is expected to be behind the tombstone's transaction at most."""
+LATEST_INDEX = LIFETIME
+"""For how long it may be: boards and events that no index shows are found for as long."""
+
+
+async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contributions) -> Job:
+    """Begin to erase a member; for themselves and admins. Erasing again answers with the same job."""
+    viewer = ctx.signed_in()
+    themselves = viewer.is_user(user)
+    if not (viewer.may(Role.ADMIN) or themselves):
+        raise NotAllowed("Only an admin can erase another member.", path=("input", "user"))
+
+    async def begin(earlier: Tombstone | None) -> Job:
+        job = None if earlier is None else await jobs_store.read_job(ctx.table, earlier.job)
+        if job is not None and job.state is not JobState.FAILED:
+            return job
+        if earlier is None:
+            member = await load_member(ctx, user)
+            if not themselves:
+                await refuse_admin(ctx, member, "Admins can be erased only by themselves.")
+        return await _begin(ctx, user, contributions, earlier)
+
+    read = partial(ctx.services.tombstones.read, ctx.table, key_text(user), ctx.now())
+    return await optimistic(read, begin, idempotent=True)
+
+
+async def _begin(ctx: Context, user: str, contributions: Contributions, earlier: Tombstone | None) -> Job:
+    job = new_job(ctx, ERASE_MEMBER, {"user": user, "contributions": contributions.value, "alias": new_alias(user)})
+    until = await _refused_until(ctx, user, earlier)
+    tombstones = ctx.services.tombstones.puts(user, until, job.id, ctx.now(), earlier)
+    # A transaction names each item once, so it cannot check the tombstone that it writes.
+    unchecked = replace(ctx.once, tombstones=None)
+    occurred = unchecked.occurred(Kind.MEMBER_ERASED, f"User:{user}", about=user)
+    if ctx.viewer.is_user(user):
+        ctx.once = unchecked
+    # The receipt is another's, and nothing finds it to erase it: it does not name the member.
+    await begin_job_once(ctx, job, replace(job, input={}), *tombstones, *occurred)
+    ctx.services.profiles.forget(user)
+    return job
+
+
+async def _refused_until(ctx: Context, user: str, earlier: Tombstone | None) -> datetime:
+    """When every token has expired, and a suspension would have ended, of which an earlier erasure may know alone."""
+    now = ctx.now()
+    ends = [now + timedelta(days=ctx.services.policy.erased_days)]
+    if earlier is not None:
+        ends.append(earlier.expires)
+    suspended = (await suspensions_store.read_suspensions(ctx.table, [user])).get(user)
+    if suspended is not None:
+        ends.append(suspended.until or now + LONGEST)
+    return max(ends)
+
+
+def new_alias(user: str) -> str:
+    """An id for what a former member contributed, in their shards, so that counters stay where they are."""
+    while True:
+        alias = f"{FORMER_PREFIX}{secrets.token_hex(8)}"
+        if (member_shard(alias), gate_number(alias)) == (member_shard(user), gate_number(user)):
+            return alias
+
+
+# ── the job ──
+
+
+async def erase_member_job(services: Services, run: JobRun) -> str:
+    erasure = Erasure(services, run)
+    run.done = 0
+    await delete_profile(services.table, erasure.user)
+    services.profiles.forget(erasure.user)
+    for part in PARTS:
+        await part.erase(erasure)
+    shown_at = run.job.started_at + timedelta(seconds=INDEX_SECONDS)
+    await asyncio.sleep(min((shown_at - services.clock()).total_seconds(), INDEX_SECONDS))  # the clock may be corrected
+    for part in PARTS:
+        await part.erase_listed(erasure)
+    await clear_member(services.table, erasure.user)
+    if run.job.kind == ERASE_MEMBER:
+        await _begin_again(services, run.job)
+    outcome = "removed" if erasure.alias is None else "made anonymous"
+    return f"The member is erased; contributions {outcome}: {run.done:,}."
+
+
+async def _begin_again(services: Services, job: Job) -> None:
+    message = "Waits until every index shows what was written before a member was erased."
+    again = later_job(job, ERASE_MEMBER_AGAIN, job.started_at + LATEST_INDEX, message)
+    services.get(JobRunner).work_soon(await jobs_store.begin_job(services.table, again))
