@@ -15,13 +15,13 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import cache, lru_cache
-from ipaddress import IPv6Address, IPv6Network, ip_address
+from functools import cache
 from math import ceil
 from typing import NamedTuple
 
 from datastore.refusals import RateLimited
 from datastore.seal import Seal
+from resolvers.network_addresses import network
 
 MAX_KEYS = 50_000
 """Keys per limit, some 10 MB; beyond that, those that have not hit for the longest time are forgotten."""
@@ -94,21 +94,6 @@ class Rates:
         wait = rate_limit.hit(key, self._clock())
         if wait > 0.0:
             raise RateLimited(retry_after=ceil(wait * 10) / 10)
-
-
-# ── addresses ──
-
-
-@lru_cache(10_000)
-def network(address: str) -> str:
-    """The network that limits count for an address: an IPv4 address itself, the /64 of an IPv6 address."""
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address[:64]
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or IPv6Network((parsed, 64), strict=False))
 
 
 def address_hash(seal: Seal, address: str) -> str:
