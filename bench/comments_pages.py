@@ -24,7 +24,7 @@ from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.ids import Ids
 from datastore.layout import ensure_layout
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from server.engine import run_engine
 
@@ -155,9 +155,9 @@ async def print_write_units(table: Table) -> None:
     first, second = generate_comments("written", 2, None, 300)
     with metered() as alone:
         await table.write(COMMENT.put(first))
-    once = Once("user-1", None, "", datetime.now(UTC))
+    unit = UnitOfWork("user-1", None, "", datetime.now(UTC))
     with metered() as whole:
-        await change_comment(table, once, second, CommentChange(None, second))
+        await change_comment(table, unit, second, CommentChange(None, second))
     print(f"\nWrite units: the comment with its index entries {alone.write_units:.0f}, "
           f"posted in a transaction with its counts {whole.write_units:.0f}.")  # fmt: skip
 

@@ -71,11 +71,11 @@ async def contribute(client: Client, size: int) -> None:
     for number in range(1, size // 2 + 1):
         ballot = Ballot(MEMBER, "main", number, 0, 1 + number % 9, services.clock(), PairWalk().packed())
         vote = voting_store.vote_on(ballot, read.board, list(Verdict)[number % 3], services.clock())
-        writes.append(voting_store.cast(services.table, vote, services.once()))
+        writes.append(voting_store.cast(services.table, vote, services.unit()))
     for number in range(size * 3 // 10):
         comment = Comment(f"p{number % 50}", _id(services), "en", 1 + number % 5, "Well made. " * 25, MEMBER)
         change = CommentChange(None, comment)
-        writes.append(comments_store.change_comment(services.table, services.once(), None, change))
+        writes.append(comments_store.change_comment(services.table, services.unit(), None, change))
     for number in range(size // 5):
         on, id_ = day - timedelta(days=number % 300), _id(services)
         quiz = QuizResult(MEMBER, on, id_, "list", 1, 2, services.clock())
@@ -95,7 +95,7 @@ def _id(services: Services) -> str:
 
 async def _record(services: Services, result: QuizResult | Sentence) -> None:
     days = await vocabulary_store.read_active_days(services.table, MEMBER)
-    await vocabulary_store.record_result(services.table, result, days, lambda _: None, services.once())
+    await vocabulary_store.record_result(services.table, result, days, lambda _: None, services.unit())
 
 
 @dataclass

@@ -33,7 +33,7 @@ from datastore.comments import CommentChange, change_comment
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.layout import ensure_layout
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.context import utc_now
 from tests.engines import running_engine
 from tests.fault.faults import Fault
@@ -79,7 +79,9 @@ async def seed(table: Table) -> None:
     for start in range(0, COMMENTS, 20):
         await asyncio.gather(
             *(
-                change_comment(table, Once(comment.author, None, "", utc_now()), comment, CommentChange(None, comment))
+                change_comment(
+                    table, UnitOfWork(comment.author, None, "", utc_now()), comment, CommentChange(None, comment)
+                )
                 for comment in comments[start : start + 20]
             )
         )

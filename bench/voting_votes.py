@@ -33,7 +33,7 @@ from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.layout import ensure_layout
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from datastore.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, PairVerdict, Vote
@@ -149,11 +149,11 @@ async def cast_with_separate_updates(table: Table, vote: Vote) -> None:
 
 
 async def cast_in_one_shard(table: Table, vote: Vote) -> None:
-    await voting.cast(table, replace(vote, shard=0), Once.unkeyed(vote.at))
+    await voting.cast(table, replace(vote, shard=0), UnitOfWork.unkeyed(vote.at))
 
 
 async def cast_in_shards(table: Table, vote: Vote) -> None:
-    await voting.cast(table, vote, Once.unkeyed(vote.at))
+    await voting.cast(table, vote, UnitOfWork.unkeyed(vote.at))
 
 
 DESIGNS = {

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from datastore.dynamo import Page, Table, Window
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 SECRET_PREFIX = "rsk_"  # noqa: S105 - what all secrets begin with
 ID_PREFIX = "apikey-"
@@ -147,25 +147,25 @@ def all_api_keys(table: Table) -> AsyncIterator[ApiKey]:
     return table.iterate(API_KEY.on("gsi1").newest_first())
 
 
-async def store_api_key(table: Table, issued: IssuedKey, once: Once) -> None:
+async def store_api_key(table: Table, issued: IssuedKey, unit: UnitOfWork) -> None:
     """Store the key; the receipt has its secret no more than the table does."""
     key = issued.api_key
     try:
-        occurrence = once.occurred(Kind.API_KEY_CREATED, f"ApiKey:{key.node_key}")
-        await once.transact(table, IssuedKey(key), API_KEY.put(key, when=absent()), *occurrence)
+        occurrence = unit.occurred(Kind.API_KEY_CREATED, f"ApiKey:{key.node_key}")
+        await unit.transact(table, IssuedKey(key), API_KEY.put(key, when=absent()), *occurrence)
     except (ConditionFailed, AlreadyAnswered):
         if await read_api_key(table, key.id) != key:  # else an attempt without an answer has stored it
             raise
 
 
-async def revoke_api_key(table: Table, key_id: str, once: Once) -> ApiKey:
+async def revoke_api_key(table: Table, key_id: str, unit: UnitOfWork) -> ApiKey:
     """Delete the key and return it as it was; NotFound if there is none."""
     key = await read_api_key(table, key_id)
     if key is None:
         raise NotFound("There is no such key. It may already have been revoked.", path=("input", "key"))
     try:
-        occurrence = once.occurred(Kind.API_KEY_REVOKED, f"ApiKey:{key.node_key}")
-        await once.transact(table, key, API_KEY.delete(API_KEY.item_key(key), when=present()), *occurrence)
+        occurrence = unit.occurred(Kind.API_KEY_REVOKED, f"ApiKey:{key.node_key}")
+        await unit.transact(table, key, API_KEY.delete(API_KEY.item_key(key), when=present()), *occurrence)
     except ConditionFailed as failed:
         if not failed.doubtful:
             raise NotFound("Somebody else has just revoked this key.", path=("input", "key")) from None

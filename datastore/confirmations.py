@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Update
     from datastore.leases import Held, Leases
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 MOST_ASKERS = 5
 """Members whom one address may get an email for on one day."""
@@ -68,17 +68,17 @@ CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY
 
 
 async def acquire_confirmation(
-    table: Table, leases: Leases, wanted: Confirmation, once: Once
+    table: Table, leases: Leases, wanted: Confirmation, unit: UnitOfWork
 ) -> Held[Confirmation] | Confirmation:
     """The lease of the email, if this request must send it, else what an earlier one has stored.
 
-    MemberErased if `once` is a member's who is erased: nothing is sent then.
+    MemberErased if `unit` is a member's who is erased: nothing is sent then.
     """
     stored = wanted
     for slot in range(MOST_ASKERS if wanted.asker else 1):
         stored = replace(wanted, slot=slot)
         try:
-            await once.apply(table, CONFIRMATION.put(stored, when=absent()))
+            await unit.apply(table, CONFIRMATION.put(stored, when=absent()))
         except ConditionFailed as failed:
             stored = failed.stored(CONFIRMATION) or stored
         if stored.sent is None and leases.is_free(CONFIRMATION, stored):

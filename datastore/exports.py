@@ -23,7 +23,7 @@ from datastore.dynamo.keys import Key
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 PIECE_BYTES = 300_000
 
@@ -53,13 +53,13 @@ EXPORT = Entity(Export, Key("EXPORT#{job}", "EXPORT"), ttl="expires")
 EXPORT_PIECE = Entity(ExportPiece, Key("EXPORT#{job}", "PIECE#{attempt}#{number:06d}"), ttl="expires")
 
 
-async def write_piece(table: Table, piece: ExportPiece, member: str, once: Once) -> None:
+async def write_piece(table: Table, piece: ExportPiece, member: str, unit: UnitOfWork) -> None:
     """MemberErased if the member whose file it is was erased meanwhile."""
-    await once.apply(table, EXPORT_PIECE.put(piece), *once.not_erased(member))
+    await unit.apply(table, EXPORT_PIECE.put(piece), *unit.not_erased(member))
 
 
-async def publish(table: Table, export: Export, member: str, once: Once) -> None:
-    await once.apply(table, EXPORT.put(export), *once.not_erased(member))
+async def publish(table: Table, export: Export, member: str, unit: UnitOfWork) -> None:
+    await unit.apply(table, EXPORT.put(export), *unit.not_erased(member))
 
 
 async def read_export(table: Table, job: str) -> Export | None:

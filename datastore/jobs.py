@@ -29,7 +29,7 @@ from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Put, Write
 from datastore.ids import Ids
 from datastore.leases import Held, Leases
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 
 LIFETIME = timedelta(days=30)
 _UNFINISHED_AT_ONCE = 100
@@ -126,10 +126,10 @@ async def begin_job(table: Table, job: Job) -> Job:
     return job
 
 
-async def begin_job_once(table: Table, job: Job, answer: Any, once: Once, *writes: Write) -> None:
+async def begin_job_once(table: Table, job: Job, answer: Any, unit: UnitOfWork, *writes: Write) -> None:
     """Begin a new job together with other writes and the request's receipt."""
     try:
-        await once.transact(table, answer, job_put(job), *writes)
+        await unit.transact(table, answer, job_put(job), *writes)
     except ConditionFailed as failed:
         if not (failed.doubtful and failed.at(0)):  # an attempt whose answer was lost has begun it
             raise

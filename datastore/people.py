@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 SHARDS = 16
 
@@ -111,10 +111,10 @@ async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
             yield shard, profile
 
 
-async def create_profile(table: Table, new: Profile, once: Once) -> bool:
+async def create_profile(table: Table, new: Profile, unit: UnitOfWork) -> bool:
     """Create a profile unless there is one; return whether it was created."""
     try:
-        await once.apply(table, PROFILE.put(new, when=absent()), *once.not_erased(new.user))
+        await unit.apply(table, PROFILE.put(new, when=absent()), *unit.not_erased(new.user))
     except ConditionFailed:
         return False
     return True
@@ -125,50 +125,52 @@ async def seed_profiles(table: Table, profiles: Iterable[Profile]) -> None:
     await table.write_many(PROFILE.put(profile) for profile in profiles)
 
 
-async def update_profile(table: Table, changed: Profile, names: Iterable[str], once: Once) -> None:
+async def update_profile(table: Table, changed: Profile, names: Iterable[str], unit: UnitOfWork) -> None:
     """Change the named attributes of an existing profile; NotFound if there is none. Without names nothing occurred."""
     key, values = PROFILE.item_key(changed), {name: getattr(changed, name) for name in names}
     write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
-    others = once.not_erased(changed.user)
+    others = unit.not_erased(changed.user)
     if values:
         write = PROFILE.change(key, values=values, when=present())
-        others = once.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
+        others = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
     try:
-        await once.transact(table, changed, write, *others)
+        await unit.transact(table, changed, write, *others)
     except ConditionFailed:
         raise NotFound from None
 
 
-async def remove_bounced_address(table: Table, profile: Profile, once: Once) -> bool:
+async def remove_bounced_address(table: Table, profile: Profile, unit: UnitOfWork) -> bool:
     """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
     change = PROFILE.change(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
-    occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
     try:
-        await once.apply(table, change, *occurrence)
+        await unit.apply(table, change, *occurrence)
     except (ConditionFailed, NotAllowed):
         return False
     return True
 
 
-async def confirm_email(table: Table, user: str, email: str, pending: str, once: Once) -> Profile | None:
+async def confirm_email(table: Table, user: str, email: str, pending: str, unit: UnitOfWork) -> Profile | None:
     """Give a profile the address whose keyed hash is pending in it; None if none or another one is."""
-    values = {**proven(email, once.now), "email_pending": None}
-    return await _set_email(table, user, values, where(email_pending=pending), once)
+    values = {**proven(email, unit.now), "email_pending": None}
+    return await _set_email(table, user, values, where(email_pending=pending), unit)
 
 
-async def give_email(table: Table, user: str, email: str, once: Once) -> Profile | None:
+async def give_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:
     """Give a profile without an address one that is proven to be the member's; None if it has one."""
-    return await _set_email(table, user, proven(email, once.now), present() & absent("email"), once)
+    return await _set_email(table, user, proven(email, unit.now), present() & absent("email"), unit)
 
 
-async def _set_email(table: Table, user: str, values: Mapping[str, Any], when: Condition, once: Once) -> Profile | None:
+async def _set_email(
+    table: Table, user: str, values: Mapping[str, Any], when: Condition, unit: UnitOfWork
+) -> Profile | None:
     """The profile as it then is; None if the condition did not hold."""
     key = PROFILE.at(user=user)
-    occurrence = once.occurred(Kind.PROFILE_CHANGED, f"User:{user}", about=user)
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}", about=user)
     try:
-        await once.apply(table, PROFILE.change(key, values=values, when=when), *occurrence)
+        await unit.apply(table, PROFILE.change(key, values=values, when=when), *occurrence)
     except ConditionFailed as failed:
         if not failed.doubtful:
             return None
     stored = await table.get(key, consistent=True)
-    return stored if stored is not None and stored.email_confirmed == once.now else None
+    return stored if stored is not None and stored.email_confirmed == unit.now else None

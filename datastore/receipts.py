@@ -1,4 +1,4 @@
-"""Receipts: a repeated request finds the first answer and changes nothing.
+"""A request's changes, and their receipt: a repeated request finds the first answer and changes nothing.
 
 | wanted                                 | operation                                        | requests |
 |----------------------------------------|--------------------------------------------------|----------|
@@ -76,8 +76,11 @@ class AlreadyAnswered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
-    """One request's claim to be carried out once. Without an idempotency key nothing is claimed and nothing stored."""
+class UnitOfWork:
+    """The changes of one request, stored with what the journal says of them and with the request's receipt.
+
+    Without an idempotency key there is no receipt.
+    """
 
     owner: str
     key: str | None
@@ -92,7 +95,7 @@ class Once:
     @classmethod
     def unkeyed(
         cls, now: datetime, journal: Journal = OFF, actor: str | None = None, tombstones: Tombstones | None = None
-    ) -> Once:
+    ) -> UnitOfWork:
         """For a change that no request asked for: it leaves no receipt."""
         return cls("", None, "", now, journal, actor, tombstones)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Table
     from datastore.dynamo.entity import Entity
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 
 class SentEmail(Protocol):
@@ -47,10 +47,10 @@ class SentEmails(Generic[E]):
 
     entity: Entity[E]
 
-    async def begin(self, table: Table, record: E, once: Once) -> bool:
+    async def begin(self, table: Table, record: E, unit: UnitOfWork) -> bool:
         """Whether the email is to be sent, for it was not sent before. MemberErased if the member was erased."""
         try:
-            await once.apply(table, self.entity.put(record, when=absent("sent")), *once.not_erased(record.user))
+            await unit.apply(table, self.entity.put(record, when=absent("sent")), *unit.not_erased(record.user))
         except ConditionFailed:
             return False
         return True

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datastore.dynamo import Table
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 _ADMIN_LIFETIME = timedelta(days=90)
 
@@ -69,25 +69,25 @@ async def read_suspensions(table: Table, users: Sequence[str]) -> Mapping[str, S
     return {suspension.user: suspension for suspension in suspensions if suspension is not None}
 
 
-async def suspend(table: Table, once: Once, answer: Any, suspension: Suspension) -> None:
+async def suspend(table: Table, unit: UnitOfWork, answer: Any, suspension: Suspension) -> None:
     """Suspend a member, or change their suspension."""
     name = f"User:{suspension.user}"
-    occurred = once.occurred(Kind.MEMBER_SUSPENDED, name, about=suspension.user, note=suspension.reason)
-    await once.transact(table, answer, SUSPENSION.put(suspension), *occurred)
+    occurred = unit.occurred(Kind.MEMBER_SUSPENDED, name, about=suspension.user, note=suspension.reason)
+    await unit.transact(table, answer, SUSPENSION.put(suspension), *occurred)
 
 
-async def reinstate(table: Table, once: Once, answer: Any, user: str) -> bool:
+async def reinstate(table: Table, unit: UnitOfWork, answer: Any, user: str) -> bool:
     """End a member's suspension; False if there was none."""
-    occurred = once.occurred(Kind.MEMBER_REINSTATED, f"User:{user}", about=user)
+    occurred = unit.occurred(Kind.MEMBER_REINSTATED, f"User:{user}", about=user)
     try:
-        await once.transact(table, answer, SUSPENSION.delete(SUSPENSION.at(user=user), when=present()), *occurred)
+        await unit.transact(table, answer, SUSPENSION.delete(SUSPENSION.at(user=user), when=present()), *occurred)
     except ConditionFailed as failed:
         return failed.doubtful
     return True
 
 
-async def note_admin(table: Table, user: str, once: Once) -> None:
-    await once.apply(table, ADMIN.put(Admin(user, once.now + _ADMIN_LIFETIME)), *once.not_erased(user))
+async def note_admin(table: Table, user: str, unit: UnitOfWork) -> None:
+    await unit.apply(table, ADMIN.put(Admin(user, unit.now + _ADMIN_LIFETIME)), *unit.not_erased(user))
 
 
 async def is_admin(table: Table, user: str, now: datetime) -> bool:

@@ -67,13 +67,13 @@ async def api_key_node(ctx: Context, key: str) -> ApiKey | None:
 async def create_api_key(ctx: Context, /, *, name: str, roles: list[str], days: int | None = None) -> IssuedKey:
     ctx.with_role(Role.ADMIN)
     issued = issue(name, roles, days, ctx.now())
-    await api_key_store.store_api_key(ctx.table, issued, ctx.once)
+    await api_key_store.store_api_key(ctx.table, issued, ctx.unit)
     return issued
 
 
 async def revoke_api_key(ctx: Context, /, *, key: ApiKeyId) -> ApiKey:
     ctx.with_role(Role.ADMIN)
-    revoked = await api_key_store.revoke_api_key(ctx.table, key, ctx.once)
+    revoked = await api_key_store.revoke_api_key(ctx.table, key, ctx.unit)
     ctx.services.get(ApiKeys).forget(key)
     return revoked
 

@@ -19,7 +19,7 @@ from datastore.ids import Ids
 from datastore.journal import Journal
 from datastore.leases import Leases
 from datastore.people import Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.seal import Seal
 from datastore.tombstones import Tombstones
@@ -98,9 +98,9 @@ class Services:
         name = member_name(self.seal, profile.user, profile.name)
         return profile if name == profile.name else replace(profile, name=name)
 
-    def once(self, actor: str | None = None) -> Once:
+    def unit(self, actor: str | None = None) -> UnitOfWork:
         """For a change beside requests, by an actor that the journal names."""
-        return Once.unkeyed(self.clock(), self.journal, actor, self.tombstones)
+        return UnitOfWork.unkeyed(self.clock(), self.journal, actor, self.tombstones)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""
@@ -130,7 +130,7 @@ class Context:
     """The `Origin` of the page that sends the request, which no page can choose; programs need not name one."""
     own_origin: str = ""
     """The origin that the request is addressed to."""
-    once: Once = field(init=False)
+    unit: UnitOfWork = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
     explain: bool = False

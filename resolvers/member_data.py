@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.dynamo import iso
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 
 if TYPE_CHECKING:
     from datastore.member_items import MemberItems
@@ -82,11 +82,11 @@ class Erasure:
         self.user = run.input["user"]
         self.alias = run.input["alias"] if run.input["contributions"] == Contributions.ANONYMISE else None
         """Whose contributions they become; None if they are removed."""
-        self.silent = Once.unkeyed(services.clock())
-        self.told = Once.unkeyed(services.clock(), services.journal)
+        self.silent = UnitOfWork.unkeyed(services.clock())
+        self.told = UnitOfWork.unkeyed(services.clock(), services.journal)
 
 
-TakeBack: TypeAlias = "Callable[[Services, JobRun, TakingBack, Once], Awaitable[None]]"
+TakeBack: TypeAlias = "Callable[[Services, JobRun, TakingBack, UnitOfWork], Awaitable[None]]"
 Erase: TypeAlias = Callable[[Erasure], Awaitable[None]]
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 import orjson
 
 from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
-from datastore.receipts import LONGEST_KEY, AlreadyAnswered, Once
+from datastore.receipts import LONGEST_KEY, AlreadyAnswered, UnitOfWork
 from datastore.refusals import InvalidInput, Refusal, Unavailable
 from resolvers.context import Context
 from resolvers.members.suspensions import Suspensions
@@ -35,7 +35,7 @@ async def run_mutation(
     the table except faults of this program are refusals.
     """
     try:
-        ctx.once = _claim(ctx, key, resolver.__name__, given)
+        ctx.unit = _claim(ctx, key, resolver.__name__, given)
         if ctx.viewer.is_member:
             await ctx.services.get(Suspensions).check(ctx, while_suspended=while_suspended)
         with unlimited():
@@ -53,7 +53,7 @@ async def run_mutation(
 async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
     journal = ctx.services.journal
     learning = () if journal.is_current else (journal.learn(ctx.table),)
-    if ctx.once.key is None and not learning:
+    if ctx.unit.key is None and not learning:
         await ensure_profile(ctx)
     else:
         stored: A | None
@@ -73,7 +73,7 @@ async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], v
 
 
 async def _stored_answer(ctx: Context, resolver: Callable[..., Awaitable[A]]) -> A | None:
-    stored: A | None = await ctx.once.answer(ctx.table, _answer_type(resolver))
+    stored: A | None = await ctx.unit.answer(ctx.table, _answer_type(resolver))
     return stored
 
 
@@ -82,10 +82,10 @@ def _answer_type(resolver: Callable[..., Any]) -> Any:
     return get_type_hints(resolver)["return"]
 
 
-def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> Once:
+def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> UnitOfWork:
     services = ctx.services
     if key is None:
-        return Once(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
+        return UnitOfWork(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
     try:
         key_text(key)
     except BadKey:
@@ -98,4 +98,4 @@ def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -
     # Receipts hold this hash for days: a change of the names or of their order refuses their repeats.
     text = orjson.dumps([name, dict(sorted(given.items()))])
     digest = hashlib.sha256(text).hexdigest()
-    return Once(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
+    return UnitOfWork(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node, services.tombstones)

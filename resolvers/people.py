@@ -59,7 +59,7 @@ async def update_profile(
     if email is not UNSET:  # the last, because it may send an email
         changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
     changed = replace(current, **changes)  # type: ignore[arg-type]
-    await people_store.update_profile(ctx.table, changed, changes, ctx.once)
+    await people_store.update_profile(ctx.table, changed, changes, ctx.unit)
     ctx.services.profiles.put(member.id, changed)
     return changed
 
@@ -114,7 +114,7 @@ async def ensure_profile(ctx: Context) -> None:
         return
     profile = new_profile(ctx)
     try:
-        if await people_store.create_profile(ctx.table, profile, ctx.once):
+        if await people_store.create_profile(ctx.table, profile, ctx.unit):
             ctx.services.profiles.put(member.id, profile)
     except MemberErased:
         return  # whatever they want to write is refused for the same reason

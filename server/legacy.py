@@ -29,7 +29,7 @@ from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, foreign_rows
 from datastore.people import Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import Refusal
 from datastore.vocabulary import (
     LONGEST_LIST,
@@ -296,7 +296,7 @@ class Migration:
         self._report_path = report
         self._options = options
         self._progress = progress
-        self._once = Once("migration", None, "", services.clock())
+        self._once = UnitOfWork("migration", None, "", services.clock())
         self._lists: dict[str, _MappedList] = {}
         self._members: dict[str, list[str]] = {}
         """The members that have an address, by that in lower case."""

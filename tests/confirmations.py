@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from datastore import vocabulary as vocabulary_store
 from datastore.people import PROFILE, Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.members.confirmations import Confirmations
 from resolvers.node_ids import parse_node_key
@@ -122,7 +122,7 @@ async def migrated(mail: MailingService, address: str, *lists: str) -> str:
     await services.table.write(PROFILE.put(Profile(user, "Reader", mail.clock(), email=address)))
     for list_id in lists:
         old = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=mail.clock())
-        await vocabulary_store.import_subscription(services.table, old, Once.unkeyed(mail.clock()))
+        await vocabulary_store.import_subscription(services.table, old, UnitOfWork.unkeyed(mail.clock()))
     return user
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Write
     from datastore.journal.kinds import Ground
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class CommentChange:
     new: Comment | None
     decision: Decision | None = None
 
-    def occurrence(self, once: Once) -> tuple[Write, ...]:
+    def occurrence(self, unit: UnitOfWork) -> tuple[Write, ...]:
         """The journal's writes."""
         comment = self.new or self.old
         name = f"Comment:{comment.node_key}" if comment is not None else ""
         if self.decision is not None:
-            return once.occurred(Kind.COMMENT_MODERATED, name, ground=self.decision.ground, note=self.decision.note)
+            return unit.occurred(Kind.COMMENT_MODERATED, name, ground=self.decision.ground, note=self.decision.note)
         if self.new is None:
-            return once.occurred(Kind.COMMENT_DELETED, name)
-        return once.occurred(Kind.COMMENT_POSTED if self.old is None else Kind.COMMENT_EDITED, name)
+            return unit.occurred(Kind.COMMENT_DELETED, name)
+        return unit.occurred(Kind.COMMENT_POSTED if self.old is None else Kind.COMMENT_EDITED, name)
 
     def writes(self) -> list[Write]:
         """The comment's own writes come first: `was_applied` relies on their positions."""
@@ -79,15 +79,15 @@ class CommentChange:
         return failed.stored(entity_for(self.new), position) == self.new
 
 
-async def change_comment(table: Table, once: Once, answer: Any, change: CommentChange) -> None:
+async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
     """Write the comment, its counts and the receipt, all or none.
 
     ConditionFailed if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
     """
     about = change.new or change.old
-    not_erased = () if about is None else once.not_erased(about.author)
+    not_erased = () if about is None else unit.not_erased(about.author)
     try:
-        await once.transact(table, answer, *change.writes(), *change.occurrence(once), *not_erased)
+        await unit.transact(table, answer, *change.writes(), *change.occurrence(unit), *not_erased)
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise

@@ -15,7 +15,7 @@ from datastore.journal.kinds import Kind
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 _MAX_REPORTERS = 50
 _AT_ONCE = 100
@@ -62,7 +62,7 @@ async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping
     return {(one.product, one.ulid): one for one in reports if one is not None}
 
 
-async def report_comment(table: Table, once: Once, comment: Comment, reporter: str, reason: str) -> None:
+async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, reporter: str, reason: str) -> None:
     """Add a member's reason to a comment's reports, or replace it.
 
     ConditionFailed if they changed meanwhile, unless an earlier attempt without an answer changed them.
@@ -70,7 +70,7 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
-        await once.store_receipt(table, comment, about=comment.author)
+        await unit.store_receipt(table, comment, about=comment.author)
         return
     if current is None:
         changed, unchanged = Reports(comment.product, comment.ulid, {reporter: reason}), absent()
@@ -78,9 +78,9 @@ async def report_comment(table: Table, once: Once, comment: Comment, reporter: s
         changed = replace(current, reasons={**current.reasons, reporter: reason}, revision=current.revision + 1)
         unchanged = current.unchanged
     writes: list[Write] = [REPORTS.put(changed, when=unchanged), COMMENT.check(COMMENT.item_key(comment), present())]
-    occurrence = once.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
+    occurrence = unit.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        await once.transact(table, comment, *writes, *occurrence, *once.not_erased(comment.author))
+        await unit.transact(table, comment, *writes, *occurrence, *unit.not_erased(comment.author))
     except ConditionFailed as failed:
         if not failed.was_written(REPORTS, changed):
             raise

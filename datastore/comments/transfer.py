@@ -40,7 +40,7 @@ from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Write
 from datastore.journal.kinds import Kind
 from datastore.journal.webhooks import MOST_WEBHOOKS
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import MOST_SECRETS
 
 GROUP = 50
@@ -71,7 +71,9 @@ class IdTaken(Exception):
         self.comment = comment
 
 
-async def import_comments(table: Table, comments: Sequence[Comment], expires: datetime, once: Once) -> tuple[int, int]:
+async def import_comments(
+    table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork
+) -> tuple[int, int]:
     """Write and count those of `AT_ONCE` comments that are missing; IdTaken for the first with a taken id.
 
     Returns how many are new, and how many erased members had written. Batch records are kept until `expires`, so that a
@@ -82,7 +84,7 @@ async def import_comments(table: Table, comments: Sequence[Comment], expires: da
     groups = [before[start : start + GROUP] for start in range(0, len(before), GROUP)]
     # With exceptions returned, the groups beside one with a taken id are imported to their end.
     outcomes = await asyncio.gather(
-        *(_import_group(table, group, expires, once) for group in groups), return_exceptions=True
+        *(_import_group(table, group, expires, unit) for group in groups), return_exceptions=True
     )
     for outcome in (*outcomes, repeated):
         if isinstance(outcome, BaseException):
@@ -106,7 +108,7 @@ def _before_repeated_id(comments: Sequence[Comment]) -> tuple[Sequence[Comment],
     return comments, None
 
 
-async def _import_group(table: Table, group: Sequence[Comment], expires: datetime, once: Once) -> tuple[int, int]:
+async def _import_group(table: Table, group: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> tuple[int, int]:
     distinct: dict[str, Comment] = {}
     for comment in group:
         distinct.setdefault(comment.node_key, comment)
@@ -114,7 +116,7 @@ async def _import_group(table: Table, group: Sequence[Comment], expires: datetim
     done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in found], consistent=True)
     new, left_out = 0, sum(record.left_out or 0 for record in done if record is not None)
     for batch in (batch for batch, record in zip(found, done, strict=True) if record is None):
-        written, erased = await _import_batch(table, batch, expires, once)
+        written, erased = await _import_batch(table, batch, expires, unit)
         new, left_out = new + written, left_out + erased
     return new, left_out
 
@@ -143,7 +145,7 @@ def _digest(comments: Iterable[Comment]) -> str:
     return hashlib.sha256("\n".join(sorted(comment.node_key for comment in comments)).encode()).hexdigest()[:32]
 
 
-async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, once: Once) -> tuple[int, int]:
+async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> tuple[int, int]:
     """How many comments are written, and how many are left out; IdTaken once those before it are written."""
     digest = _digest(batch)
     erased: set[str] = set()
@@ -151,24 +153,24 @@ async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetim
         missing = await _missing(table, batch)
         new = [comment for comment in missing if comment.author not in erased]
         if (taken := await _first_taken(table, new)) is not None:
-            await _import_before(table, batch, taken, expires, once)
+            await _import_before(table, batch, taken, expires, unit)
         left_out = len(missing) - len(new)
         record = IMPORT_BATCH.put(ImportBatch(digest, expires, left_out or None), when=absent())
-        checks = _checks(new, once)
+        checks = _checks(new, unit)
         try:
-            await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, once))
+            await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, unit))
         except ConditionFailed as failed:
             if failed.at(0):  # done by an attempt without an answer, or by another import
                 return len(new) if failed.doubtful else 0, left_out
             erased |= {author for place, (author, _) in enumerate(checks, 1) if failed.at(place)}
             for place, comment in enumerate(new, 1 + len(checks)):
                 if failed.at(place) and comment.author not in erased:
-                    await _import_before(table, batch, comment, expires, once)
+                    await _import_before(table, batch, comment, expires, unit)
             continue  # if it is none of these, another import has written one of the comments
         return len(new), left_out
 
 
-def _batch_writes(new: Sequence[Comment], digest: str, once: Once) -> Iterator[Write]:
+def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iterator[Write]:
     """The pointers come first: `_import_batch` relies on their positions."""
     for comment in new:
         yield POINTER.put(pointer_to(comment), when=absent() | where(product=comment.product))
@@ -176,7 +178,7 @@ def _batch_writes(new: Sequence[Comment], digest: str, once: Once) -> Iterator[W
         yield entity_for(comment).put(comment, when=absent())
     yield from count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
     if new:
-        yield from once.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")
+        yield from unit.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")
 
 
 async def _first_taken(table: Table, comments: Sequence[Comment]) -> Comment | None:
@@ -188,17 +190,17 @@ async def _first_taken(table: Table, comments: Sequence[Comment]) -> Comment | N
 
 
 async def _import_before(
-    table: Table, batch: Sequence[Comment], taken: Comment, expires: datetime, once: Once
+    table: Table, batch: Sequence[Comment], taken: Comment, expires: datetime, unit: UnitOfWork
 ) -> NoReturn:
     if before := batch[: batch.index(taken)]:
-        await _import_batch(table, before, expires, once)
+        await _import_batch(table, before, expires, unit)
     raise IdTaken(taken)
 
 
-def _checks(comments: Iterable[Comment], once: Once) -> list[tuple[str, Write]]:
+def _checks(comments: Iterable[Comment], unit: UnitOfWork) -> list[tuple[str, Write]]:
     """That the authors are not erased, each with its author."""
     authors = {comment.author: None for comment in comments}
-    return [(author, check) for author in authors for check in once.not_erased(author)]
+    return [(author, check) for author in authors for check in unit.not_erased(author)]
 
 
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:

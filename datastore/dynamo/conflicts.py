@@ -4,8 +4,8 @@
 - Only a conflict repeats: `Stale`, or a ConditionFailed that the change lets pass. What else a failed condition says, a
   refusal or that it was written after all, is for the change to tell.
 - An unclear answer is no conflict: a ConditionFailed that is doubtful is raised, since the change may have been made.
-  Only an `idempotent` change is made again: from what is read then, it finds nothing left to do. `Once` leaves no doubt
-  about a change with a receipt or an occurrence.
+  Only an `idempotent` change is made again: from what is read then, it finds nothing left to do. `UnitOfWork` leaves
+  no doubt about a change with a receipt or an occurrence.
 - There are `ATTEMPTS` attempts at most, with pauses of full jitter between them, until the request's deadline. Then the
   change is refused, and the refusal says when to ask again.
 """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.writes import Put, Update
     from datastore.leases import Held, Leases
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 MOST_WEBHOOKS = 10
 """Each one that wants a kind adds an item to the transactions of that kind, which have at most 100."""
@@ -64,7 +64,7 @@ async def read_webhook(table: Table, webhook: str) -> Webhook | None:
     return await table.get(WEBHOOK.at(id=webhook), consistent=True)
 
 
-async def add_webhook(table: Table, webhook: Webhook, once: Once) -> WebhookWithSecret:
+async def add_webhook(table: Table, webhook: Webhook, unit: UnitOfWork) -> WebhookWithSecret:
     """Conflict if there are too many, even if several are added at once."""
     answer = WebhookWithSecret(webhook, webhook.secret)
     while True:
@@ -73,7 +73,7 @@ async def add_webhook(table: Table, webhook: Webhook, once: Once) -> WebhookWith
         known = await table.get(WEBHOOK_ADDITIONS.at(), consistent=True)
         if sum(other.active for other in await read_webhooks(table)) >= MOST_WEBHOOKS:
             raise Conflict(f"There are {MOST_WEBHOOKS} webhooks, which is the limit. Remove one first.")
-        if await _write(table, None, webhook, Kind.WEBHOOK_ADDED, once, answer, _next_addition(known)):
+        if await _write(table, None, webhook, Kind.WEBHOOK_ADDED, unit, answer, _next_addition(known)):
             return answer
 
 
@@ -82,25 +82,25 @@ def _next_addition(known: WebhookAdditions | None) -> Put:
     return WEBHOOK_ADDITIONS.put(WebhookAdditions(known.number + 1 if known else 1), when=unchanged)
 
 
-async def remove_webhook(table: Table, webhook: str, once: Once, answer: str) -> None:
+async def remove_webhook(table: Table, webhook: str, unit: UnitOfWork, answer: str) -> None:
     """Nothing is delivered to it from now on; what waits is deleted later. NotFound if there is none."""
     current = await _read_active(table, webhook)
-    await _write(table, current, replace(current, active=False), Kind.WEBHOOK_REMOVED, once, answer)
+    await _write(table, current, replace(current, active=False), Kind.WEBHOOK_REMOVED, unit, answer)
 
 
-async def rotate_secret(table: Table, webhook: str, secret: str, once: Once) -> WebhookWithSecret:
+async def rotate_secret(table: Table, webhook: str, secret: str, unit: UnitOfWork) -> WebhookWithSecret:
     """The new secret signs from now on, and each one before for a day after it was replaced."""
     current = await _read_active(table, webhook)
-    older = current.old_secrets(once.now)
+    older = current.old_secrets(unit.now)
     if len(older) >= MOST_OLD_SECRETS:
         raise Conflict(
             f"{MOST_OLD_SECRETS} earlier secrets of this webhook still sign. Rotate again when the oldest has ended.",
-            retry_after=(min(old.until for old in older) - once.now).total_seconds(),
+            retry_after=(min(old.until for old in older) - unit.now).total_seconds(),
         )
-    replaced = (OldSecret(current.secret, once.now + BOTH_SIGN_FOR), *older)
+    replaced = (OldSecret(current.secret, unit.now + BOTH_SIGN_FOR), *older)
     after = replace(current, secret=secret, replaced_secrets=replaced)
     answer = WebhookWithSecret(after, secret)
-    await _write(table, current, after, Kind.WEBHOOK_SECRET_ROTATED, once, answer)
+    await _write(table, current, after, Kind.WEBHOOK_SECRET_ROTATED, unit, answer)
     return answer
 
 
@@ -112,16 +112,16 @@ async def _read_active(table: Table, webhook: str) -> Webhook:
 
 
 async def _write(
-    table: Table, before: Webhook | None, after: Webhook, kind: Kind, once: Once, answer: Any, *others: Put
+    table: Table, before: Webhook | None, after: Webhook, kind: Kind, unit: UnitOfWork, answer: Any, *others: Put
 ) -> bool:
     """Write a changed webhook, but not its lease; False if only a condition of the other writes did not hold."""
     write: Put | Update = WEBHOOK.put(after, when=absent())
     if before is not None:
         unchanged = where(secret=before.secret, active=before.active)
         write = WEBHOOK.shift(after, "secret", "replaced_secrets", "active", when=unchanged)
-    occurrence = once.occurred(kind, f"Webhook:{after.id}")
+    occurrence = unit.occurred(kind, f"Webhook:{after.id}")
     try:
-        await once.transact(table, answer, write, *others, *occurrence)
+        await unit.transact(table, answer, write, *others, *occurrence)
     except ConditionFailed as failed:
         if not failed.at(0):
             return False

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
     from datastore.pickem.event_records import Event
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 _AT_ONCE = 40
 
@@ -101,7 +101,7 @@ async def clear_standing(table: Table, user: str, season: str) -> None:
 # ── leagues ──
 
 
-async def leave_every_league(table: Table, user: str, once: Once) -> int:
+async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> int:
     """Take a member out of every league; return the number. Safe to repeat.
 
     Where they are the last captain, the longest member becomes one; a league without another member is deleted.
@@ -120,9 +120,9 @@ async def leave_every_league(table: Table, user: str, once: Once) -> int:
             return 0
         try:
             if _is_last(*found, place):
-                await delete_league(table, place, found[0], once, None)
+                await delete_league(table, place, found[0], unit, None)
                 return 0
-            await leave(table, place, _successor(*found, place), own, once, None)
+            await leave(table, place, _successor(*found, place), own, unit, None)
         except (Conflict, NotFound):
             raise Stale from None
         return 1

@@ -32,7 +32,7 @@ from datastore.dynamo.writes import Write
 from datastore.journal.kinds import Kind
 from datastore.pickem.event_records import EVENT, MATCH, Event, EventState, Match, Narrowing
 from datastore.pickem.gates import GateChange, GateState, change_gates, new_gates, none_picked
-from datastore.receipts import AlreadyAnswered, Once
+from datastore.receipts import AlreadyAnswered, UnitOfWork
 from datastore.refusals import Conflict, Refusal
 from datastore.tombstones import MemberErased
 
@@ -125,19 +125,19 @@ class CardChange:
 
     before: Event
     after: Event
-    once: Once
+    unit: UnitOfWork
     answer: Any
     clock: Clock
     kind: Kind
 
 
-async def create_event(table: Table, event: Event, matches: Sequence[Match], once: Once) -> None:
+async def create_event(table: Table, event: Event, matches: Sequence[Match], unit: UnitOfWork) -> None:
     """Create an event, the first matches of its card and its gates. VersionConflict if the event exists already."""
     event, numbered = number_matches(event, matches)
-    await note_created(table, CREATED_EVENT, event.id, once.now)
+    await note_created(table, CREATED_EVENT, event.id, unit.now)
     writes = [*map(MATCH.put, numbered), *new_gates(gates_of(event))]
-    occurrence = once.occurred(Kind.EVENT_CREATED, name_of(event))
-    await _replace(table, event, once, event, *writes, *occurrence, when=absent())
+    occurrence = unit.occurred(Kind.EVENT_CREATED, name_of(event))
+    await _replace(table, event, unit, event, *writes, *occurrence, when=absent())
 
 
 def name_of(thing: Event | Match) -> str:
@@ -161,17 +161,17 @@ def gate_state(event: Event) -> GateState:
 
 
 async def change_event(
-    table: Table, before: Event, after: Event, once: Once, answer: Any, *writes: Write, clock: Clock | None = None
+    table: Table, before: Event, after: Event, unit: UnitOfWork, answer: Any, *writes: Write, clock: Clock | None = None
 ) -> None:
     """Write an event and what changes with it; VersionConflict if it has changed. `clock`: only before its start."""
     if _allows_less(before, after):
-        narrowing = Narrowing(after.state, after.starts_at, once.now, actor=once.actor)
-        async with _announced(table, before, narrowing, once, clock):
+        narrowing = Narrowing(after.state, after.starts_at, unit.now, actor=unit.actor)
+        async with _announced(table, before, narrowing, unit, clock):
             await change_gates(table, gates_of(after))
-            await _end_narrowing(table, after, once, answer, *writes, before=before, clock=clock)
+            await _end_narrowing(table, after, unit, answer, *writes, before=before, clock=clock)
         return
     when = where(version=before.version) & absent("narrowing") & _before_start(clock)
-    await _replace(table, after, once, answer, *writes, when=when)
+    await _replace(table, after, unit, answer, *writes, when=when)
     if _allows_more(before, after):
         await change_gates(table, gates_of(after))
 
@@ -194,43 +194,43 @@ def _before_start(clock: Clock | None) -> Condition:
 
 @asynccontextmanager
 async def _announced(
-    table: Table, before: Event, narrowing: Narrowing, once: Once, clock: Clock | None
+    table: Table, before: Event, narrowing: Narrowing, unit: UnitOfWork, clock: Clock | None
 ) -> AsyncIterator[None]:
     """The first step of a change that allows less. The change is given up if a later step is refused.
 
     Others finish what is announced: so this step is refused to an erased actor too, and if there is a receipt already.
     """
     announced, when = replace(before, narrowing=narrowing), where(version=before.version) & absent("narrowing")
-    first = replace(once, key=None)
+    first = replace(unit, key=None)
     try:
-        await _replace(table, announced, first, announced, *once.unanswered(), when=when & _before_start(clock))
+        await _replace(table, announced, first, announced, *unit.unanswered(), when=when & _before_start(clock))
     except ConditionFailed:
         raise AlreadyAnswered from None
     try:
         yield
     except (ConditionFailed, AlreadyAnswered, MemberErased):
         with suppress(VersionConflict):  # somebody else has finished it
-            await _give_up_narrowing(table, announced, once.now)
+            await _give_up_narrowing(table, announced, unit.now)
         raise
 
 
 async def _end_narrowing(
-    table: Table, after: Event, once: Once, answer: Any, *writes: Write, before: Event, clock: Clock | None = None
+    table: Table, after: Event, unit: UnitOfWork, answer: Any, *writes: Write, before: Event, clock: Clock | None = None
 ) -> None:
     """The last step. An event has one narrowing at most in each version."""
     when = where(version=before.version) & present("narrowing") & _before_start(clock)
-    await _replace(table, after, once, answer, *writes, when=when)
+    await _replace(table, after, unit, answer, *writes, when=when)
 
 
-async def finish_narrowing(table: Table, event: Event, once: Once) -> Event:
+async def finish_narrowing(table: Table, event: Event, unit: UnitOfWork) -> Event:
     """The event after a change that somebody else began: it is carried out, or given up if that takes too long.
 
-    `once` has no actor: the change is recorded as that of who began it, unless they are erased.
+    `unit` has no actor: the change is recorded as that of who began it, unless they are erased.
     VersionConflict if somebody else finished it, or is still at it.
     """
     if (narrowing := event.narrowing) is None:
         return event
-    now = once.now
+    now = unit.now
     if narrowing.smaller_card:
         if abs(now - narrowing.begun_at) < NARROWING_LASTS and event.starts_at > now:
             raise VersionConflict
@@ -239,28 +239,28 @@ async def finish_narrowing(table: Table, event: Event, once: Once) -> Event:
     after = event.changed(narrowing=None, state=narrowing.state, starts_at=narrowing.starts_at, locked_at=locked_at)
     await change_gates(table, gates_of(after))
     try:
-        await _end_recorded(table, event, after, replace(once, actor=narrowing.actor))
+        await _end_recorded(table, event, after, replace(unit, actor=narrowing.actor))
     except MemberErased:
-        await _end_recorded(table, event, after, once)
+        await _end_recorded(table, event, after, unit)
     return after
 
 
-async def _end_recorded(table: Table, event: Event, after: Event, once: Once) -> None:
+async def _end_recorded(table: Table, event: Event, after: Event, unit: UnitOfWork) -> None:
     kind = Kind.EVENT_LOCKED if after.state is EventState.LOCKED else Kind.EVENT_CHANGED
-    await _end_narrowing(table, after, once, after, *once.occurred(kind, name_of(after)), before=event)
+    await _end_narrowing(table, after, unit, after, *unit.occurred(kind, name_of(after)), before=event)
 
 
 async def _give_up_narrowing(table: Table, event: Event, now: datetime) -> Event:
     """Back to what the event was. Two versions later: the gates may already be changed for the next one."""
     restored = replace(event, version=event.version + 2, narrowing=None)
-    await _end_narrowing(table, restored, Once.unkeyed(now), restored, before=event)
+    await _end_narrowing(table, restored, UnitOfWork.unkeyed(now), restored, before=event)
     await change_gates(table, gates_of(restored))
     return restored
 
 
-async def _replace(table: Table, after: Event, once: Once, answer: Any, *writes: Write, when: Condition) -> None:
+async def _replace(table: Table, after: Event, unit: UnitOfWork, answer: Any, *writes: Write, when: Condition) -> None:
     try:
-        await once.transact(table, answer, EVENT.put(after, when=when), *writes)
+        await unit.transact(table, answer, EVENT.put(after, when=when), *writes)
     except ConditionFailed as failed:
         if failed.was_written(EVENT, after):
             return
@@ -288,8 +288,8 @@ async def reorder_card(table: Table, change: CardChange) -> None:
 
 
 async def _change_card(table: Table, change: CardChange, changed: Event | Match, *writes: Write) -> None:
-    writes = (*writes, *change.once.occurred(change.kind, name_of(changed)))
-    await change_event(table, change.before, change.after, change.once, change.answer, *writes, clock=change.clock)
+    writes = (*writes, *change.unit.occurred(change.kind, name_of(changed)))
+    await change_event(table, change.before, change.after, change.unit, change.answer, *writes, clock=change.clock)
 
 
 async def _reduce_card(
@@ -299,11 +299,11 @@ async def _reduce_card(
     before, after = change.before, change.after
     narrowing = Narrowing(before.state, before.starts_at, change.clock(), smaller_card=True)
     gates = replace(gates_of(after), card=after.version, when=unpicked)
-    writes = (*writes, *change.once.occurred(change.kind, name_of(match)))
+    writes = (*writes, *change.unit.occurred(change.kind, name_of(match)))
     try:
-        async with _announced(table, before, narrowing, change.once, change.clock):
+        async with _announced(table, before, narrowing, change.unit, change.clock):
             await change_gates(table, gates)
-            await _end_narrowing(table, after, change.once, change.answer, *writes, before=before, clock=change.clock)
+            await _end_narrowing(table, after, change.unit, change.answer, *writes, before=before, clock=change.clock)
     except ConditionFailed:
         raise Conflict(
             "Somebody has picked a team that would be gone. Keep its place, or remove the match.",

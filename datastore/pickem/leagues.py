@@ -41,7 +41,7 @@ from datastore.pickem.league_records import (
     Membership,
 )
 from datastore.pickem.standings import SEASON, Season
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import Conflict, NotAllowed, NotFound
 
 MOST_MEMBERS = 1000
@@ -120,20 +120,20 @@ def all_leagues(table: Table) -> AsyncIterator[League | LeagueMember | LeagueCod
 
 
 async def create_league(
-    table: Table, league: League, captain: LeagueMember, own: MemberLeagues, once: Once, answer: Any
+    table: Table, league: League, captain: LeagueMember, own: MemberLeagues, unit: UnitOfWork, answer: Any
 ) -> None:
     """Create a league with its first captain. Stale if the captain's leagues have changed, or its code is taken."""
     code = [] if league.code is None else [_code(league)]
     writes: list[Write] = [LEAGUE.put(league, when=absent()), LEAGUE_MEMBER.put(captain), _with_league(own, league)]
     try:
-        await once.transact(table, answer, *writes, *code, *_occurred(once, Kind.LEAGUE_CREATED, league.id))
+        await unit.transact(table, answer, *writes, *code, *_occurred(unit, Kind.LEAGUE_CREATED, league.id))
     except ConditionFailed as failed:
         if not failed.at(0):  # applied by an earlier attempt whose answer was lost: the id is new
             raise Stale from None
 
 
-def _occurred(once: Once, kind: Kind, league: str, about: str | None = None) -> tuple[Write, ...]:
-    return once.occurred(kind, f"League:{league}", about=about)
+def _occurred(unit: UnitOfWork, kind: Kind, league: str, about: str | None = None) -> tuple[Write, ...]:
+    return unit.occurred(kind, f"League:{league}", about=about)
 
 
 def _code(league: League) -> Write:
@@ -154,7 +154,7 @@ def _put_leagues(own: MemberLeagues, leagues: dict[str, str]) -> Write:
 
 
 async def join_league(
-    table: Table, league: League, member: LeagueMember, own: MemberLeagues, once: Once, answer: Any
+    table: Table, league: League, member: LeagueMember, own: MemberLeagues, unit: UnitOfWork, answer: Any
 ) -> None:
     """Add a member, or let them wait. Refused above the limits, for members, and with a code that has just changed."""
     counter = _counter(member)
@@ -166,7 +166,7 @@ async def join_league(
         _with_league(own, league),
     ]
     try:
-        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_JOINED, league.id))
+        await unit.transact(table, answer, *writes, *_occurred(unit, Kind.LEAGUE_JOINED, league.id))
     except ConditionFailed as failed:
         if failed.at(1):
             _refuse_second_join(failed, member)
@@ -208,7 +208,7 @@ def _no_admission(failed: ConditionFailed) -> Conflict | NotFound:
 
 
 async def admit(
-    table: Table, captain: LeagueMember, before: LeagueMember, after: LeagueMember, once: Once, answer: Any
+    table: Table, captain: LeagueMember, before: LeagueMember, after: LeagueMember, unit: UnitOfWork, answer: Any
 ) -> None:
     """Change what a member is in a league, as one of its captains. Conflict if either has changed."""
     added = {"members": int(before.membership is Membership.WAITING), "waiting": 0, "captains": 0}
@@ -227,7 +227,7 @@ async def admit(
         _as_captain(captain),
     ]
     try:
-        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_ADMITTED, before.league, before.user))
+        await unit.transact(table, answer, *writes, *_occurred(unit, Kind.LEAGUE_ADMITTED, before.league, before.user))
     except ConditionFailed as failed:
         if (stored := failed.stored(LEAGUE_MEMBER, 1)) is not None and stored.token == after.token:
             return  # applied by an earlier attempt whose answer was lost
@@ -250,7 +250,7 @@ def _not_admitted(failed: ConditionFailed) -> Conflict | NotAllowed:
 
 
 async def leave(
-    table: Table, place: LeagueMember, successor: str | None, own: MemberLeagues, once: Once, answer: Any
+    table: Table, place: LeagueMember, successor: str | None, own: MemberLeagues, unit: UnitOfWork, answer: Any
 ) -> None:
     """Take a member out of a league; a successor becomes captain in the same transaction, or is one already."""
     leaves = place.membership is Membership.CAPTAIN
@@ -268,13 +268,13 @@ async def leave(
         promoted = {"membership": Membership.CAPTAIN}
         writes.append(LEAGUE_MEMBER.change(key, values=promoted, when=where(membership=Membership.MEMBER)))
     try:
-        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_LEFT, place.league))
+        await unit.transact(table, answer, *writes, *_occurred(unit, Kind.LEAGUE_LEFT, place.league))
     except ConditionFailed as failed:
         if failed.doubtful and failed.at(1) and failed.stored(LEAGUE_MEMBER, 1) is None:
             return  # applied by an earlier attempt whose answer was lost
         if successor is None or not _is_captain(failed.stored(LEAGUE_MEMBER, 3)):
             raise _not_left(failed) from None
-        await leave(table, place, None, own, once, answer)  # as one captain of several
+        await leave(table, place, None, own, unit, answer)  # as one captain of several
 
 
 def _is_captain(place: LeagueMember | None) -> bool:
@@ -295,7 +295,7 @@ def _not_left(failed: ConditionFailed) -> Conflict | NotFound | Stale:
 
 
 async def remove(
-    table: Table, captain: LeagueMember, place: LeagueMember, own: MemberLeagues, once: Once, answer: Any
+    table: Table, captain: LeagueMember, place: LeagueMember, own: MemberLeagues, unit: UnitOfWork, answer: Any
 ) -> None:
     """Take somebody who is no captain out of a league, as one of its captains. Stale if they have changed."""
     writes: list[Write] = [
@@ -304,9 +304,9 @@ async def remove(
         _without_league(own, place.league),
         _as_captain(captain),
     ]
-    occurred = _occurred(once, Kind.LEAGUE_MEMBER_REMOVED, place.league, place.user)
+    occurred = _occurred(unit, Kind.LEAGUE_MEMBER_REMOVED, place.league, place.user)
     try:
-        await once.transact(table, answer, *writes, *occurred)
+        await unit.transact(table, answer, *writes, *occurred)
     except ConditionFailed as failed:
         if failed.doubtful and failed.at(1) and failed.stored(LEAGUE_MEMBER, 1) is None:
             return  # applied by an earlier attempt whose answer was lost
@@ -316,7 +316,7 @@ async def remove(
 
 
 async def rotate_code(
-    table: Table, captain: LeagueMember, before: League, after: League, once: Once, answer: Any
+    table: Table, captain: LeagueMember, before: League, after: League, unit: UnitOfWork, answer: Any
 ) -> None:
     """Give a league another code; the old one admits nobody any more. Stale if the code belongs to another league."""
     writes = [
@@ -326,7 +326,7 @@ async def rotate_code(
         _code(after),
     ]
     try:
-        await once.transact(table, answer, *writes, *_occurred(once, Kind.LEAGUE_CODE_CHANGED, after.id))
+        await unit.transact(table, answer, *writes, *_occurred(unit, Kind.LEAGUE_CODE_CHANGED, after.id))
     except ConditionFailed as failed:
         if (stored := failed.stored(LEAGUE)) is not None and stored.code == after.code:
             return  # applied by an earlier attempt whose answer was lost
@@ -343,28 +343,28 @@ def _not_changed(failed: ConditionFailed) -> Conflict | NotAllowed:
 # ── deleting ──
 
 
-async def delete_league(table: Table, captain: LeagueMember, league: League, once: Once, answer: Any) -> None:
+async def delete_league(table: Table, captain: LeagueMember, league: League, unit: UnitOfWork, answer: Any) -> None:
     """Delete a league and its members. From the first write on it is gone for everybody; a repeat does the rest.
 
     The lists of its members' leagues keep its id until they change next; nobody sees that.
     """
     if league.deleted_at is None:
         same_code = _exists() & where(code=league.code)
-        gone = LEAGUE.change(LEAGUE.at(id=league.id), values={"deleted_at": once.now, "code": None}, when=same_code)
+        gone = LEAGUE.change(LEAGUE.at(id=league.id), values={"deleted_at": unit.now, "code": None}, when=same_code)
         code = [] if league.code is None else [LEAGUE_CODE.delete(LEAGUE_CODE.at(code=league.code))]
-        occurred = _occurred(once, Kind.LEAGUE_DELETED, league.id)
-        await _delete_first(table, once, gone, _as_captain(captain), *code, *occurred)
+        occurred = _occurred(unit, Kind.LEAGUE_DELETED, league.id)
+        await _delete_first(table, unit, gone, _as_captain(captain), *code, *occurred)
     everybody = [member async for member in table.iterate(LEAGUE_MEMBER.on(league=league.id), consistent=True)]
     keys = {member.user: LEAGUE_MEMBER.item_key(member) for member in everybody}
     captains = [member.user for member in everybody if member.membership is Membership.CAPTAIN]
     await table.write_many(LEAGUE_MEMBER.delete(keys[user]) for user in keys.keys() - set(captains))
     ends = [LEAGUE_MEMBER.delete(keys[user]) for user in captains]
-    await once.transact(table, answer, LEAGUE.delete(LEAGUE.at(id=league.id)), *ends)
+    await unit.transact(table, answer, LEAGUE.delete(LEAGUE.at(id=league.id)), *ends)
 
 
-async def _delete_first(table: Table, once: Once, *writes: Write) -> None:
+async def _delete_first(table: Table, unit: UnitOfWork, *writes: Write) -> None:
     try:
-        await once.apply(table, *writes)
+        await unit.apply(table, *writes)
     except ConditionFailed as failed:
         stored = failed.stored(LEAGUE)
         if failed.doubtful and stored is not None and stored.deleted_at is not None:

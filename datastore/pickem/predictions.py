@@ -28,7 +28,7 @@ from datastore.people import SHARDS, member_shard
 from datastore.pickem.event_records import Event, EventState, Match
 from datastore.pickem.events import Clock, gates_of, in_future
 from datastore.pickem.gates import GATE, GateState, change_gates, gate_number, pick_counter
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 
 R = TypeVar("R")
 RANKING_SHARDS = 4
@@ -173,7 +173,7 @@ def as_read(prediction: Prediction) -> Condition:
     return where(version=prediction.version, token=prediction.token)
 
 
-async def submit_prediction(table: Table, submission: Submission, clock: Clock, once: Once, answer: Any) -> None:
+async def submit_prediction(table: Table, submission: Submission, clock: Clock, unit: UnitOfWork, answer: Any) -> None:
     """Store a prediction. Stale if the gate is closed or behind, or if the earlier prediction has changed.
 
     An attempt whose answer was lost may have stored it: the prediction is read back before that.
@@ -185,8 +185,8 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
     gate = GATE.change(key, add=changes, when=is_open) if changes else GATE.check(key, is_open)
     unchanged = absent() if before is None else as_read(before)
     try:
-        occurrence = once.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}", about=new.user)
-        await once.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)
+        occurrence = unit.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}", about=new.user)
+        await unit.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)
     except ConditionFailed:
         stored = await read_prediction(table, new.event, new.user)
         if stored is None or stored.token != new.token:

@@ -27,7 +27,7 @@ from datastore.pickem.standings import Standing, read_counted, standing_write
 if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
     from datastore.pickem.event_records import Event, Match
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 _EVENTS_AT_ONCE = 100
 
@@ -42,7 +42,7 @@ async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> As
                 yield event, prediction
 
 
-async def remove_prediction(table: Table, event: Event, user: str, once: Once) -> None:
+async def remove_prediction(table: Table, event: Event, user: str, unit: UnitOfWork) -> None:
     """Remove a member's prediction for an event, with its picks and points."""
 
     async def remove(counted: tuple[Prediction | None, Standing | None]) -> None:
@@ -50,8 +50,8 @@ async def remove_prediction(table: Table, event: Event, user: str, once: Once) -
         if prediction is None:
             return
         card = await read_matches(table, event.id)  # after the prediction, which may pick a match that was just added
-        occurrence = once.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
-        await once.apply(table, *_removal(prediction, standing, card), *occurrence)
+        occurrence = unit.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
+        await unit.apply(table, *_removal(prediction, standing, card), *occurrence)
 
     await optimistic(lambda: read_counted(table, event.id, user, event.season), remove, idempotent=True)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
     from datastore.vocabulary.subscriptions import Subscription
 
 
@@ -53,8 +53,8 @@ ADDRESS_CLAIM = Entity(
 )
 
 
-async def note_claim(table: Table, claim: AddressClaim, once: Once) -> None:
-    await once.apply(table, ADDRESS_CLAIM.put(claim))
+async def note_claim(table: Table, claim: AddressClaim, unit: UnitOfWork) -> None:
+    await unit.apply(table, ADDRESS_CLAIM.put(claim))
 
 
 async def read_claims(table: Table, record: str) -> list[AddressClaim]:
@@ -67,7 +67,7 @@ class ConfirmationUsed(Conflict):
 
 
 async def confirm_subscription(
-    table: Table, owner: Profile, wanted: Subscription, used_up: tuple[str, str, date], once: Once
+    table: Table, owner: Profile, wanted: Subscription, used_up: tuple[str, str, date], unit: UnitOfWork
 ) -> None:
     """Start the subscription of an address and use its link up, all or nothing; ConfirmationUsed if it was used.
 
@@ -82,10 +82,10 @@ async def confirm_subscription(
     async def confirm(found: tuple[Profile | None, Subscription | None, Subscription | None]) -> None:
         stored, current, other = found
         started = current is None or not current.active
-        occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted) if started else ()
-        writes = [use_confirmation(*used_up, once.now, attempt), _owner_write(owner, stored)]
+        occurrence = subscription_occurrence(unit, Kind.SUBSCRIPTION_STARTED, wanted) if started else ()
+        writes = [use_confirmation(*used_up, unit.now, attempt), _owner_write(owner, stored)]
         try:
-            await once.apply(table, *writes, *start_writes(wanted, current, other), *occurrence)
+            await unit.apply(table, *writes, *start_writes(wanted, current, other), *occurrence)
         except ConditionFailed:
             confirmation = await read_confirmation(table, *used_up)
             if confirmation is not None and confirmation.used_by == attempt:
@@ -104,7 +104,7 @@ def _owner_write(owner: Profile, stored: Profile | None) -> Write:
     return PROFILE.change(PROFILE.item_key(owner), values=values, when=present())
 
 
-async def move_subscription(table: Table, old: Subscription, new: Subscription, once: Once) -> None:
+async def move_subscription(table: Table, old: Subscription, new: Subscription, unit: UnitOfWork) -> None:
     """End the record's subscription and start the member's, both or neither; one of theirs stays as it is."""
 
     async def move(found: tuple[Subscription | None, Subscription | None]) -> None:
@@ -112,14 +112,14 @@ async def move_subscription(table: Table, old: Subscription, new: Subscription, 
         if old_current is None or not old_current.active:
             return
         new_current, new_other = await read_both(table, new)
-        occurrences = [*subscription_occurrence(once, Kind.SUBSCRIPTION_ENDED, old)]
+        occurrences = [*subscription_occurrence(unit, Kind.SUBSCRIPTION_ENDED, old)]
         if new_current is None or not new_current.active:
-            occurrences += subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, new)
+            occurrences += subscription_occurrence(unit, Kind.SUBSCRIPTION_STARTED, new)
         ends, starts = end_writes(old_current, old, old_other), start_writes(new, new_current, new_other)
         if old.shard == new.shard and is_count_change(ends[-1]) and is_count_change(starts[-1]):
             # A transaction changes an item only once, and the count stays as it is.
             del ends[-1], starts[-1]
-        await once.apply(table, *ends, *starts, *occurrences)
+        await unit.apply(table, *ends, *starts, *occurrences)
 
     await optimistic(partial(read_both, table, old), move, idempotent=True)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table, Window
     from datastore.dynamo.entity import Partition, Slice
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 MOST_COUNTED = 1_000
 _MOVED_AT_ONCE = 30
@@ -169,7 +169,7 @@ def _place_writes(change: QueueChange, old: OldPlace, card: Card | None) -> Iter
 
 
 async def review_card(
-    table: Table, user: str, list_id: str, ordinal: int, review: Callable[[Card | None], Card], once: Once
+    table: Table, user: str, list_id: str, ordinal: int, review: Callable[[Card | None], Card], unit: UnitOfWork
 ) -> Card:
     """Review one word. `review` is made again from the current card if another review comes first."""
     key = CARD.at(user=user, list=list_id, ordinal=ordinal)
@@ -177,7 +177,7 @@ async def review_card(
     async def write(before: Card | None) -> Card:
         after = review(before)
         try:
-            await once.transact(table, after, *card_writes(before, after))
+            await unit.transact(table, after, *card_writes(before, after))
         except ConditionFailed as failed:
             if not failed.was_written(CARD, after):
                 raise

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
     from datastore.vocabulary.removal import Result
 
 _AT_ONCE = 5
@@ -33,27 +33,27 @@ _AT_ONCE = 5
 _CLEARED_AT_ONCE = 200
 
 
-async def end_subscriptions(table: Table, user: str, once: Once) -> None:
+async def end_subscriptions(table: Table, user: str, unit: UnitOfWork) -> None:
     """End a member's subscriptions, so that they are not counted. Safe to repeat."""
     for subscription in await read_subscriptions(table, user):
         if subscription.active:
-            await unsubscribe(table, user, subscription.list, subscription.character_set, once)
+            await unsubscribe(table, user, subscription.list, subscription.character_set, unit)
 
 
-async def delete_private_lists(table: Table, user: str, once: Once) -> int:
+async def delete_private_lists(table: Table, user: str, unit: UnitOfWork) -> int:
     """Delete a member's private lists, those too that they deleted; return how many the index shows."""
     found = [word_list async for word_list in lists_including_deleted(table, user)]
     for word_list in found:
-        await _delete(table, word_list, once)
+        await _delete(table, word_list, unit)
     return len(found)
 
 
-async def _delete(table: Table, word_list: WordList, once: Once) -> None:
+async def _delete(table: Table, word_list: WordList, unit: UnitOfWork) -> None:
     """The list itself comes last: until then a repeat finds it."""
     current = await table.get(LIST.item_key(word_list), consistent=True)
     if current is None:
         return
-    await delete_list(table, word_list.list, "", once)
+    await delete_list(table, word_list.list, "", unit)
     deleted = await table.get(LIST.item_key(word_list), consistent=True)
     while deleted is not None and not await clear_deleted_list(table, deleted, _CLEARED_AT_ONCE):
         pass

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Put, Update, Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 R = TypeVar("R", "QuizResult", "Sentence")
 
@@ -161,7 +161,7 @@ async def record_result(
     result: QuizResult | Sentence,
     days: ActiveDays | None,
     answer: Callable[[ActiveDays], Any],
-    once: Once,
+    unit: UnitOfWork,
 ) -> Any:
     """Store a result and its day among the member's active ones. Return what `answer` makes of the active days."""
     entity: Entity[Any] = QUIZ if isinstance(result, QuizResult) else SENTENCE
@@ -171,7 +171,7 @@ async def record_result(
         after, day_changes = day_writes(days, result)
         answered = answer(after)
         try:
-            await once.transact(table, answered, put_result, *day_changes, *occurrence_of(once, result))
+            await unit.transact(table, answered, put_result, *day_changes, *occurrence_of(unit, result))
         except ConditionFailed as failed:
             if not failed.at(0):  # the id is new, so an earlier attempt whose answer was lost has written it
                 raise
@@ -181,11 +181,11 @@ async def record_result(
     return await optimistic_from(days, lambda: table.get(key, consistent=True), record, idempotent=True)
 
 
-def occurrence_of(once: Once, result: QuizResult | Sentence, kind: Kind | None = None) -> tuple[Write, ...]:
+def occurrence_of(unit: UnitOfWork, result: QuizResult | Sentence, kind: Kind | None = None) -> tuple[Write, ...]:
     """The journal's writes for a result: by default that it was recorded or written."""
     if isinstance(result, QuizResult):
-        return once.occurred(kind or Kind.QUIZ_RECORDED, f"QuizResult:{result.node_key}", about=result.user)
-    return once.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
+        return unit.occurred(kind or Kind.QUIZ_RECORDED, f"QuizResult:{result.node_key}", about=result.user)
+    return unit.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
 
 
 def day_writes(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[ActiveDays, list[Put | Update]]:
@@ -214,7 +214,7 @@ def as_read(days: ActiveDays) -> Condition:
     return where(version=days.version, since=days.since, bits=days.bits)
 
 
-async def amend_sentence(table: Table, sentence: Sentence, values: Mapping[str, Any], once: Once) -> Sentence:
+async def amend_sentence(table: Table, sentence: Sentence, values: Mapping[str, Any], unit: UnitOfWork) -> Sentence:
     """Set these values of a sentence, and return it with them. NotFound if it does not exist.
 
     The others are not written: they may have been changed since the sentence was read.
@@ -222,16 +222,16 @@ async def amend_sentence(table: Table, sentence: Sentence, values: Mapping[str, 
     changed = replace(sentence, **values)
     update: Update = SENTENCE.change(SENTENCE.item_key(sentence), values=values, when=present())
     try:
-        await once.transact(table, changed, update, *occurrence_of(once, changed, Kind.SENTENCE_CHANGED))
+        await unit.transact(table, changed, update, *occurrence_of(unit, changed, Kind.SENTENCE_CHANGED))
     except ConditionFailed:
         raise NotFound from None
     return changed
 
 
-async def delete_sentence(table: Table, sentence: Sentence, answer: str, once: Once) -> None:
+async def delete_sentence(table: Table, sentence: Sentence, answer: str, unit: UnitOfWork) -> None:
     """Delete a sentence; its day stays an active one. A sentence that is gone already stays gone."""
-    occurrence = occurrence_of(once, sentence, Kind.SENTENCE_REMOVED)
-    await once.transact(table, answer, SENTENCE.delete(SENTENCE.item_key(sentence)), *occurrence)
+    occurrence = occurrence_of(unit, sentence, Kind.SENTENCE_REMOVED)
+    await unit.transact(table, answer, SENTENCE.delete(SENTENCE.item_key(sentence)), *occurrence)
 
 
 # ── reading ──

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 MOST_LISTS = 10
 """Private lists of one member."""
@@ -158,26 +158,26 @@ async def lists_including_deleted(table: Table, owner: str) -> AsyncIterator[Wor
 # ── writing ──
 
 
-async def create_list(table: Table, new: WordList, once: Once) -> None:
+async def create_list(table: Table, new: WordList, unit: UnitOfWork) -> None:
     """Create a list. A private one counts towards its owner's limit, in the same transaction."""
     writes = [LIST.put(new, when=absent())]
     if not new.public and new.owner is not None:
         below_limit = absent("lists") | less("lists", MOST_LISTS)
         writes.append(QUOTA.change(QUOTA.at(user=new.owner), add={"lists": 1}, when=below_limit))  # type: ignore[arg-type]
     try:
-        await once.transact(table, new, *writes, *_occurrence(once, Kind.WORD_LIST_CREATED, new))
+        await unit.transact(table, new, *writes, *_occurrence(unit, Kind.WORD_LIST_CREATED, new))
     except ConditionFailed as failed:
         # The id is new, so an existing list was written by an earlier attempt whose answer was lost.
         if not failed.at(0):
             raise TooManyLists from None
 
 
-def _occurrence(once: Once, kind: Kind, word_list: WordList) -> tuple[Write, ...]:
-    return once.occurred(kind, f"WordList:{word_list.list}")
+def _occurrence(unit: UnitOfWork, kind: Kind, word_list: WordList) -> tuple[Write, ...]:
+    return unit.occurred(kind, f"WordList:{word_list.list}")
 
 
 async def change_list(
-    table: Table, list_id: str, change: Callable[[WordList], Awaitable[WordList]], once: Once
+    table: Table, list_id: str, change: Callable[[WordList], Awaitable[WordList]], unit: UnitOfWork
 ) -> WordList:
     """Change a list's name, level or visibility. NotFound if it does not exist or was deleted.
 
@@ -191,7 +191,7 @@ async def change_list(
         after = await change(current)
         writes = _change_writes(current, after, *_DESCRIPTION)
         try:
-            await once.transact(table, after, *writes, *_occurrence(once, Kind.WORD_LIST_CHANGED, after))
+            await unit.transact(table, after, *writes, *_occurrence(unit, Kind.WORD_LIST_CHANGED, after))
         except ConditionFailed as failed:
             if not (failed.doubtful and _has_description(failed.stored(LIST), after)):
                 raise
@@ -200,7 +200,7 @@ async def change_list(
     return await optimistic(lambda: read_list(table, list_id, consistent=True), write)
 
 
-async def delete_list(table: Table, list_id: str, answer: str, once: Once) -> None:
+async def delete_list(table: Table, list_id: str, answer: str, unit: UnitOfWork) -> None:
     """Delete a list; what remains of it is its empty record. A list that was deleted before stays deleted."""
 
     async def delete(current: WordList | None) -> None:
@@ -208,10 +208,10 @@ async def delete_list(table: Table, list_id: str, answer: str, once: Once) -> No
             raise NotFound("There is no list with this id.", path=("input", "list"))
         writes: list[Write] = []
         if current.deleted_at is None:
-            occurrence = _occurrence(once, Kind.WORD_LIST_DELETED, current)
-            writes = [*_change_writes(current, _emptied(current, once.now), *_EMPTIED), *occurrence]
-        if writes or once.key is not None:
-            await once.transact(table, answer, *writes)
+            occurrence = _occurrence(unit, Kind.WORD_LIST_DELETED, current)
+            writes = [*_change_writes(current, _emptied(current, unit.now), *_EMPTIED), *occurrence]
+        if writes or unit.key is not None:
+            await unit.transact(table, answer, *writes)
 
     await optimistic(lambda: read_list(table, list_id, consistent=True), delete, idempotent=True)
 

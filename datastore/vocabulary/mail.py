@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datastore.dynamo import Table
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 RECORD_LIFETIME = timedelta(days=62)
 NOTE_LIFETIME = timedelta(days=3)
@@ -99,11 +99,11 @@ async def read_sent_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> M
     return {(mail.user, mail.date): mail for mail in mails if mail is not None and mail.sent is not None}
 
 
-async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date], once: Once) -> None:
+async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date], unit: UnitOfWork) -> None:
     """Let the emails that an address's record got on these dates count as the member's too. Safe to repeat."""
     for mail in (await read_sent_mails(table, [(record, on) for on in dates])).values():
         with suppress(ConditionFailed):  # the member got one of their own
-            await once.apply(table, MAIL.put(replace(mail, user=member), when=absent("sent")))
+            await unit.apply(table, MAIL.put(replace(mail, user=member), when=absent("sent")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 _MOST_CARD_WRITES = 82
 """A transaction has at most 100 writes: the quiz, its result, the days, a receipt, the journal with ten webhooks, and
@@ -91,10 +91,10 @@ async def read_list_and_words(
     return word_list, [word for word in found if word is not None], [card for card in found_cards if card is not None]
 
 
-async def ask_quiz(table: Table, quiz: OpenQuiz, answer: Any, once: Once) -> None:
+async def ask_quiz(table: Table, quiz: OpenQuiz, answer: Any, unit: UnitOfWork) -> None:
     """Store the answers of a quiz that is being asked."""
     try:
-        await once.transact(table, answer, OPEN_QUIZ.put(quiz, when=absent()))
+        await unit.transact(table, answer, OPEN_QUIZ.put(quiz, when=absent()))
     except ConditionFailed:
         return  # the id is new, so an earlier attempt whose answer was lost has stored it
 
@@ -127,7 +127,7 @@ async def record_answers(
     permit: Callable[[ActiveDays | None], None],
     review: Callable[[Card | None, int], Card],
     answer: Callable[[ActiveDays], Any],
-    once: Once,
+    unit: UnitOfWork,
 ) -> Any:
     """Store result, day and cards, once. QuizAnswered if the quiz was answered before.
 
@@ -136,7 +136,7 @@ async def record_answers(
     """
     if (quiz := sheet.quiz) is None:
         raise QuizUnknown
-    days, mark, noted = sheet.days, _mark_answered(quiz, once), occurrence_of(once, result)
+    days, mark, noted = sheet.days, _mark_answered(quiz, unit), occurrence_of(unit, result)
     known: Sequence[Card] = quiz.cards
     if days is not None and days.last_answered is not None and days.last_answered > quiz.asked_at:
         ordinals = [word.ordinal for word in quiz.words]  # the quiz answered since may have had these words too
@@ -150,9 +150,9 @@ async def record_answers(
         reviewed, queue_change = quiz_writes(result.id, pairs, _MOST_CARD_WRITES)
         answered = answer(after)
         try:
-            await once.transact(table, answered, mark, QUIZ.put(result, when=absent()), *day_changes, *reviewed, *noted)
+            await unit.transact(table, answered, mark, QUIZ.put(result, when=absent()), *day_changes, *reviewed, *noted)
         except ConditionFailed as failed:
-            _refuse_answered(failed, once)
+            _refuse_answered(failed, unit)
             if not (failed.doubtful and failed.at(0)):
                 raise
             queue_change = None  # whoever reads the queue next makes it
@@ -166,16 +166,16 @@ async def record_answers(
     return answered
 
 
-def _mark_answered(quiz: OpenQuiz, once: Once) -> Write:
+def _mark_answered(quiz: OpenQuiz, unit: UnitOfWork) -> Write:
     when = present() & absent("answered_at")
-    return OPEN_QUIZ.change(OPEN_QUIZ.item_key(quiz), values={"answered_at": once.now}, when=when)
+    return OPEN_QUIZ.change(OPEN_QUIZ.item_key(quiz), values={"answered_at": unit.now}, when=when)
 
 
-def _refuse_answered(failed: ConditionFailed, once: Once) -> None:
+def _refuse_answered(failed: ConditionFailed, unit: UnitOfWork) -> None:
     if failed.at(0) and not failed.doubtful:
         raise QuizAnswered
     stored = failed.stored(OPEN_QUIZ)
-    if stored is not None and stored.answered_at != once.now:
+    if stored is not None and stored.answered_at != unit.now:
         raise QuizAnswered
 
 

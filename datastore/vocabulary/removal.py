@@ -35,7 +35,7 @@ from datastore.vocabulary.quizzes import OPEN_QUIZ
 
 if TYPE_CHECKING:
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 Result: TypeAlias = QuizResult | Sentence
 _MOST_WRITES = 90
@@ -43,12 +43,12 @@ _MOST_WRITES = 90
 
 
 async def remove_results(
-    table: Table, user: str, is_wanted: Callable[[Result], bool], once: Once
+    table: Table, user: str, is_wanted: Callable[[Result], bool], unit: UnitOfWork
 ) -> AsyncIterator[Result]:
     """Remove a member's results that are wanted, and yield each. An interrupted removal can be repeated."""
     results = await _read(table, QUIZ.on(None, user=user))
     for day, of_day in groupby(results, key=lambda one: one.date):
-        for removed in await _remove_of_day(table, user, day, list(of_day), is_wanted, once):
+        for removed in await _remove_of_day(table, user, day, list(of_day), is_wanted, unit):
             yield removed
 
 
@@ -61,7 +61,7 @@ async def _read_day(table: Table, user: str, day: date) -> list[Result]:
 
 
 async def _remove_of_day(
-    table: Table, user: str, day: date, of_day: list[Result], is_wanted: Callable[[Result], bool], once: Once
+    table: Table, user: str, day: date, of_day: list[Result], is_wanted: Callable[[Result], bool], unit: UnitOfWork
 ) -> list[Result]:
     removed: dict[str, Result] = {}
 
@@ -70,14 +70,14 @@ async def _remove_of_day(
         wanted = [one for one in of_day if is_wanted(one)]
         if not wanted:
             return of_day
-        group, writes = _first_group(wanted, once)
+        group, writes = _first_group(wanted, unit)
         if len(group) == len(of_day):
             writes += await _without_day(table, user, day)
             # Read after the days: a result that is written from now on fails this transaction, as it changes the days.
             if {one.id for one in await _read_day(table, user, day)} != {one.id for one in of_day}:
                 raise Stale
         try:
-            await once.apply(table, *writes)
+            await unit.apply(table, *writes)
         except ConditionFailed as failed:  # another process was faster, or a result was written
             if failed.doubtful:
                 removed.update((one.id, one) for one in group)
@@ -90,23 +90,23 @@ async def _remove_of_day(
     return list(removed.values())
 
 
-def _first_group(results: Sequence[Result], once: Once) -> tuple[Sequence[Result], list[Write]]:
+def _first_group(results: Sequence[Result], unit: UnitOfWork) -> tuple[Sequence[Result], list[Write]]:
     """As many results as one transaction removes, and its writes."""
     writes: list[Write] = []
     for number, result in enumerate(results):
-        more = _removal(result, once)
+        more = _removal(result, unit)
         if writes and len(writes) + len(more) > _MOST_WRITES:
             return results[:number], writes
         writes += more
     return results, writes
 
 
-def _removal(result: Result, once: Once) -> list[Write]:
+def _removal(result: Result, unit: UnitOfWork) -> list[Write]:
     if isinstance(result, Sentence):
-        occurred = occurrence_of(once, result, Kind.SENTENCE_REMOVED)
+        occurred = occurrence_of(unit, result, Kind.SENTENCE_REMOVED)
         return [SENTENCE.delete(SENTENCE.item_key(result), when=present()), *occurred]
     quiz = [OPEN_QUIZ.delete(OPEN_QUIZ.at(user=result.user, id=result.id))] if result.asked_here else []
-    occurred = occurrence_of(once, result, Kind.QUIZ_REMOVED)
+    occurred = occurrence_of(unit, result, Kind.QUIZ_REMOVED)
     return [QUIZ.delete(QUIZ.item_key(result), when=present()), *quiz, *occurred]
 
 

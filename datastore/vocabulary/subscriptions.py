@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.entity import Partition
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 
 class CharacterSet(Enum):
@@ -88,14 +88,14 @@ async def read_subscriptions(table: Table, user: str) -> list[Subscription]:
     return [record async for record in table.iterate(SUBSCRIPTION.on(None, user=user), consistent=True)]
 
 
-async def subscribe(table: Table, wanted: Subscription, once: Once) -> Subscription:
+async def subscribe(table: Table, wanted: Subscription, unit: UnitOfWork) -> Subscription:
     """Start a subscription. One that is already active stays as it is."""
 
     async def start(both: tuple[Subscription | None, Subscription | None]) -> Subscription:
         current, other = both
         answer = current if current is not None and current.active else wanted
-        occurrence = () if answer is current else subscription_occurrence(once, Kind.SUBSCRIPTION_STARTED, wanted)
-        await once.transact(table, answer, *start_writes(wanted, current, other), *occurrence)
+        occurrence = () if answer is current else subscription_occurrence(unit, Kind.SUBSCRIPTION_STARTED, wanted)
+        await unit.transact(table, answer, *start_writes(wanted, current, other), *occurrence)
         return answer
 
     return await optimistic(partial(read_both, table, wanted), start, idempotent=True)
@@ -108,10 +108,10 @@ async def delete_ended(table: Table, ended: Sequence[Subscription]) -> None:
             await table.write(SUBSCRIPTION.delete(SUBSCRIPTION.item_key(subscription), when=where(active=False)))
 
 
-def subscription_occurrence(once: Once, kind: Kind, changed: Subscription) -> tuple[Write, ...]:
+def subscription_occurrence(unit: UnitOfWork, kind: Kind, changed: Subscription) -> tuple[Write, ...]:
     """Of the subscription itself: thousands may subscribe to one list at the same time."""
     name = f"Subscription:{changed.list}.{changed.character_set.value}.{changed.user}"
-    return once.occurred(kind, name, about=changed.user)
+    return unit.occurred(kind, name, about=changed.user)
 
 
 def start_writes(
@@ -124,7 +124,7 @@ def start_writes(
     return [SUBSCRIPTION.put(wanted, when=free), *_count_writes(wanted, other, 1)]
 
 
-async def import_subscription(table: Table, imported: Subscription, once: Once) -> None:
+async def import_subscription(table: Table, imported: Subscription, unit: UnitOfWork) -> None:
     """Store an imported subscription, active or ended, unless the member has already changed it here."""
     if not imported.active:
         try:
@@ -137,7 +137,7 @@ async def import_subscription(table: Table, imported: Subscription, once: Once) 
     except ConditionFailed:
         current, _ = await read_both(table, imported)
         if current is None:  # the member has a subscription to the other character set
-            await subscribe(table, imported, once)
+            await subscribe(table, imported, unit)
 
 
 async def read_same_subscriptions(table: Table, wanted: Sequence[Subscription]) -> list[Subscription | None]:
@@ -145,17 +145,19 @@ async def read_same_subscriptions(table: Table, wanted: Sequence[Subscription]) 
     return await table.get_many([SUBSCRIPTION.item_key(subscription) for subscription in wanted], consistent=True)
 
 
-async def unsubscribe(table: Table, user: str, list_id: str, character_set: CharacterSet, once: Once) -> Subscription:
+async def unsubscribe(
+    table: Table, user: str, list_id: str, character_set: CharacterSet, unit: UnitOfWork
+) -> Subscription:
     """End a subscription. One that has already ended stays as it is; NotFound if there never was one."""
-    wanted = Subscription(user, list_id, character_set, active=False, since=once.now)
+    wanted = Subscription(user, list_id, character_set, active=False, since=unit.now)
 
     async def end(both: tuple[Subscription | None, Subscription | None]) -> Subscription:
         current, other = both
         if current is None:
             raise NotFound("There is no subscription to this list in this character set.")
         ended = replace(current, active=False)
-        occurrence = subscription_occurrence(once, Kind.SUBSCRIPTION_ENDED, ended) if current.active else ()
-        await once.transact(table, ended, *end_writes(current, ended, other), *occurrence)
+        occurrence = subscription_occurrence(unit, Kind.SUBSCRIPTION_ENDED, ended) if current.active else ()
+        await unit.transact(table, ended, *end_writes(current, ended, other), *occurrence)
         return ended
 
     return await optimistic(partial(read_both, table, wanted), end, idempotent=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.entity import ItemKey, Partition
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 MOST_WORDS = 500
 """Words of a private list, and of one call."""
@@ -194,7 +194,7 @@ class WordBatch:
     """The list's when the words that it lacks were chosen; None if they are added whatever it has."""
 
 
-async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) -> AddedWords:
+async def add_words(table: Table, list_id: str, batch: WordBatch, unit: UnitOfWork) -> AddedWords:
     """Add all of the words or none, after the existing ones.
 
     ListGrown if the list has other words by now than those below the batch's `next_ordinal`.
@@ -210,7 +210,7 @@ async def add_words(table: Table, list_id: str, batch: WordBatch, once: Once) ->
         if batch.next_ordinal not in {None, current.next_ordinal}:
             raise ListGrown(current)
         _refuse_too_many(current, batch)
-        return await _add_once(table, current, batch, once)
+        return await _add_once(table, current, batch, unit)
 
     # The batch's id in the claim tells its own words from those of others.
     return await optimistic(lambda: read_list(table, list_id, consistent=True), add, idempotent=True)
@@ -229,14 +229,14 @@ def _refuse_too_many(current: WordList, batch: WordBatch) -> None:
         )
 
 
-async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Once) -> AddedWords:
+async def _add_once(table: Table, current: WordList, batch: WordBatch, unit: UnitOfWork) -> AddedWords:
     new = batch.words
     words = [replace(word, ordinal=current.next_ordinal + index) for index, word in enumerate(new)]
     key = LIST.item_key(current)
-    unclaimed = absent("claim") | outside("claimed_at", once.now - _CLAIM_LIFETIME, once.now + _CLAIM_LIFETIME)
+    unclaimed = absent("claim") | outside("claimed_at", unit.now - _CLAIM_LIFETIME, unit.now + _CLAIM_LIFETIME)
     unchanged = _same_words(current) & (unclaimed | where(claim=batch.id))
     if len(words) > _AT_ONCE:
-        await table.write(LIST.change(key, values={"claim": batch.id, "claimed_at": once.now}, when=unchanged))
+        await table.write(LIST.change(key, values={"claim": batch.id, "claimed_at": unit.now}, when=unchanged))
         unchanged = where(claim=batch.id) & _same_words(current)
         for some in chunks(words, _AT_ONCE):
             await table.transact(*map(WORD.put, some), LIST.check(key, unchanged))
@@ -246,8 +246,8 @@ async def _add_once(table: Table, current: WordList, batch: WordBatch, once: Onc
     values = {"next_ordinal": after.next_ordinal, "claim": None, "claimed_at": None}
     try:
         writes: list[Write] = [LIST.change(key, values=values, when=unchanged), *map(WORD.put, words)]
-        occurrence = once.occurred(Kind.WORDS_ADDED, f"WordList:{current.list}")
-        await once.transact(table, answer, *writes, *occurrence)
+        occurrence = unit.occurred(Kind.WORDS_ADDED, f"WordList:{current.list}")
+        await unit.transact(table, answer, *writes, *occurrence)
     except ConditionFailed as failed:
         if failed.doubtful and await _were_added(table, answer, new):
             return answer
@@ -283,7 +283,9 @@ def _same_words(word_list: WordList) -> Condition:
 # ── correcting ──
 
 
-async def change_word(table: Table, list_id: str, ordinal: int, change: Callable[[Word], Word], once: Once) -> Word:
+async def change_word(
+    table: Table, list_id: str, ordinal: int, change: Callable[[Word], Word], unit: UnitOfWork
+) -> Word:
     """Change a word's texts. `change` is made again from the current word if another change comes first."""
 
     async def write(current: Word) -> Word:
@@ -292,7 +294,7 @@ async def change_word(table: Table, list_id: str, ordinal: int, change: Callable
         # The list says so, because its earlier daily words have the old texts.
         mark = LIST.change(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
         try:
-            await once.transact(table, after, put, mark, *once.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}"))
+            await unit.transact(table, after, put, mark, *unit.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}"))
         except ConditionFailed as failed:
             if not failed.was_written(WORD, after):
                 raise
@@ -308,7 +310,7 @@ async def _read_current(table: Table, list_id: str, ordinal: int) -> Word:
     return word
 
 
-async def remove_word(table: Table, list_id: str, ordinal: int, once: Once) -> WordList:
+async def remove_word(table: Table, list_id: str, ordinal: int, unit: UnitOfWork) -> WordList:
     """Remove a word from its list, which counts one word less. A word that was removed before stays removed."""
     keys: list[ItemKey[Any]] = [
         LIST.at(list=list_id),
@@ -329,10 +331,10 @@ async def remove_word(table: Table, list_id: str, ordinal: int, once: Once) -> W
                 WORD.delete(WORD.item_key(word), when=present() & where(revision=word.revision)),
                 REMOVED_WORD.put(word, when=absent()),
                 LIST.change(key, values={"removed": after.removed}, when=unchanged),
-                *once.occurred(Kind.WORD_REMOVED, f"Word:{word.node_key}"),
+                *unit.occurred(Kind.WORD_REMOVED, f"Word:{word.node_key}"),
             ]
-        if writes or once.key is not None:
-            await once.transact(table, after, *writes)
+        if writes or unit.key is not None:
+            await unit.transact(table, after, *writes)
         return after
 
     return await optimistic(lambda: table.get_many(keys, consistent=True), remove, idempotent=True)

@@ -25,7 +25,7 @@ from datastore.shards import shard_of
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 LOOKBACK = timedelta(days=7)
 """For how long votes from one address can be found."""
@@ -59,7 +59,7 @@ ORIGIN = Entity(Origin, Key("VOTER#{voter}#{board}", "ORIGIN#{tag}"), ttl="expir
 ADDRESS_VOTER = Entity(AddressVoter, Key("ADDRESS#{address}#{board}#{shard:02d}", "VOTER#{voter}"), ttl="expires")
 
 
-async def remember_origin(table: Table, voter: str, board: str, address: str, day: date, once: Once) -> str:
+async def remember_origin(table: Table, voter: str, board: str, address: str, day: date, unit: UnitOfWork) -> str:
     """Remember that a voter casts votes from an address on a day. Return the tag for these votes."""
     tag = secrets.token_hex(6)
     expires = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + LOOKBACK
@@ -68,8 +68,8 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
         ORIGIN.put(Origin(voter, board, tag, address, expires)),
         ADDRESS_VOTER.put(AddressVoter(address, board, shard, voter, expires)),
     )
-    if not_erased := once.not_erased(voter):
-        await once.apply(table, *writes, *not_erased)
+    if not_erased := unit.not_erased(voter):
+        await unit.apply(table, *writes, *not_erased)
     else:
         await table.write_many(writes)
     return tag

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from datastore.dynamo import Table, Window
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 MAIN = "main"
 """The default board. It is created with its first contender."""
@@ -165,11 +165,11 @@ async def every_slug(table: Table) -> list[str]:
     return sorted({MAIN, *noted, *[board.slug async for board in all_boards(table)]})
 
 
-async def create_board(table: Table, board: Board, once: Once) -> Board:
-    await note_created(table, CREATED_BOARD, board.slug, once.now)
+async def create_board(table: Table, board: Board, unit: UnitOfWork) -> Board:
+    await note_created(table, CREATED_BOARD, board.slug, unit.now)
     try:
-        occurrence = once.occurred(Kind.BOARD_CREATED, f"Board:{board.slug}")
-        await once.transact(table, board, BOARD.put(board, when=absent()), *occurrence)
+        occurrence = unit.occurred(Kind.BOARD_CREATED, f"Board:{board.slug}")
+        await unit.transact(table, board, BOARD.put(board, when=absent()), *occurrence)
     except ConditionFailed as failed:
         if failed.was_written(BOARD, board):
             return board

@@ -46,7 +46,7 @@ from datastore.voting.contenders import (
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 _MAX_CONTENDERS = 10_000
 """Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""
@@ -77,7 +77,7 @@ class ContenderChange:
 
 
 async def change_board(
-    table: Table, slug: str, change: Callable[[Board], Board], check: Callable[[Board, Board], None], once: Once
+    table: Table, slug: str, change: Callable[[Board], Board], check: Callable[[Board, Board], None], unit: UnitOfWork
 ) -> Board:
     """Change a board's title and hours. `check` may refuse the board before and after, at each attempt to write it."""
 
@@ -90,7 +90,7 @@ async def change_board(
         put = BOARD.change(
             BOARD.item_key(before), values=values, when=unchanged & permitted(partial(check, before, after))
         )
-        await once.transact(table, after, put, *once.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
+        await unit.transact(table, after, put, *unit.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
         return after
 
     return await optimistic(lambda: read_board_with_marks(table, slug), write)
@@ -109,14 +109,16 @@ def _name_taken(name: str) -> Conflict:
     return Conflict(f"This board already has a contender called {name}. Choose another name.", path=("input", "name"))
 
 
-async def add_contender(table: Table, board: str, change: ContenderChange, now: datetime, once: Once) -> Contender:
+async def add_contender(
+    table: Table, board: str, change: ContenderChange, now: datetime, unit: UnitOfWork
+) -> Contender:
     """Take the next ordinal and write the name, the row and the picture, all or none. Conflict if the name is taken."""
 
     async def add(unnamed: Contender) -> Contender:
         contender = replace(unnamed, name=change.name or "")
         try:
-            occurrence = _occurrence(once, Kind.CONTENDER_ADDED, contender)
-            await once.transact(table, contender, *_additions(contender, change), *occurrence)
+            occurrence = _occurrence(unit, Kind.CONTENDER_ADDED, contender)
+            await unit.transact(table, contender, *_additions(contender, change), *occurrence)
         except ConditionFailed as failed:
             for name in _conflicting_names(failed):
                 if name.request_id != change.request_id:
@@ -128,8 +130,8 @@ async def add_contender(table: Table, board: str, change: ContenderChange, now: 
     return await optimistic(lambda: _next_contender(table, board, now), add)
 
 
-def _occurrence(once: Once, kind: Kind, contender: Contender) -> Iterable[Write]:
-    return once.occurred(kind, f"Contender:{contender.node_key}")
+def _occurrence(unit: UnitOfWork, kind: Kind, contender: Contender) -> Iterable[Write]:
+    return unit.occurred(kind, f"Contender:{contender.node_key}")
 
 
 def _additions(contender: Contender, change: ContenderChange) -> Iterator[Write]:
@@ -162,7 +164,7 @@ async def _next_contender(table: Table, slug: str, now: datetime) -> Contender:
     return Contender(slug, current.board.size, "", now)
 
 
-async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, once: Once) -> Contender:
+async def change_contender(table: Table, key: ContenderKey, change: ContenderChange, unit: UnitOfWork) -> Contender:
     """Change a contender's name, picture and details. Conflict if the name is taken."""
 
     async def write(current: Contender | None) -> Contender:
@@ -173,12 +175,12 @@ async def change_contender(table: Table, key: ContenderKey, change: ContenderCha
         name = change.name or current.name
         changed = replace(current, name=name, version=current.version + 1)
         try:
-            await once.transact(
+            await unit.transact(
                 table,
                 changed,
                 *_changes(current, changed, change),
                 *_on_details(replace(details or Details(*key), **change.details), change),
-                *_occurrence(once, Kind.CONTENDER_CHANGED, changed),
+                *_occurrence(unit, Kind.CONTENDER_CHANGED, changed),
             )
         except ConditionFailed as failed:
             if any(name.ordinal != changed.ordinal for name in _conflicting_names(failed)):
@@ -211,17 +213,17 @@ def _on_details(changed: Details, change: ContenderChange) -> Iterator[Write]:
 # ── retirement ──
 
 
-async def retire_contender(table: Table, key: ContenderKey, *, once: Once) -> Contender:
+async def retire_contender(table: Table, key: ContenderKey, *, unit: UnitOfWork) -> Contender:
     """Remove a contender from the leaderboard and from every draw. Its row, name and records stay."""
-    return await _set_retired(table, key, once, retired=True)
+    return await _set_retired(table, key, unit, retired=True)
 
 
-async def restore_contender(table: Table, key: ContenderKey, *, once: Once) -> Contender:
+async def restore_contender(table: Table, key: ContenderKey, *, unit: UnitOfWork) -> Contender:
     """Bring a retired contender back to the leaderboard and into draws."""
-    return await _set_retired(table, key, once, retired=False)
+    return await _set_retired(table, key, unit, retired=False)
 
 
-async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: bool) -> Contender:
+async def _set_retired(table: Table, key: ContenderKey, unit: UnitOfWork, *, retired: bool) -> Contender:
 
     async def read() -> tuple[Contender | None, BoardWithMarks | None]:
         return await asyncio.gather(read_contender(table, *key), read_board_with_marks(table, key[0]))
@@ -231,15 +233,15 @@ async def _set_retired(table: Table, key: ContenderKey, once: Once, *, retired: 
         if contender is None or current is None:
             raise NotFound(path=("input", "contender"))
         if contender.retired == retired:
-            await once.store_receipt(table, contender)
+            await unit.store_receipt(table, contender)
             return contender
         changed = replace(contender, retired=retired, version=contender.version + 1)
         writes = (
             CONTENDER.shift(changed, "retired", "version", when=where(version=contender.version)),
             _retirement_on_board(current.board, changed),
-            *_occurrence(once, Kind.CONTENDER_RETIRED if retired else Kind.CONTENDER_RESTORED, changed),
+            *_occurrence(unit, Kind.CONTENDER_RETIRED if retired else Kind.CONTENDER_RESTORED, changed),
         )
-        await once.transact(table, changed, *writes)
+        await unit.transact(table, changed, *writes)
         return changed
 
     return await optimistic(read, write, idempotent=True)

@@ -26,7 +26,7 @@ from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
 
 _VOTES_AT_ONCE = 2
 """The votes of one voter share a shard, so more transactions at a time would only conflict with each other."""
@@ -60,7 +60,7 @@ async def void_votes(
     table: Table,
     voter: str,
     board: str,
-    once: Once,
+    unit: UnitOfWork,
     out_of_time: Callable[[], bool],
     *,
     origins: Collection[str] | None = None,
@@ -71,7 +71,7 @@ async def void_votes(
 
     MemberErased if the voter is being erased, unless `erased_too`.
     """
-    void = partial(_void_erased_too if erased_too else _void, table, once)
+    void = partial(_void_erased_too if erased_too else _void, table, unit)
     voided, batch, finished = 0, list[Vote](), True
     async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
         if since is not None and vote.at < since:
@@ -90,35 +90,35 @@ async def _void_batch(void: Callable[[Vote], Coroutine[Any, Any, bool]], votes: 
     return sum(await gather_or_cancel(map(void, votes)))
 
 
-async def _void(table: Table, once: Once, vote: Vote) -> bool:
+async def _void(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
     """Void one vote; return whether this call did it."""
     set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=where(void=False))
     try:
-        occurrence = vote_occurrence(once, Kind.VOTE_VOIDED, vote)
-        await once.apply(table, set_void, *counter_updates(vote, by=-1), *occurrence)
+        occurrence = vote_occurrence(unit, Kind.VOTE_VOIDED, vote)
+        await unit.apply(table, set_void, *counter_updates(vote, by=-1), *occurrence)
     except ConditionFailed as failed:
         # After an attempt without an answer, that attempt may have voided the vote.
         return failed.doubtful
     return True
 
 
-async def _void_erased_too(table: Table, once: Once, vote: Vote) -> bool:
+async def _void_erased_too(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
     """The same also if the voter is being erased; unrecorded then, since nothing may name them.
 
     Made anonymous, their votes would move as they are and lose their origin: nobody would find them by an address.
     """
     try:
-        return await _void(table, once, vote)
+        return await _void(table, unit, vote)
     except MemberErased:
-        await once.refuse_erased(table)
-        return await _void(table, replace(once, journal=OFF, tombstones=None), vote)
+        await unit.refuse_erased(table)
+        return await _void(table, replace(unit, journal=OFF, tombstones=None), vote)
 
 
 async def void_votes_of_addresses(
-    table: Table, voter: str, board: str, once: Once, out_of_time: Callable[[], bool]
+    table: Table, voter: str, board: str, unit: UnitOfWork, out_of_time: Callable[[], bool]
 ) -> Voided:
     """Void the last week's votes on a board from all addresses that a voter has voted from in that week."""
-    now = once.now
+    now = unit.now
     place = await table.get(VOIDING_PLACE.at(voter=voter, board=board), consistent=True)
     if place is not None and place.expires <= now:
         place = None
@@ -126,7 +126,7 @@ async def void_votes_of_addresses(
     addresses = {origin.address for origin in await _origins(table, voter, board, now)}
     async with aclosing(_voters(table, sorted(addresses), board, now, place)) as voters:
         async for group in voters:
-            results = await gather_or_cancel(_void_from(table, found, once, out_of_time) for _, found in group)
+            results = await gather_or_cancel(_void_from(table, found, unit, out_of_time) for _, found in group)
             voided += sum(result.votes for result in results)
             finished = all(result.finished for result in results)
             if finished:
@@ -164,13 +164,13 @@ async def _voters(
         yield group
 
 
-async def _void_from(table: Table, found: AddressVoter, once: Once, out_of_time: Callable[[], bool]) -> Voided:
+async def _void_from(table: Table, found: AddressVoter, unit: UnitOfWork, out_of_time: Callable[[], bool]) -> Voided:
     """Void a voter's votes of the last week from one address."""
-    origins = await _origins(table, found.voter, found.board, once.now)
+    origins = await _origins(table, found.voter, found.board, unit.now)
     of_address = {origin.tag for origin in origins if origin.address == found.address}
-    since = once.now - LOOKBACK
+    since = unit.now - LOOKBACK
     return await void_votes(
-        table, found.voter, found.board, once, out_of_time, origins=of_address, since=since, erased_too=True
+        table, found.voter, found.board, unit, out_of_time, origins=of_address, since=since, erased_too=True
     )
 
 

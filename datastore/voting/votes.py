@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Update, Write
-    from datastore.receipts import Once
+    from datastore.receipts import UnitOfWork
     from datastore.voting.ballots import Ballot
     from datastore.voting.boards import Board
 
@@ -142,15 +142,15 @@ def counter_updates(vote: Vote, by: int = 1) -> tuple[Update, ...]:
     )
 
 
-def vote_occurrence(once: Once, kind: Kind, vote: Vote) -> tuple[Write, ...]:
-    return once.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}", about=vote.voter)
+def vote_occurrence(unit: UnitOfWork, kind: Kind, vote: Vote) -> tuple[Write, ...]:
+    return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}", about=vote.voter)
 
 
 async def read_vote(table: Table, voter: str, board: str, number: int) -> Vote | None:
     return await table.get(VOTE.at(voter=voter, board=board, number=number), consistent=True)
 
 
-async def cast(table: Table, vote: Vote, once: Once, check: Callable[[], None] | None = None) -> Vote:
+async def cast(table: Table, vote: Vote, unit: UnitOfWork, check: Callable[[], None] | None = None) -> Vote:
     """Count a vote once. Return the stored vote of its number: this one, or an earlier one.
 
     `check` may refuse the vote, at each attempt to write it. An earlier attempt may have been applied then.
@@ -158,8 +158,8 @@ async def cast(table: Table, vote: Vote, once: Once, check: Callable[[], None] |
     """
     when = absent() if check is None else absent() & permitted(check)
     try:
-        occurrence = vote_occurrence(once, Kind.VOTE_CAST, vote)
-        await once.apply(table, VOTE.put(vote, when=when), *counter_updates(vote), *occurrence)
+        occurrence = vote_occurrence(unit, Kind.VOTE_CAST, vote)
+        await unit.apply(table, VOTE.put(vote, when=when), *counter_updates(vote), *occurrence)
     except ConditionFailed as failed:
         return failed.stored(VOTE) or vote
     return vote

@@ -15,28 +15,28 @@ from datastore.comments.pointers import Pointer, member_pointers
 from datastore.dynamo import optimistic
 from datastore.ids import creation_time
 from datastore.journal import Ground
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.comments.writing import revised, store_change
 from resolvers.context import Services
 from resolvers.jobs.running import JobRun
 from resolvers.member_data import Erasure, MemberData, Part, TakingBack
 
 
-async def _take_back(services: Services, run: JobRun, wanted: TakingBack, once: Once) -> None:
+async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:
     async for pointer in member_pointers(services.table, wanted.user):
         if not wanted.is_recent(creation_time(pointer.ulid)):
             break
-        run.done += await _reject(services, pointer, once)
+        run.done += await _reject(services, pointer, unit)
 
 
-async def _reject(services: Services, pointer: Pointer, once: Once) -> bool:
+async def _reject(services: Services, pointer: Pointer, unit: UnitOfWork) -> bool:
     """Whether this call did it."""
 
     async def reject(comment: Comment | None) -> bool:
         if comment is None or comment.held is Status.REJECTED:
             return False
         change = CommentChange(comment, revised(comment, held=Status.REJECTED), Decision(Ground.FRAUD))
-        await store_change(services, once, None, change)
+        await store_change(services, unit, None, change)
         return True
 
     read = partial(comments_store.read_comment, services.table, pointer.product, pointer.ulid)

@@ -31,9 +31,9 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
 
     async def report(reported: Comment) -> Comment:
         if reported.held is not None:  # it needs a moderator's decision already
-            await ctx.once.store_receipt(ctx.table, reported, about=reported.author)
+            await ctx.unit.store_receipt(ctx.table, reported, about=reported.author)
             return reported
-        await comments_store.report_comment(ctx.table, ctx.once, reported, member.id, reason)
+        await comments_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported
 
     return await optimistic(lambda: load_visible_comment(ctx, comment), report)

@@ -42,7 +42,7 @@ class CommentStore(Store[Comment]):
     def __init__(self, services: Services) -> None:
         self._table = services.table
         self._expires = services.clock() + BATCH_LIFETIME
-        self._once = services.once()
+        self._once = services.unit()
 
     def parse(self, row: Row) -> Comment:
         return _parse_comment(row)

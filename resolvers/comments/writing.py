@@ -9,7 +9,7 @@ from typing import Any
 from datastore import comments as comments_store
 from datastore.comments import Comment, CommentChange, Decision, Status
 from datastore.dynamo import optimistic
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.languages import parse_language
@@ -45,7 +45,7 @@ async def post_comment(
         held=Status.PENDING if _needs_moderation(ctx) else None,
     )
     await check_rate(ctx, "post")
-    await store_change(ctx.services, ctx.once, posted, CommentChange(None, posted))
+    await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
     return posted
 
 
@@ -95,11 +95,11 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
         if old is not None and not may_see(viewer, old):
             raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
         if old is None:
-            await ctx.once.store_receipt(ctx.table, deleted_id)
+            await ctx.unit.store_receipt(ctx.table, deleted_id)
             return deleted_id
         if not may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
-        await store_change(ctx.services, ctx.once, deleted_id, CommentChange(old, None))
+        await store_change(ctx.services, ctx.unit, deleted_id, CommentChange(old, None))
         return deleted_id
 
     return await optimistic(lambda: load_comment(ctx, comment), delete, idempotent=True)
@@ -113,9 +113,9 @@ async def change_comment(
     async def store(old: Comment) -> Comment:
         new = change(old)
         if new is old:
-            await ctx.once.store_receipt(ctx.table, old, about=old.author)
+            await ctx.unit.store_receipt(ctx.table, old, about=old.author)
             return old
-        await store_change(ctx.services, ctx.once, new, CommentChange(old, new, decision))
+        await store_change(ctx.services, ctx.unit, new, CommentChange(old, new, decision))
         return new
 
     return await optimistic(lambda: load_visible_comment(ctx, key), store)
@@ -125,9 +125,9 @@ def revised(comment: Comment, **changes: Any) -> Comment:
     return replace(comment, revision=(comment.revision or 0) + 1, **changes)
 
 
-async def store_change(services: Services, once: Once, answer: Any, change: CommentChange) -> None:
+async def store_change(services: Services, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
     """Store a change of a comment, and tell what this process remembers of its product; may raise ConditionFailed."""
-    await comments_store.change_comment(services.table, once, answer, change)
+    await comments_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
 

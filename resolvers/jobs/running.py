@@ -146,7 +146,7 @@ async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
 
 async def begin_job_once(ctx: Context, new: Job, answer: Any, *writes: Any) -> None:
     """Store a new job with the request's receipt and other writes, all or none, and work on it beside the request."""
-    await jobs_store.begin_job_once(ctx.table, new, answer, ctx.once, *writes)
+    await jobs_store.begin_job_once(ctx.table, new, answer, ctx.unit, *writes)
     ctx.services.get(JobRunner).work_soon(new)
 
 

@@ -74,7 +74,7 @@ async def add_webhook(ctx: Context, /, *, url: str, kinds: list[str]) -> Webhook
     wanted = _validate_kinds(kinds)
     await _check_names_addresses(destination, ctx.services.policy.webhook_networks)
     new = Webhook(ctx.new_id(), url, wanted, ctx.now(), _new_secret())
-    added = await journal_store.add_webhook(ctx.table, new, ctx.once)
+    added = await journal_store.add_webhook(ctx.table, new, ctx.unit)
     await ctx.services.journal.learn(ctx.table)
     return added
 
@@ -116,14 +116,14 @@ async def remove_webhook(ctx: Context, /, *, webhook: WebhookId) -> str:
     """The id of the removed webhook."""
     ctx.with_role(Role.ADMIN)
     removed_id = node_id("Webhook", webhook)
-    await journal_store.remove_webhook(ctx.table, webhook, ctx.once, removed_id)
+    await journal_store.remove_webhook(ctx.table, webhook, ctx.unit, removed_id)
     await ctx.services.journal.learn(ctx.table)
     return removed_id
 
 
 async def rotate_webhook_secret(ctx: Context, /, *, webhook: WebhookId) -> WebhookWithSecret:
     ctx.with_role(Role.ADMIN)
-    return await journal_store.rotate_secret(ctx.table, webhook, _new_secret(), ctx.once)
+    return await journal_store.rotate_secret(ctx.table, webhook, _new_secret(), ctx.unit)
 
 
 async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> Job:
@@ -135,7 +135,7 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
     if since > ctx.now():
         raise InvalidInput("Name a time in the past.", path=("input", "since"))
     job = new_job(ctx, REDELIVER, {"webhook": webhook, "since": since.isoformat()})
-    occurrence = ctx.once.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}")
+    occurrence = ctx.unit.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}")
     await begin_job_once(ctx, job, job, *occurrence)
     return job
 

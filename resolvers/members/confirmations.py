@@ -24,7 +24,7 @@ from datastore import confirmations as confirmation_store
 from datastore.confirmations import Confirmation
 from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.leases import Held, LeaseLost
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
 from resolvers.address_limits import AddressLimits
 from resolvers.email_addresses import with_ascii_domain
@@ -156,16 +156,16 @@ class Confirmations:
                 "This service sends no emails: RINGSIDE_SMTP_URL, which names the mail server, is not set."
             )
         await self._services.get(AddressLimits).admit_email(ctx)
-        asker, once = "", Once.unkeyed(ctx.now())
+        asker, unit = "", UnitOfWork.unkeyed(ctx.now())
         if purpose is Purpose.ADDRESS:
             self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
-            once = ctx.once  # checks that the member is not erased, though their token still counts
+            unit = ctx.unit  # checks that the member is not erased, though their token still counts
         wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
         if self._under_way + len(self._answered) >= _MOST_SENDING:
             raise Overloaded(retry_after=_SOON.total_seconds())
-        work = self._sending.run(key, lambda: self._send_once(wanted, once, partial(send, link, values)))
+        work = self._sending.run(key, lambda: self._send_once(wanted, unit, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
             task = asyncio.create_task(_complete(work))
             self._answered.add(task)
@@ -187,12 +187,12 @@ class Confirmations:
         hashed = address_hash(self._services.seal, email)
         return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
 
-    async def _send_once(self, wanted: Confirmation, once: Once, send: Callable[[], _Sending]) -> Outcome:
+    async def _send_once(self, wanted: Confirmation, unit: UnitOfWork, send: Callable[[], _Sending]) -> Outcome:
         services = self._services
         self._under_way += 1
         try:
             with deadline(_STORING):
-                found = await confirmation_store.acquire_confirmation(services.table, services.leases, wanted, once)
+                found = await confirmation_store.acquire_confirmation(services.table, services.leases, wanted, unit)
             return _judge(found, wanted) if isinstance(found, Confirmation) else await self._deliver(found, send)
         except LeaseLost:
             return Outcome.BEGUN_ELSEWHERE

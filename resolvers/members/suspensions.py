@@ -49,7 +49,7 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
         raise NotAllowed("Nobody can suspend themselves.", path=("input", "user"))
     await refuse_admin(ctx, member, "An admin cannot be suspended.")
     suspended = Suspension(member.user, reason, now, until)
-    await suspension_store.suspend(ctx.table, ctx.once, member, suspended)
+    await suspension_store.suspend(ctx.table, ctx.unit, member, suspended)
     ctx.services.get(Suspensions).changed(member.user, suspended)
     return member
 
@@ -60,7 +60,7 @@ async def reinstate_member(ctx: Context, /, *, user: UserId) -> Profile:
     member = await load_member(ctx, user)
     if viewer.is_user(member.user):
         raise NotAllowed("Nobody can reinstate themselves.", path=("input", "user"))
-    if not await suspension_store.reinstate(ctx.table, ctx.once, member, member.user):
+    if not await suspension_store.reinstate(ctx.table, ctx.unit, member, member.user):
         raise Conflict("This member is not suspended.", path=("input", "user"))
     ctx.services.get(Suspensions).changed(member.user, None)
     return member
@@ -124,7 +124,7 @@ class Suspensions:
             self._admins_noted = (now.date(), set())
         if user not in self._admins_noted[1]:
             try:
-                await suspension_store.note_admin(self._services.table, user, ctx.once)
+                await suspension_store.note_admin(self._services.table, user, ctx.unit)
             except MemberErased:
                 return  # whatever they want to write is refused for the same reason, and a repeat has its answer
             self._admins_noted[1].add(user)

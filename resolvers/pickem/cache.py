@@ -120,14 +120,14 @@ class PickemCache:
             return (await pickem_store.read_events(table, [event.id])).get(event.id)
 
         async def settle(current: Event | None) -> Event | None:
-            once = self._services.once()
+            unit = self._services.unit()
             if current is not None and current.narrowing is not None:
-                current = await pickem_store.finish_narrowing(table, current, once)
+                current = await pickem_store.finish_narrowing(table, current, unit)
             if current is None or not current.is_due(now := self._services.clock()):
                 return current
             locked = current.locked(now)
-            occurrence = once.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(locked))
-            await pickem_store.change_event(table, current, locked, once, locked, *occurrence)
+            occurrence = unit.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(locked))
+            await pickem_store.change_event(table, current, locked, unit, locked, *occurrence)
             return locked
 
         known: Event | None = event

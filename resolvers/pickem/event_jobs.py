@@ -44,7 +44,7 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
 
     `change` refuses an event, or returns it with the job; None if nothing is to be done, so that the job is done.
     """
-    table, once = services.table, services.once(new.input["actor"] or None)
+    table, unit = services.table, services.unit(new.input["actor"] or None)
 
     async def begin(event: Event | None) -> Job:
         if event is None:
@@ -53,11 +53,11 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
         if earlier is not None and earlier.is_running:
             if earlier.kind != new.kind:
                 raise Conflict(_AT_WORK[earlier.kind], path=("input", "event"))
-            await once.refuse_erased(table)
+            await unit.refuse_erased(table)
             return earlier
         if begun is None:
             return replace(new, state=JobState.DONE)
-        await pickem_store.change_event(table, event, begun, once, begun, jobs_store.job_put(new))
+        await pickem_store.change_event(table, event, begun, unit, begun, jobs_store.job_put(new))
         return new
 
     return await optimistic(lambda: load_settled_event(services, new.input["event"]), begin)

@@ -113,7 +113,7 @@ async def create_event(
         **_details(ctx, description, place, image_url),
     )
     event = created.locked(now) if created.is_due(now) else created
-    await pickem_store.create_event(ctx.table, event, (), ctx.once)
+    await pickem_store.create_event(ctx.table, event, (), ctx.unit)
     return event
 
 
@@ -166,12 +166,12 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
         if after.is_due(now := ctx.now()):
             after = replace(after, state=EventState.LOCKED, locked_at=now)
         if replace(after, version=before.version) == before:  # somebody else has finished this change
-            await ctx.once.store_receipt(ctx.table, before)
+            await ctx.unit.store_receipt(ctx.table, before)
             return before
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves else None
-        occurrence = ctx.once.occurred(Kind.EVENT_CHANGED, pickem_store.name_of(after))
-        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence, clock=clock)
+        occurrence = ctx.unit.occurred(Kind.EVENT_CHANGED, pickem_store.name_of(after))
+        await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, *occurrence, clock=clock)
         return after
 
     return await change_event(ctx, event, change)
@@ -202,13 +202,13 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
 
     async def change(before: Event) -> Event:
         if before.state in (EventState.LOCKED, EventState.SCORED):
-            await ctx.once.store_receipt(ctx.table, before)
+            await ctx.unit.store_receipt(ctx.table, before)
             return before
         if before.state is EventState.CANCELLED:
             raise Conflict("This event is cancelled.", path=("input", "event"))
         after = before.locked(ctx.now())
-        occurrence = ctx.once.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(after))
-        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
+        occurrence = ctx.unit.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(after))
+        await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, *occurrence)
         return after
 
     return await change_event(ctx, event, change)
@@ -360,4 +360,4 @@ def _preshow_first(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple
 
 
 def _card_change(ctx: Context, before: Event, after: Event, answer: object, kind: Kind) -> pickem_store.CardChange:
-    return pickem_store.CardChange(before, after, ctx.once, answer, ctx.services.clock, kind)
+    return pickem_store.CardChange(before, after, ctx.unit, answer, ctx.services.clock, kind)

@@ -125,7 +125,7 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
 
     async def create(own: MemberLeagues) -> ShownLeague:
         new = replace(empty, code=new_code() if entry is Entry.CODE else None)
-        await pickem_store.create_league(ctx.table, new, captain, own, ctx.once, show_to_everybody(new))
+        await pickem_store.create_league(ctx.table, new, captain, own, ctx.unit, show_to_everybody(new))
         return show_to_everybody(new)
 
     return await _with_own_leagues(ctx, create)
@@ -169,7 +169,7 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
         place = LeagueMember(found.id, member.id, membership, ctx.now(), token)
         answer = Joined(show_to_everybody(found), membership)
         async with league_cache(ctx).turn(found.id):
-            await pickem_store.join_league(ctx.table, found, place, own, ctx.once, answer)
+            await pickem_store.join_league(ctx.table, found, place, own, ctx.unit, answer)
         return answer
 
     by_code = None if code is None else await _league_of_code(ctx, code)
@@ -202,12 +202,12 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
     wanted = Membership.CAPTAIN if captain else Membership.MEMBER
     answer = Admitted(show_to_everybody(current), show_to_captain(before))
     if before.membership in (Membership.CAPTAIN, wanted) or user == own_place.user:  # they are that already
-        await ctx.once.store_receipt(ctx.table, answer, about=user)
+        await ctx.unit.store_receipt(ctx.table, answer, about=user)
         return answer
     since = ctx.now() if before.membership is Membership.WAITING else before.since
     after = replace(before, membership=wanted, since=since, token=ctx.new_id())
     answer = replace(answer, member=show_to_captain(after))
-    await pickem_store.admit(ctx.table, own_place, before, after, ctx.once, answer)
+    await pickem_store.admit(ctx.table, own_place, before, after, ctx.unit, answer)
     return answer
 
 
@@ -223,7 +223,7 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
             raise Conflict("Captains cannot be removed: they leave with `leaveLeague`.", path=("input", "user"))
         own = await pickem_store.read_member_leagues(ctx.table, user)
         answer = show_to_everybody(current)
-        await pickem_store.remove(ctx.table, captain, place, own, ctx.once, answer)
+        await pickem_store.remove(ctx.table, captain, place, own, ctx.unit, answer)
         return answer
 
     return await optimistic(lambda: _load_as_captain(ctx, league), remove)
@@ -240,7 +240,7 @@ async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId |
             _validate_successor(current, successor)
         own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
         answer = show_to_everybody(current)
-        await pickem_store.leave(ctx.table, current.place, successor, own, ctx.once, answer)
+        await pickem_store.leave(ctx.table, current.place, successor, own, ctx.unit, answer)
         return answer
 
     return await optimistic(lambda: load_for_change(ctx, league), leave)
@@ -272,7 +272,7 @@ async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> ShownLeagu
         if current.entry is not Entry.CODE:
             raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
         after = replace(current, code=new_code())
-        await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.once, show_to_everybody(current))
+        await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.unit, show_to_everybody(current))
         return show_to_everybody(current)
 
     return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
@@ -291,5 +291,5 @@ async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:
     if place is None or place.membership is not Membership.CAPTAIN:
         raise NotAllowed("Only a captain of the league may do this.")
     answer = node_id("League", league)
-    await pickem_store.delete_league(ctx.table, place, stored, ctx.once, answer)
+    await pickem_store.delete_league(ctx.table, place, stored, ctx.unit, answer)
     return answer

@@ -17,7 +17,7 @@ from datastore.pickem.erasing import clear_standing, leave_every_league, move_pr
 from datastore.pickem.member_items import MEMBER_ITEMS
 from datastore.pickem.removal import predictions_in
 from datastore.pickem.standings import recount_season
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.tombstones import MemberErased
 from resolvers.context import Services
 from resolvers.jobs.running import JobRun
@@ -25,15 +25,15 @@ from resolvers.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.pickem.removing import count_again, remove_predictions
 
 
-async def _take_back(services: Services, run: JobRun, wanted: TakingBack, once: Once) -> None:
+async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:
     async def announce(affected: list[str]) -> None:
         await _announce(run, dict.fromkeys(affected))
 
     try:
-        run.done += await remove_predictions(services, wanted.user, wanted.since, once, announce)
-        await _count_again(services, run, once)
+        run.done += await remove_predictions(services, wanted.user, wanted.since, unit, announce)
+        await _count_again(services, run, unit)
     except MemberErased:  # the member, or who wanted it: what was removed until then counts no more all the same
-        await _count_again(services, run, services.once())
+        await _count_again(services, run, services.unit())
         raise
 
 
@@ -63,7 +63,7 @@ async def _finish_changes(erasure: Erasure, events: Sequence[Event]) -> None:
     for event in events:
         if event.narrowing is not None and event.narrowing.actor == f"User:{erasure.user}":
             with suppress(pickem_store.VersionConflict):  # somebody else has finished it
-                await pickem_store.finish_narrowing(erasure.table, event, erasure.services.once())
+                await pickem_store.finish_narrowing(erasure.table, event, erasure.services.unit())
 
 
 async def _move_predictions(erasure: Erasure, events: Sequence[Event], alias: str) -> None:
@@ -90,10 +90,10 @@ async def _announce(run: JobRun, events: Mapping[str, int | None]) -> None:
     await run.report()
 
 
-async def _count_again(services: Services, run: JobRun, once: Once) -> None:
+async def _count_again(services: Services, run: JobRun, unit: UnitOfWork) -> None:
     for event_id, generation in _announced(run).items():
         if generation is None or await _was_scored(services, event_id, generation):
-            await count_again(services, event_id, once)
+            await count_again(services, event_id, unit)
 
 
 async def _was_scored(services: Services, event_id: str, generation: int) -> bool:

@@ -142,7 +142,7 @@ async def submit_prediction(
             # A later request of this member's may have picked a match that was added since the event was read.
             card = await pickem_store.read_matches(ctx.table, event)
         submission, answer = Submission(new, before, current, card), show_prediction(current, new)
-        await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.once, answer)
+        await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.unit, answer)
         return answer
 
     known = await _load_for_submission(ctx, event)

@@ -11,7 +11,7 @@ from datastore.dynamo import optimistic
 from datastore.jobs import Job, JobState, job_put
 from datastore.pickem import Event
 from datastore.pickem.removal import predictions_in, remove_prediction
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import Conflict
 from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
@@ -26,7 +26,7 @@ async def remove_predictions(
     services: Services,
     user: str,
     since: datetime | None,
-    once: Once,
+    unit: UnitOfWork,
     announce: Callable[[list[str]], Awaitable[None]],
 ) -> int:
     """Remove a member's predictions that were submitted since a time; return their number.
@@ -41,17 +41,17 @@ async def remove_predictions(
     ]
     await announce([event.id for event in found])
     for event in found:
-        await remove_prediction(services.table, event, user, once)
+        await remove_prediction(services.table, event, user, unit)
     return len(found)
 
 
-async def count_again(services: Services, event_id: str, once: Once) -> None:
+async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> None:
     """Make an event's counts what its predictions give, after some were removed.
 
     A scoring that fails meanwhile, because who began it is erased, is followed by another.
     """
     for _ in range(_SCORINGS):
-        job = await _begin_counting(services, event_id, once.actor)
+        job = await _begin_counting(services, event_id, unit.actor)
         if job is None:
             return
         job = await services.get(JobRunner).ended(job, score_event_job)
@@ -77,8 +77,8 @@ async def _begin_counting(services: Services, event_id: str, actor: str | None) 
         new = event_job(services, SCORE_EVENT, event_id, actor)
         is_new = is_scored and (last is None or not last.is_running)
         begun = replace(after, job=new.id) if is_new else after
-        begins, once = [job_put(new)] if is_new else [], services.once(actor)
-        await pickem_store.change_event(services.table, event, begun, once, begun, *begins)
+        begins, unit = [job_put(new)] if is_new else [], services.unit(actor)
+        await pickem_store.change_event(services.table, event, begun, unit, begun, *begins)
         return new if is_new else last if is_scored else None
 
     return await optimistic(lambda: load_settled_event(services, event_id), begin)

@@ -33,13 +33,13 @@ async def record_result(
         result = rules.parse_result(ended, outcome, winner)
         if before.results.get(match_id) == result:
             answer = show_match(before, ended)
-            await ctx.once.store_receipt(ctx.table, answer)
+            await ctx.unit.store_receipt(ctx.table, answer)
             return answer
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
         answer = show_match(after, ended)
-        occurrence = ctx.once.occurred(Kind.RESULT_RECORDED, pickem_store.name_of(ended))
-        await pickem_store.change_event(ctx.table, before, after, ctx.once, answer, *occurrence)
+        occurrence = ctx.unit.occurred(Kind.RESULT_RECORDED, pickem_store.name_of(ended))
+        await pickem_store.change_event(ctx.table, before, after, ctx.unit, answer, *occurrence)
         return answer
 
     return await change_event(ctx, event_id, change, "match")
@@ -59,12 +59,12 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
                 path=("input", "event"),
             )
         if before.tie_break.thousandths == thousandths:
-            await ctx.once.store_receipt(ctx.table, before)
+            await ctx.unit.store_receipt(ctx.table, before)
             return before
         answered = replace(before.tie_break, thousandths=thousandths)
         after = before.changed(tie_break=answered, generation=before.generation + 1)
-        occurrence = ctx.once.occurred(Kind.TIE_BREAK_RECORDED, pickem_store.name_of(after))
-        await pickem_store.change_event(ctx.table, before, after, ctx.once, after, *occurrence)
+        occurrence = ctx.unit.occurred(Kind.TIE_BREAK_RECORDED, pickem_store.name_of(after))
+        await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, *occurrence)
         return after
 
     return await change_event(ctx, event, change)

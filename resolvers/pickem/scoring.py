@@ -50,11 +50,11 @@ class Scored:
 async def score_event(ctx: Context, /, *, event: EventId, confirm_missing: bool = False) -> Scored:
     """Score an event. What takes longer than the answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
-    new = event_job(ctx.services, SCORE_EVENT, event, ctx.once.actor, starter_of(ctx))
+    new = event_job(ctx.services, SCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
     begun = await begin_scoring(ctx.services, new, confirm_missing=confirm_missing)
     job = await job_soon(ctx, begun, score_event_job)
     answer = Scored(await existing_event(ctx, event), job.done, job if job.is_running else None)
-    await ctx.once.store_receipt(ctx.table, answer)
+    await ctx.unit.store_receipt(ctx.table, answer)
     return answer
 
 
@@ -107,8 +107,8 @@ async def score_event_job(services: Services, run: JobRun) -> str:
 
 
 async def _score_generation(services: Services, run: JobRun, event: Event) -> None:
-    table, once = services.table, services.once(run.input["actor"] or None)
-    event = await with_guesses(services, event, PREDICTIONS_AT_ONCE, once)
+    table, unit = services.table, services.unit(run.input["actor"] or None)
+    event = await with_guesses(services, event, PREDICTIONS_AT_ONCE, unit)
     winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
     histogram = await credit_every_prediction(table, event, partial(_share, event, winners), run)
     await pickem_store.store_event_histogram(table, event.id, event.generation, histogram)
@@ -124,12 +124,12 @@ async def _finish(services: Services, run: JobRun, scored: Event) -> None:
     while event is not None:
         if event.generation != scored.generation:
             raise VersionConflict
-        once = services.once(run.input["actor"] or None)
+        unit = services.unit(run.input["actor"] or None)
         after = event.changed(state=EventState.SCORED, scored=event.generation, job=None)
         is_new = event.scored != event.generation
-        occurrence = once.occurred(Kind.EVENT_SCORED, pickem_store.name_of(after)) if is_new else ()
+        occurrence = unit.occurred(Kind.EVENT_SCORED, pickem_store.name_of(after)) if is_new else ()
         try:
-            await pickem_store.change_event(services.table, event, after, once, after, *occurrence)
+            await pickem_store.change_event(services.table, event, after, unit, after, *occurrence)
         except VersionConflict:  # renamed, or finished by a process that was taken for dead
             event = await event_of(services, run)
         else:

@@ -87,7 +87,7 @@ class SeasonStore(Store[Card]):
     async def add(self, cards: Sequence[Card]) -> Added:
         [card] = cards
         try:
-            await create_event(self._services.table, card.event, card.matches, self._services.once())
+            await create_event(self._services.table, card.event, card.matches, self._services.unit())
         except VersionConflict:
             return Added(0)
         return Added(1)

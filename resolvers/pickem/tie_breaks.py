@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from datastore import pickem as pickem_store
 from datastore.pickem import THOUSAND, Event, GuessRange, Prediction, TieBreak, predictions_to_score
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import InvalidInput
 from resolvers.context import Services
 from resolvers.texts import parse_line
@@ -83,7 +83,7 @@ def closeness(event: Event, prediction: Prediction) -> int:
     return worst - abs(guess - answer)
 
 
-async def with_guesses(services: Services, event: Event, at_once: int, once: Once) -> Event:
+async def with_guesses(services: Services, event: Event, at_once: int, unit: UnitOfWork) -> Event:
     """The event with the range of its guesses, which is final after the lock; VersionConflict if it has changed."""
     if event.tie_break is None or event.tie_break.thousandths is None or event.guesses is not None:
         return event
@@ -92,5 +92,5 @@ async def with_guesses(services: Services, event: Event, at_once: int, once: Onc
         for prediction in predictions:
             guesses = guesses.with_guess(guess_of(event, prediction))
     after = event.changed(guesses=guesses)
-    await pickem_store.change_event(services.table, event, after, once, after)
+    await pickem_store.change_event(services.table, event, after, unit, after)
     return after

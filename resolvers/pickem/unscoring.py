@@ -36,10 +36,10 @@ class Unscored:
 async def unscore_event(ctx: Context, /, *, event: EventId) -> Unscored:
     """Take the points back. What takes longer than the answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
-    new = event_job(ctx.services, UNSCORE_EVENT, event, ctx.once.actor, starter_of(ctx))
+    new = event_job(ctx.services, UNSCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
     job = await job_soon(ctx, await begin_unscoring(ctx.services, new), unscore_event_job)
     answer = Unscored(await existing_event(ctx, event), job if job.is_running else None)
-    await ctx.once.store_receipt(ctx.table, answer)
+    await ctx.unit.store_receipt(ctx.table, answer)
     return answer
 
 
@@ -74,7 +74,7 @@ async def _take_back(services: Services, run: JobRun, event: Event) -> None:
     await pickem_store.delete_older_event_histograms(table, event.id, taken_back)
     await pickem_store.recount_season(table, event.season)
     await run.report()  # the number is stored before the event no longer names the job
-    once = services.once(run.input["actor"] or None)
+    unit = services.unit(run.input["actor"] or None)
     after = event.changed(state=EventState.LOCKED, job=None)
-    occurrence = once.occurred(Kind.EVENT_UNSCORED, pickem_store.name_of(after))
-    await pickem_store.change_event(table, event, after, once, after, *occurrence)
+    occurrence = unit.occurred(Kind.EVENT_UNSCORED, pickem_store.name_of(after))
+    await pickem_store.change_event(table, event, after, unit, after, *occurrence)

@@ -78,11 +78,11 @@ async def confirm_subscription(services: Services, link: Link) -> WordList:
     record = await _load_record(services.table, services.seal, link.email)
     owner = record or _new_record(services.seal, link.email, services.clock())
     existing = await vocabulary_store.read_subscriptions(services.table, owner.user)
-    once = services.once(f"User:{owner.user}")
-    owner = replace(owner, email=link.email, email_confirmed=once.now)
-    wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=once.now)
+    unit = services.unit(f"User:{owner.user}")
+    owner = replace(owner, email=link.email, email_confirmed=unit.now)
+    wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=unit.now)
     await vocabulary_store.delete_ended(services.table, make_room(existing, wanted, "This address has"))
-    await vocabulary_store.confirm_subscription(services.table, owner, wanted, link.used_up, once)
+    await vocabulary_store.confirm_subscription(services.table, owner, wanted, link.used_up, unit)
     services.profiles.put(owner.user, owner)
     return word_list
 
@@ -153,7 +153,7 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
     left = await vocabulary_store.read_subscriptions(ctx.table, record.user)
     if record.email is not None or any(each.active for each in left):  # somebody else's claim may have left nothing
         claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
-        await vocabulary_store.note_claim(ctx.table, claim, ctx.once)
+        await vocabulary_store.note_claim(ctx.table, claim, ctx.unit)
     own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
     has_own = any(each.active for each in own)
     if not has_own:
@@ -173,7 +173,7 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
 async def _note_sent(ctx: Context, record: Profile) -> None:
     """The emails of the dates that may be due to somebody, in any zone."""
     dates = [ctx.now().date() + timedelta(days=days) for days in (-1, 0, 1)]
-    await vocabulary_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.once)
+    await vocabulary_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.unit)
 
 
 async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
@@ -188,12 +188,12 @@ async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
 async def _move(ctx: Context, subscription: Subscription) -> None:
     ended = replace(subscription, active=False)
     started = replace(subscription, user=ctx.viewer.id)
-    await vocabulary_store.move_subscription(ctx.table, ended, started, ctx.once)
+    await vocabulary_store.move_subscription(ctx.table, ended, started, ctx.unit)
 
 
 async def _give_address(ctx: Context, email: str) -> None:
     """A member without an address receives what they claimed where it was received before."""
-    changed = await people_store.give_email(ctx.table, ctx.viewer.id, email, ctx.once)
+    changed = await people_store.give_email(ctx.table, ctx.viewer.id, email, ctx.unit)
     if changed is not None:
         ctx.services.profiles.put(changed.user, ctx.services.with_name(changed))
 

@@ -26,7 +26,7 @@ async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
     ctx.services.rates.hit(REVIEW_RATE, "reviews", member.id)
     now = ctx.now()
     return await vocabulary_store.review_card(
-        ctx.table, member.id, *word_key, lambda before: reviewed(before, member.id, word_key, grade, now), ctx.once
+        ctx.table, member.id, *word_key, lambda before: reviewed(before, member.id, word_key, grade, now), ctx.unit
     )
 
 

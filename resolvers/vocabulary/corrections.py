@@ -60,7 +60,7 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
         new = replace(as_new_word(current), **given, **spelling)
         return replace(parse_word(list_id, new, ("input",)), ordinal=ordinal)
 
-    changed = await vocabulary_store.change_word(ctx.table, list_id, ordinal, corrected, ctx.once)
+    changed = await vocabulary_store.change_word(ctx.table, list_id, ordinal, corrected, ctx.unit)
     cache = ctx.services.get(VocabularyCache)
     cache.lists.forget(list_id)
     cache.put_written_word(changed)
@@ -70,7 +70,7 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
 async def remove_word(ctx: Context, /, *, word: WordId) -> WordList:
     """The list without the word, even if the word was removed before."""
     list_id, ordinal = await _require_editable_word(ctx, word)
-    word_list = await vocabulary_store.remove_word(ctx.table, list_id, ordinal, ctx.once)
+    word_list = await vocabulary_store.remove_word(ctx.table, list_id, ordinal, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(word_list)
     return word_list
 
@@ -123,7 +123,7 @@ async def update_word_list(
             owner=None if public else current.owner,
         )
 
-    after = await vocabulary_store.change_list(ctx.table, list, changed, ctx.once)
+    after = await vocabulary_store.change_list(ctx.table, list, changed, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(after)
     return after
 
@@ -137,7 +137,7 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
         raise NotFound("There is no list with this id.", path=("input", "list"))
     require_editable(ctx, stored)
     ctx.services.rates.hit(CHANGE_RATE, "lists", ctx.viewer.id)
-    await vocabulary_store.delete_list(ctx.table, list, deleted_id, ctx.once)
+    await vocabulary_store.delete_list(ctx.table, list, deleted_id, ctx.unit)
     after = await vocabulary_store.read_list(ctx.table, list, consistent=True)
     if after is not None:
         ctx.services.get(VocabularyCache).put_written_list(after)
@@ -165,6 +165,6 @@ async def delete_sentence(ctx: Context, /, *, sentence: SentenceId) -> str:
     if not viewer.is_user(existing.user) and not viewer.may(Role.MODERATOR):
         raise NotAllowed("Only its author or a moderator may delete a sentence.", path=("input", "sentence"))
     deleted_id = node_id("Sentence", sentence)
-    await vocabulary_store.delete_sentence(ctx.table, existing, deleted_id, ctx.once)
+    await vocabulary_store.delete_sentence(ctx.table, existing, deleted_id, ctx.unit)
     ctx.services.get(QuizLeaderboards).discard(existing)
     return deleted_id

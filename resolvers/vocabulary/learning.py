@@ -93,7 +93,7 @@ async def record_quiz(
         result,
         days,
         lambda after: QuizRecorded(show_own_result(result), compute_streak(after.dates(), today)),
-        ctx.once,
+        ctx.unit,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
     return answer
@@ -127,7 +127,7 @@ async def write_sentence(
         list=practised.list if practised else None,
         ordinal=practised.ordinal if practised else None,
     )
-    await vocabulary_store.record_result(ctx.table, new, days, lambda _: new, ctx.once)
+    await vocabulary_store.record_result(ctx.table, new, days, lambda _: new, ctx.unit)
     ctx.services.get(QuizLeaderboards).add_written(new)
     return new
 
@@ -141,7 +141,7 @@ async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -
     values: dict[str, str | int | None] = {"text": text}
     if not isinstance(word, Unset):
         values |= {"list": word.list if word else None, "ordinal": word.ordinal if word else None}
-    return await vocabulary_store.amend_sentence(ctx.table, existing, values, ctx.once)
+    return await vocabulary_store.amend_sentence(ctx.table, existing, values, ctx.unit)
 
 
 async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:

@@ -70,7 +70,7 @@ async def create_word_list(ctx: Context, /, *, name: str, level: int | None = No
         level=level,
     )
     ctx.services.rates.hit(CHANGE_RATE, "lists", creator.id)
-    await vocabulary_store.create_list(ctx.table, new, ctx.once)
+    await vocabulary_store.create_list(ctx.table, new, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(new)
     return new
 
@@ -85,9 +85,9 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     parsed = tuple(parse_word(list, word, ("input", "words", str(index))) for index, word in enumerate(words))
     ctx.services.rates.hit(CHANGE_RATE, "words", ctx.viewer.id)
     # A repeated request gets the id of its first attempt, so that it continues with the claim it finds.
-    batch_id = f"{ctx.viewer.id} {ctx.once.key}" if ctx.once.key else ctx.new_id()
+    batch_id = f"{ctx.viewer.id} {ctx.unit.key}" if ctx.unit.key else ctx.new_id()
     batch = WordBatch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
-    added = await vocabulary_store.add_words(ctx.table, list, batch, ctx.once)
+    added = await vocabulary_store.add_words(ctx.table, list, batch, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(added.list)
     return added
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datastore import vocabulary as vocabulary_store
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import QuizResult, Sentence
 from datastore.vocabulary.erasing import delete_private_lists, end_subscriptions, move_results
 from datastore.vocabulary.member_items import MEMBER_ITEMS
@@ -13,13 +13,13 @@ from resolvers.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 
 
-async def _take_back(services: Services, run: JobRun, wanted: TakingBack, once: Once) -> None:
+async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:
     def is_wanted(result: QuizResult | Sentence) -> bool:
         if isinstance(result, QuizResult):
             return Part.QUIZZES in wanted.parts and wanted.is_recent(result.submitted_at)
         return Part.SENTENCES in wanted.parts and wanted.is_recent(result.created_at)
 
-    async for removed in vocabulary_store.remove_results(services.table, wanted.user, is_wanted, once):
+    async for removed in vocabulary_store.remove_results(services.table, wanted.user, is_wanted, unit):
         services.get(QuizLeaderboards).discard(removed)
         run.done += 1
 

@@ -182,7 +182,7 @@ async def start_quiz(
     )
     token = ctx.services.seal.sign_text(_PURPOSE, orjson.dumps([member.id, list, quiz_id]))
     view = QuizView(token, list, tuple(question for _, question in asked), expires)
-    await vocabulary_store.ask_quiz(ctx.table, quiz, view, ctx.once)
+    await vocabulary_store.ask_quiz(ctx.table, quiz, view, ctx.unit)
     return view
 
 
@@ -294,7 +294,7 @@ async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGr
         lambda days: _refuse_early(ctx, quiz, days, now),
         review,
         lambda days: QuizGraded(show_own_result(result), graded, compute_streak(days.dates(), today)),
-        ctx.once,
+        ctx.unit,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
     return answer

@@ -61,7 +61,7 @@ async def subscribe(
     wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())
     superfluous = make_room(existing, wanted, "You have")
     await vocabulary_store.delete_ended(ctx.table, superfluous)
-    return await vocabulary_store.subscribe(ctx.table, wanted, ctx.once)
+    return await vocabulary_store.subscribe(ctx.table, wanted, ctx.unit)
 
 
 def make_room(existing: Sequence[Subscription], wanted: Subscription, owner: str) -> Sequence[Subscription]:
@@ -87,4 +87,4 @@ async def unsubscribe(
 ) -> Subscription:
     member = ctx.member()
     await require_input_list(ctx, list)
-    return await vocabulary_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.once)
+    return await vocabulary_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)

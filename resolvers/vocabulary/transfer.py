@@ -62,7 +62,7 @@ class WordStore(Store[Word]):
             services, current = self._services, self._list
             batch = WordBatch(services.ids.next(services.clock()), missing, LONGEST_LIST, current.next_ordinal)
             try:
-                added = await vocabulary_store.add_words(services.table, current.list, batch, services.once())
+                added = await vocabulary_store.add_words(services.table, current.list, batch, services.unit())
             except ListGrown as grown:
                 self._list = grown.word_list
                 self._contents |= await self._read_contents(current.next_ordinal)
@@ -98,7 +98,7 @@ async def _ensure_list(services: Services, name: str, level: int | None) -> Word
             return existing
     now = services.clock()
     new = WordList(list_id, name, public=True, created_at=now, level=level)
-    await vocabulary_store.create_list(services.table, new, services.once())
+    await vocabulary_store.create_list(services.table, new, services.unit())
     return await vocabulary_store.read_list(services.table, list_id, consistent=True) or new
 
 

@@ -222,7 +222,7 @@ async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
         require_open(current, ctx.now(), ("input", "token"))
 
     try:
-        return await voting_store.cast(ctx.table, vote, ctx.once, check)
+        return await voting_store.cast(ctx.table, vote, ctx.unit, check)
     except VotingClosed:
         # A vote that was counted in time is answered as before, however late it is repeated.
         stored = await voting_store.read_vote(ctx.table, vote.voter, vote.board, vote.number)

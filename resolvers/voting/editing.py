@@ -39,7 +39,7 @@ async def create_board(
         )
     new = Board(slug, parse_title(title), ctx.now(), opens_at=opens_at, closes_at=closes_at)
     validate_hours(new, None, ctx.now())
-    created = await voting_store.create_board(ctx.table, new, ctx.once)
+    created = await voting_store.create_board(ctx.table, new, ctx.unit)
     board_cache(ctx).changed(slug)
     return created
 
@@ -65,7 +65,7 @@ async def update_board(
     def check(before: Board, after: Board) -> None:
         validate_hours(after, before, ctx.now())
 
-    changed = await voting_store.change_board(ctx.table, slug, change, check, ctx.once)
+    changed = await voting_store.change_board(ctx.table, slug, change, check, ctx.unit)
     board_cache(ctx).changed(slug)
     return changed
 
@@ -93,7 +93,7 @@ async def add_contender(
         None if svg is None else await asyncio.to_thread(parse_picture, svg),
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
-    added = await voting_store.add_contender(ctx.table, board, change, ctx.now(), ctx.once)
+    added = await voting_store.add_contender(ctx.table, board, change, ctx.now(), ctx.unit)
     board_cache(ctx).changed(board, added, change)
     return added
 
@@ -118,7 +118,7 @@ async def update_contender(
         replaces_picture=svg is not UNSET,
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
-    changed = await voting_store.change_contender(ctx.table, _parse_contender(contender), change, ctx.once)
+    changed = await voting_store.change_contender(ctx.table, _parse_contender(contender), change, ctx.unit)
     board_cache(ctx).changed(changed.board, changed, change)
     return changed
 
@@ -142,14 +142,14 @@ def parse_details(
 
 async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
     ctx.with_role(Role.EDITOR)
-    retired = await voting_store.retire_contender(ctx.table, _parse_contender(contender), once=ctx.once)
+    retired = await voting_store.retire_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
     board_cache(ctx).changed(retired.board, retired)
     return retired
 
 
 async def restore_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
     ctx.with_role(Role.EDITOR)
-    restored = await voting_store.restore_contender(ctx.table, _parse_contender(contender), once=ctx.once)
+    restored = await voting_store.restore_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
     board_cache(ctx).changed(restored.board, restored)
     return restored
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datastore import voting as voting_store
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.voting.erasing import clear_voter, move_votes
 from datastore.voting.member_items import MEMBER_ITEMS
 from resolvers.context import Services
@@ -12,8 +12,8 @@ from resolvers.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.voting.voiding import void_votes_since
 
 
-async def _take_back(services: Services, run: JobRun, wanted: TakingBack, once: Once) -> None:
-    run.done += await void_votes_since(services, wanted.user, wanted.since, once)
+async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:
+    run.done += await void_votes_since(services, wanted.user, wanted.since, unit)
 
 
 async def _erase(erasure: Erasure) -> None:

@@ -28,6 +28,6 @@ class Origins:
         day, tag = self._tags.get(key, (None, None))
         today = ctx.now().date()
         if day != today or tag is None:
-            tag = await voting_store.remember_origin(self._services.table, *key, today, ctx.once)
+            tag = await voting_store.remember_origin(self._services.table, *key, today, ctx.unit)
             self._tags[key] = (today, tag)
         return tag

@@ -78,7 +78,7 @@ class ContenderStore(Store[NewContender]):
             services.ids.next(now), contender.name, contender.svg, details=contender.details, imported=True
         )
         try:
-            await voting_store.add_contender(services.table, self._board, change, now, services.once())
+            await voting_store.add_contender(services.table, self._board, change, now, services.unit())
         except Conflict as conflict:
             if conflict.path[-1:] != ("name",):
                 raise

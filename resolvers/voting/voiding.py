@@ -11,7 +11,7 @@ from time import monotonic
 from datastore import voting as voting_store
 from datastore.dynamo import BadKey, key_text, remaining
 from datastore.jobs import Job
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import InvalidInput
 from datastore.voting import MAIN, Voided
 from resolvers.context import AnyId, Context, Services
@@ -44,14 +44,14 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     ctx.with_role(Role.EDITOR)
     if not voting_store.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
         raise voting_store.board_not_found(board)
-    wanted = _Wanted(board, _parse_voter(voter), same_address, ctx.once.actor)
+    wanted = _Wanted(board, _parse_voter(voter), same_address, ctx.unit.actor)
     until = remaining() / 2
     voided = await wanted.void(ctx.services, lambda: remaining() < until)
     job = None
     if not voided.finished:
         job = await begin_job(ctx, VOID_VOTER, wanted.as_input())
     answer = VoidedVotes(voided.votes, job)
-    await ctx.once.store_receipt(ctx.table, answer)
+    await ctx.unit.store_receipt(ctx.table, answer)
     return answer
 
 
@@ -66,7 +66,7 @@ async def void_voter_job(services: Services, run: JobRun) -> str:
             return f"Votes voided: {run.done}."
 
 
-async def void_votes_since(services: Services, voter: str, since: datetime | None, once: Once) -> int:
+async def void_votes_since(services: Services, voter: str, since: datetime | None, unit: UnitOfWork) -> int:
     """Void a voter's votes since a time on every board, and settle the boards; return their number."""
     table, voided = services.table, 0
     for board in await voting_store.every_slug(table):
@@ -74,7 +74,7 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
             continue
         settler = services.get(BoardCache).settler(board)
         async with settler.voting():
-            result = await voting_store.void_votes(table, voter, board, once, lambda: False, since=since)
+            result = await voting_store.void_votes(table, voter, board, unit, lambda: False, since=since)
         await settler.settle_anew()
         voided += result.votes
     return voided
@@ -106,11 +106,11 @@ class _Wanted:
         return voided
 
     async def _void(self, services: Services, out_of_time: Callable[[], bool]) -> Voided:
-        table, once = services.table, services.once(self.actor)
-        own = await voting_store.void_votes(table, self.voter, self.board, once, out_of_time)
+        table, unit = services.table, services.unit(self.actor)
+        own = await voting_store.void_votes(table, self.voter, self.board, unit, out_of_time)
         if not (own.finished and self.same_address):
             return own
-        others = await voting_store.void_votes_of_addresses(table, self.voter, self.board, once, out_of_time)
+        others = await voting_store.void_votes_of_addresses(table, self.voter, self.board, unit, out_of_time)
         return Voided(own.votes + others.votes, others.finished)
 
 

@@ -74,10 +74,10 @@ async def _begin(ctx: Context, user: str, contributions: Contributions, earlier:
     until = await _refused_until(ctx, user, earlier)
     tombstones = ctx.services.tombstones.puts(user, until, job.id, ctx.now(), earlier)
     # A transaction names each item once, so it cannot check the tombstone that it writes.
-    unchecked = replace(ctx.once, tombstones=None)
+    unchecked = replace(ctx.unit, tombstones=None)
     occurred = unchecked.occurred(Kind.MEMBER_ERASED, f"User:{user}", about=user)
     if ctx.viewer.is_user(user):
-        ctx.once = unchecked
+        ctx.unit = unchecked
     # The receipt is another's, and nothing finds it to erase it: it does not name the member.
     await begin_job_once(ctx, job, replace(job, input={}), *tombstones, *occurred)
     ctx.services.profiles.forget(user)

@@ -35,8 +35,8 @@ async def take_back(ctx: Context, /, *, user: UserId, since: datetime | None = N
     member = await load_member(ctx, user)
     if not ctx.viewer.may(Role.ADMIN):
         await refuse_admin(ctx, member, "Only an admin can take back an admin's contributions.")
-    wanted = TakingBack(member.user, since, frozenset(parts), ctx.once.actor)
-    occurred = ctx.once.occurred(Kind.MEMBER_TAKEN_BACK, f"User:{member.user}", about=member.user)
+    wanted = TakingBack(member.user, since, frozenset(parts), ctx.unit.actor)
+    occurred = ctx.unit.occurred(Kind.MEMBER_TAKEN_BACK, f"User:{member.user}", about=member.user)
     job = new_job(ctx, TAKE_BACK, wanted.as_input())
     await begin_job_once(ctx, job, job, *occurred)
     return job
@@ -44,8 +44,8 @@ async def take_back(ctx: Context, /, *, user: UserId, since: datetime | None = N
 
 async def take_back_job(services: Services, run: JobRun) -> str:
     wanted = TakingBack.of_input(run.input)
-    once = services.once(wanted.actor)
+    unit = services.unit(wanted.actor)
     for part in PARTS:
         if wanted.parts & part.contributions:
-            await part.take_back(services, run, wanted, once)
+            await part.take_back(services, run, wanted, unit)
     return f"Contributions taken back: {run.done:,}."

@@ -41,7 +41,7 @@ def create(
 async def _create(services: Services, name: str, roles: list[str], days: int | None) -> IssuedKey:
     now = services.clock()
     issued = issue(name, roles, days, now)
-    await api_key_store.store_api_key(services.table, issued, services.once())
+    await api_key_store.store_api_key(services.table, issued, services.unit())
     return issued
 
 
@@ -68,7 +68,7 @@ def revoke(
 async def _revoke(services: Services, prefix: str) -> ApiKey:
     try:
         key_id = api_key_store.id_of_prefix(prefix)
-        return await api_key_store.revoke_api_key(services.table, key_id, services.once())
+        return await api_key_store.revoke_api_key(services.table, key_id, services.unit())
     except (BadKey, NotFound):
         raise Failed(
             f"No key begins with {prefix[:20]!r}: it may have been revoked. `ringside apikey list` shows all keys."

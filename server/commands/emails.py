@@ -173,9 +173,9 @@ def _comparable(address: str) -> str:
 async def _remove_addresses(services: Services, addresses: set[str]) -> dict[str, int]:
     """How many members had each of these addresses."""
     found: dict[str, int] = {}
-    once = services.once()
+    unit = services.unit()
     async for _, profile in people_store.listed_profiles(services.table):
         address = _comparable(profile.email or "")
-        if address in addresses and await people_store.remove_bounced_address(services.table, profile, once):
+        if address in addresses and await people_store.remove_bounced_address(services.table, profile, unit):
             found[address] = found.get(address, 0) + 1
     return found

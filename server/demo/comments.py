@@ -14,7 +14,7 @@ from random import Random
 from datastore.comments import Comment, Status
 from datastore.comments.transfer import AT_ONCE, import_comments, settle_products
 from datastore.ids import derived_id
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.context import Services
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
@@ -80,9 +80,9 @@ def _id(written_at: datetime, number: int) -> str:
 
 async def seed(services: Services) -> str:
     now = services.clock()
-    comments, once = list(generate()), Once.unkeyed(now)
+    comments, unit = list(generate()), UnitOfWork.unkeyed(now)
     for start in range(0, NUMBER, AT_ONCE):
         some = comments[start : start + AT_ONCE]
-        await import_comments(services.table, some, now + timedelta(days=1), once)
+        await import_comments(services.table, some, now + timedelta(days=1), unit)
     await settle_products(services.table)
     return f"{NUMBER:,} comments in {len(LANGUAGES)} languages on {len(PRODUCTS)} products"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from datastore import pickem as pickem_store
 from datastore.pickem import Entry, League, LeagueMember, Membership
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.context import Services
 from resolvers.pickem.league_cache import league_id
 from resolvers.pickem.league_codes import new_code
@@ -28,14 +28,14 @@ async def _seed_league(services: Services, name: str, entry: Entry, users: Seque
     key, now = league_id(demo_id("league", name), SEASON), services.clock()
     code = new_code() if entry is Entry.CODE else None
     new = League(key, name, SEASON, entry, now, code, members=1, captains=1)
-    once = Once.unkeyed(now)
+    unit = UnitOfWork.unkeyed(now)
     captain, *others = (LeagueMember(key, user, Membership.MEMBER, now, f"demo:{key}") for user in users)
     first = LeagueMember(key, captain.user, Membership.CAPTAIN, now, captain.token)
     own = await pickem_store.read_member_leagues(services.table, captain.user)
-    await pickem_store.create_league(services.table, new, first, own, once, None)
+    await pickem_store.create_league(services.table, new, first, own, unit, None)
     league = await pickem_store.read_league(services.table, key)
     if league is None or league.deleted_at is not None:
         return
     for member in others:
         own = await pickem_store.read_member_leagues(services.table, member.user)
-        await pickem_store.join_league(services.table, league, member, own, once, None)
+        await pickem_store.join_league(services.table, league, member, own, unit, None)

@@ -9,7 +9,7 @@ from random import Random
 from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import CharacterSet, QuizResult, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services
 from server.demo.files import read_rows
@@ -43,16 +43,16 @@ async def seed(services: Services) -> str:
 async def _ensure_list(services: Services, name: str, level: int, file: str) -> WordList:
     """The list with its words, of which an interrupted seeding may have left a part."""
     now = services.clock()
-    once = Once("demo", None, "", now)
+    unit = UnitOfWork("demo", None, "", now)
     new = WordList(_id(name), name, public=True, created_at=now - timedelta(days=DAYS), level=level)
     word_list = await vocabulary_store.read_list(services.table, new.list, consistent=True)
     if word_list is None:
-        await vocabulary_store.create_list(services.table, new, once)
+        await vocabulary_store.create_list(services.table, new, unit)
         word_list = new
     if word_list.word_count:
         return word_list
     batch = WordBatch(_id("words", name), _words(new.list, file), 1000)
-    return (await vocabulary_store.add_words(services.table, new.list, batch, once)).list
+    return (await vocabulary_store.add_words(services.table, new.list, batch, unit)).list
 
 
 def _words(list_id: str, file: str) -> list[Word]:
@@ -75,12 +75,12 @@ def _words(list_id: str, file: str) -> list[Word]:
 async def _add_learners(services: Services, word_list: WordList, seed: int) -> None:
     random = Random(seed)
     now = services.clock()
-    once = Once("demo", None, "", now)
+    unit = UnitOfWork("demo", None, "", now)
     for user, _ in MEMBERS[:LEARNERS]:
         characters = random.choice(tuple(CharacterSet))
         since = now - timedelta(days=random.randrange(90))
         subscription = Subscription(user, word_list.list, characters, active=True, since=since)
-        await vocabulary_store.subscribe(services.table, subscription, once)
+        await vocabulary_store.subscribe(services.table, subscription, unit)
         for days_ago in range(DAYS // 2):
             total = random.choice((5, 10, 20))
             correct = random.randint(total // 2, total)
@@ -89,7 +89,7 @@ async def _add_learners(services: Services, word_list: WordList, seed: int) -> N
                 quiz = _id(user, seed, days_ago)
                 result = QuizResult(user, at.date(), quiz, word_list.list, correct, total, at)
                 days = await vocabulary_store.read_active_days(services.table, user)
-                await vocabulary_store.record_result(services.table, result, days, lambda _: None, once)
+                await vocabulary_store.record_result(services.table, result, days, lambda _: None, unit)
 
 
 def _id(*parts: object) -> str:

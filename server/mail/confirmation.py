@@ -107,8 +107,8 @@ async def _confirm(services: Services, link: Link) -> HTMLResponse:
         _log.info("a subscription was confirmed by link", list=word_list.list)
         return text_page("Done", f"You will receive the daily words of {isolate(word_list.name)} at {link.email}.")
     user = link.about[0]
-    once = services.once(f"User:{user}")
-    profile = await people_store.confirm_email(services.table, user, link.email, link.address, once)
+    unit = services.unit(f"User:{user}")
+    profile = await people_store.confirm_email(services.table, user, link.email, link.address, unit)
     if profile is None:
         text = "It was already used, or another address was asked for since: then use the link sent there."
         return text_page("This link is no longer valid", text, 410)

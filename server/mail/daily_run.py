@@ -29,7 +29,7 @@ import structlog
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.people import Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import NotFound, Refusal, Unavailable
 from datastore.vocabulary import DAILY_EMAILS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
@@ -311,8 +311,8 @@ class DailyRun:
 
     async def _end(self, subscription: Subscription) -> None:
         """End a subscription to a list that was deleted."""
-        once = Once.unkeyed(self._services.clock())
+        unit = UnitOfWork.unkeyed(self._services.clock())
         with contextlib.suppress(NotFound):
             await vocabulary_store.unsubscribe(
-                self._table, subscription.user, subscription.list, subscription.character_set, once
+                self._table, subscription.user, subscription.list, subscription.character_set, unit
             )

@@ -84,7 +84,7 @@ async def send_once(
 ) -> bool:
     """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""
     table = services.table
-    if not await emails.begin(table, record, services.once()):
+    if not await emails.begin(table, record, services.unit()):
         return False
     try:
         await transport.send(email)

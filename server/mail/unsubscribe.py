@@ -82,13 +82,13 @@ async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HT
 
 async def _end(services: Services, user: str, unsubscription: Unsubscription) -> int:
     """End those of a member's subscriptions that the link means; how many there were."""
-    ended, once = 0, services.once(f"User:{user}")
+    ended, unit = 0, services.unit(f"User:{user}")
     for subscription in await vocabulary_store.read_subscriptions(services.table, user):
         if subscription.active and unsubscription.includes(subscription):
             ended += 1
             with suppress(NotFound, MemberErased):  # the job that erases a member deletes their subscriptions
                 key = (user, subscription.list, subscription.character_set)
-                await vocabulary_store.unsubscribe(services.table, *key, once)
+                await vocabulary_store.unsubscribe(services.table, *key, unit)
     return ended
 
 
@@ -114,12 +114,12 @@ async def _is_in_use(services: Services, user: str) -> bool:
 
 
 async def _end_reminders(services: Services, user: str) -> HTMLResponse:
-    once = services.once(f"User:{user}")
+    unit = services.unit(f"User:{user}")
     profile = await people_store.read_profile(services.table, user)
     if profile is not None and profile.lock_reminder_hours:
         changed = replace(services.with_name(profile), lock_reminder_hours=None)
         with suppress(NotFound, MemberErased):
-            await people_store.update_profile(services.table, changed, ["lock_reminder_hours"], once)
+            await people_store.update_profile(services.table, changed, ["lock_reminder_hours"], unit)
             services.profiles.put(user, changed)
     _log.info("reminders ended by link")
     return text_page("Done", "You will not be reminded again.")

@@ -16,7 +16,7 @@ from datastore.journal import DELIVERY, DeliveryState, Occurrence
 from datastore.journal.deliveries import DEAD_FOR
 from datastore.journal.records import new_delivery
 from datastore.people import PROFILE, Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.suspensions import SUSPENSION, Suspension
 from datastore.vocabulary import CharacterSet, Subscription
 from resolvers.members.confirmations import Confirmations, Link
@@ -202,10 +202,10 @@ class World:
                 parse_node_key("WordList", self.ids["public list"]),
             )
             await people_store.create_profile(
-                services.table, Profile(record, "Reader", services.clock(), email=values["email"]), services.once()
+                services.table, Profile(record, "Reader", services.clock(), email=values["email"]), services.unit()
             )
             old = Subscription(record, words, CharacterSet.TRADITIONAL, active=True, since=services.clock())
-            await vocabulary_store.subscribe(services.table, old, services.once())
+            await vocabulary_store.subscribe(services.table, old, services.unit())
 
     async def ballot(self) -> Mapping[Viewer, str]:
         """A ballot of each viewer."""
@@ -231,7 +231,7 @@ class World:
         """The id of a member who is nobody's viewer."""
         services = self.clients[Viewer.VISITOR].services
         await people_store.create_profile(
-            services.table, Profile("outlaw", "Outlaw", services.clock()), services.once()
+            services.table, Profile("outlaw", "Outlaw", services.clock()), services.unit()
         )
         if suspended:
             await self.suspend("outlaw")
@@ -346,7 +346,7 @@ class World:
         await vocabulary_store.review_card(
             services.table, "author", list_id, int(ordinal),
             lambda before: reviewed(before, "author", (list_id, int(ordinal)), Grade.AGAIN, yesterday),
-            Once.unkeyed(yesterday),
+            UnitOfWork.unkeyed(yesterday),
         )  # fmt: skip
 
     async def _settle(self) -> None:

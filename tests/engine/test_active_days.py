@@ -9,7 +9,7 @@ from typing import Any
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, record_result
 from resolvers.context import Services, utc_now
 from server.audit import breaches
@@ -25,16 +25,16 @@ def result(services: Services, day: date) -> QuizResult:
 
 async def record(table: Table, new: QuizResult | Sentence, days: ActiveDays | None) -> None:
     """What a request does that read the days a while ago."""
-    await record_result(table, new, days, lambda _: None, Once.unkeyed(utc_now()))
+    await record_result(table, new, days, lambda _: None, UnitOfWork.unkeyed(utc_now()))
 
 
 async def read_days(table: Table) -> ActiveDays | None:
     return await table.get(ACTIVE_DAYS.at(user="eve"), consistent=True)
 
 
-async def remove_all(table: Table, once: Once | None = None) -> int:
-    once = once or Once.unkeyed(utc_now())
-    return len([one async for one in vocabulary_store.remove_results(table, "eve", lambda _: True, once)])
+async def remove_all(table: Table, unit: UnitOfWork | None = None) -> int:
+    unit = unit or UnitOfWork.unkeyed(utc_now())
+    return len([one async for one in vocabulary_store.remove_results(table, "eve", lambda _: True, unit)])
 
 
 async def active_and_with_results(table: Table) -> tuple[set[date], set[date]]:
@@ -67,7 +67,7 @@ async def test_days_that_begin_anew_are_not_taken_for_those_that_were_read(clien
 
 
 @dataclass(frozen=True)
-class WritesFirst(Once):
+class WritesFirst(UnitOfWork):
     """Somebody's removal, in the middle of which, once, the member records a result."""
 
     table: Any = None
@@ -78,7 +78,7 @@ class WritesFirst(Once):
         if not self.written:
             self.written.append(True)
             await record(self.table, self.new, await read_days(self.table))
-        await Once.unkeyed(self.now).apply(table, *writes)
+        await UnitOfWork.unkeyed(self.now).apply(table, *writes)
 
 
 async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_back_or_keeps_it(client: Client) -> None:
@@ -86,8 +86,8 @@ async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_bac
     services, table = client.services, client.services.table
     old, new = result(services, DAY), result(services, DAY)
     await record(table, old, None)
-    once = WritesFirst("", None, "", utc_now(), table=table, new=new)
-    removed = vocabulary_store.remove_results(table, "eve", lambda one: one.id == old.id, once)
+    unit = WritesFirst("", None, "", utc_now(), table=table, new=new)
+    removed = vocabulary_store.remove_results(table, "eve", lambda one: one.id == old.id, unit)
     assert [one async for one in removed] == [old]
     assert await active_and_with_results(table) == ({DAY}, {DAY})
     assert [breach async for breach in breaches(services)] == []
@@ -98,8 +98,8 @@ async def test_a_day_that_changes_meanwhile_is_read_whole(client: Client) -> Non
     services, table = client.services, client.services.table
     sentence = Sentence("eve", DAY, services.ids.next(utc_now()), "A sentence.", utc_now())
     await record(table, sentence, None)
-    once = WritesFirst("", None, "", utc_now(), table=table, new=result(services, DAY))
-    assert await remove_all(table, once) == 2
+    unit = WritesFirst("", None, "", utc_now(), table=table, new=result(services, DAY))
+    assert await remove_all(table, unit) == 2
     assert [one async for one in table.scan(QUIZ, SENTENCE, ACTIVE_DAYS, consistent=True)] == []
 
 

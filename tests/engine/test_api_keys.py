@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 
 from datastore.api_keys import id_in, new_secret, store_api_key
 from datastore.dynamo import Table
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers import api_keys as api_keys_module
 from resolvers.api_keys import issue
 from resolvers.loading.bounded_dict import BoundedDict
@@ -163,10 +163,10 @@ async def test_a_key_with_bad_values_is_refused(one_client: Client, wrong: dict[
 async def test_a_key_whose_first_attempt_was_stored_is_not_lost(one_table: Table) -> None:
     """If the engine's answer is lost, the repeat finds the key of its own request, and nobody else's."""
     now = datetime.fromisoformat("2026-11-22T04:00:00Z")
-    once, issued = Once("root", "1", "hash", now), issue("Robot", ["editor"], None, now)
-    await store_api_key(one_table, issued, once)
-    await store_api_key(one_table, issued, once)
-    await store_api_key(one_table, issued, Once.unkeyed(now))
+    unit, issued = UnitOfWork("root", "1", "hash", now), issue("Robot", ["editor"], None, now)
+    await store_api_key(one_table, issued, unit)
+    await store_api_key(one_table, issued, unit)
+    await store_api_key(one_table, issued, UnitOfWork.unkeyed(now))
     assert len([item async for item in one_table.scan_items(consistent=True) if "APIKEY" in item["pk"]["S"]]) == 1
 
 

@@ -15,7 +15,7 @@ import pytest
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.people import PROFILE, member_shard
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import ADDRESS_CLAIM, CharacterSet, WordList
 from resolvers.vocabulary.address_subscriptions import record_id
 from server import audit
@@ -292,7 +292,7 @@ async def test_only_a_token_that_says_so_proves_an_address(
     async with mailing(settings, tmp_path) as mail:
         services = mail.client.services
         word_list = WordList("01HZZZZZZZZZZZZZZZZZZZZZZZ", "Words", public=True, created_at=mail.clock())
-        await vocabulary_store.create_list(services.table, word_list, Once.unkeyed(mail.clock()))
+        await vocabulary_store.create_list(services.table, word_list, UnitOfWork.unkeyed(mail.clock()))
         record = await migrated(mail, ADA, word_list.list)
         claims = {"email": ADA, "name": "Ada"} | ({} if verified is None else {"email_verified": verified})
         ada = Client(mail.client.served, settings, token(settings, "ada", **claims))

@@ -9,7 +9,7 @@ from datastore.comments import Comment, CommentChange, Status, change_comment
 from datastore.comments.pointers import POINTER, Pointer, pointer_writes
 from datastore.dynamo import Table, metered
 from datastore.ids import Ids
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id
 from resolvers.viewer import Role
@@ -111,12 +111,12 @@ async def test_a_comment_costs_its_pointer_more(one_table: Table) -> None:
     table = one_table  # the other engines count no units of transactions
     comment = Comment("42", Ids().next(utc_now()), "en", 5, "x" * 300, "ada")
     edited = Comment("42", comment.ulid, "en", 4, "y" * 300, "ada", revision=1)
-    once = Once.unkeyed(utc_now())
+    unit = UnitOfWork.unkeyed(utc_now())
     with metered() as bare:
         await table.transact(*CommentChange(None, comment).writes()[:-1])
     await table.transact(*CommentChange(comment, None).writes())
     with metered() as spent:
-        await change_comment(table, once, None, CommentChange(None, comment))
+        await change_comment(table, unit, None, CommentChange(None, comment))
     assert 2 <= spent.write_units - bare.write_units <= 3
     assert pointer_writes(comment, edited) == []
 

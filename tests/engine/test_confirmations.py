@@ -18,7 +18,7 @@ from datastore import leases
 from datastore import vocabulary as vocabulary_store
 from datastore.confirmations import CONFIRMATION
 from datastore.dynamo import Table, metered
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.members.confirmations import Confirmations
 from resolvers.node_ids import node_id
@@ -141,9 +141,9 @@ async def test_a_link_is_good_once(mail: MailingService) -> None:
     assert set(codes) <= {200, 410}
     assert 200 in codes
     [subscription] = await active_subscriptions(mail.client)
-    once = Once.unkeyed(mail.clock())
+    unit = UnitOfWork.unkeyed(mail.clock())
     table = mail.client.services.table
-    await vocabulary_store.unsubscribe(table, subscription.user, subscription.list, CharacterSet.SIMPLIFIED, once)
+    await vocabulary_store.unsubscribe(table, subscription.user, subscription.list, CharacterSet.SIMPLIFIED, unit)
     again = await mail.press(link)
     assert (again.status_code, "already used" in again.text) == (410, True)
     assert await active_subscriptions(mail.client) == []

@@ -16,7 +16,7 @@ from datastore.journal import DELIVERY, Kind, Occurrence, Webhook
 from datastore.journal.records import new_delivery
 from datastore.journal.webhooks import add_webhook
 from datastore.pickem import read_events
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from datastore.vocabulary import LIST
 from resolvers.api_keys import ApiKeys
@@ -127,7 +127,7 @@ async def test_what_waits_for_a_webhook_is_delivered(
     monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
     now, ids, ahead = utc_now(), Ids(), utc_now() + AHEAD
     webhook = Webhook("h1", "https://8.8.8.8/", (), now, "whsec_AAAA")
-    await add_webhook(one_table, webhook, Once.unkeyed(now))
+    await add_webhook(one_table, webhook, UnitOfWork.unkeyed(now))
     names = {"Board:a": now, "Board:b": now, "Board:c": ahead}
     occurred = [Occurrence(ids.next(at), Kind.BOARD_CHANGED, None, name) for name, at in names.items()]
     retried, requeued, recent = (new_delivery("h1", one) for one in occurred)

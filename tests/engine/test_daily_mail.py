@@ -15,7 +15,7 @@ from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, Throttled, metered
 from datastore.people import PROFILE, Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from datastore.vocabulary import (
     DAILY_EMAILS,
@@ -60,12 +60,12 @@ def services_for(table: Table) -> Services:
 
 
 async def create_list(services: Services, name: str, words: int = 3, owner: str | None = None) -> str:
-    once = Once("test", None, "", NOW)
+    unit = UnitOfWork("test", None, "", NOW)
     new = WordList(services.ids.next(NOW), name, public=owner is None, created_at=NOW, owner=owner)
-    await vocabulary_store.create_list(services.table, new, once)
+    await vocabulary_store.create_list(services.table, new, unit)
     if words:
         texts = tuple(Word(new.list, 0, f"简{n}", f"<b>meaning</b> {n}", f"繁{n}", f"pīn {n}") for n in range(words))
-        await vocabulary_store.add_words(services.table, new.list, WordBatch(services.ids.next(NOW), texts, 500), once)
+        await vocabulary_store.add_words(services.table, new.list, WordBatch(services.ids.next(NOW), texts, 500), unit)
     return new.list
 
 
@@ -77,7 +77,7 @@ async def subscriber(
     characters = CharacterSet.TRADITIONAL if traditional else CharacterSet.SIMPLIFIED
     for list_id in lists:
         subscription = Subscription(user, list_id, characters, active=True, since=NOW)
-        await vocabulary_store.subscribe(services.table, subscription, Once(user, None, "", NOW))
+        await vocabulary_store.subscribe(services.table, subscription, UnitOfWork(user, None, "", NOW))
 
 
 def template(services: Services) -> EmailTemplate:
@@ -101,7 +101,7 @@ async def test_every_subscriber_gets_one_email(table: Table, engine: RunningEngi
     await subscriber(services, "cleo", first, email=None)
     await subscriber(services, "dan")
     await vocabulary_store.unsubscribe(
-        services.table, "ada", second, CharacterSet.SIMPLIFIED, Once("ada", None, "", NOW)
+        services.table, "ada", second, CharacterSet.SIMPLIFIED, UnitOfWork("ada", None, "", NOW)
     )
     await subscriber(services, "ada", second)
     await caught_up(engine.url, "a run finds every subscriber")
@@ -268,7 +268,7 @@ async def test_one_failing_list_does_not_stop_the_others(one_table: Table, tmp_p
     empty = await create_list(services, "Empty", words=0)
     await services.table.write(LIST.change(LIST.at(list=broken), values={"next_ordinal": 5}))
     miscounted = await create_list(services, "Miscounted", words=1)
-    await vocabulary_store.remove_word(services.table, miscounted, 0, Once("test", None, "", NOW))
+    await vocabulary_store.remove_word(services.table, miscounted, 0, UnitOfWork("test", None, "", NOW))
     await services.table.write(LIST.change(LIST.at(list=miscounted), values={"removed": 2}))
     await subscriber(services, "ada", good, broken, miscounted)
     await subscriber(services, "bob", broken)
@@ -335,7 +335,7 @@ async def test_an_email_that_a_killed_run_had_begun_is_sent_by_the_next(one_tabl
     services, mailbox = services_for(one_table), Mailbox()
     await subscriber(services, "ada", await create_list(services, "First"))
     begun = Mail("ada", ON, services.clock() + timedelta(days=1))
-    assert await DAILY_EMAILS.begin(services.table, begun, Once.unkeyed(NOW))
+    assert await DAILY_EMAILS.begin(services.table, begun, UnitOfWork.unkeyed(NOW))
     async with mail_server(mailbox, tmp_path) as url:
         done = await run(services, url)
     assert (done.sent, done.complete, len(mailbox.emails)) == (1, True, 1)
@@ -347,10 +347,10 @@ async def test_an_email_that_a_killed_run_had_begun_is_sent_by_the_next(one_tabl
 async def test_an_email_that_was_sent_is_not_begun_again(one_table: Table) -> None:
     """However long ago that was; nor does a late mark bring back a record that was deleted."""
     mine = Mail("ada", ON, NOW + timedelta(days=60))
-    assert await DAILY_EMAILS.begin(one_table, mine, Once.unkeyed(NOW))
+    assert await DAILY_EMAILS.begin(one_table, mine, UnitOfWork.unkeyed(NOW))
     await DAILY_EMAILS.mark_sent(one_table, mine, NOW)
     for later in (NOW, NOW + timedelta(hours=1), NOW + timedelta(days=30)):
-        assert not await DAILY_EMAILS.begin(one_table, mine, Once.unkeyed(later))
+        assert not await DAILY_EMAILS.begin(one_table, mine, UnitOfWork.unkeyed(later))
     assert await one_table.get(MAIL.item_key(mine), consistent=True) == replace(mine, sent=NOW)
     await one_table.write(MAIL.delete(MAIL.item_key(mine)))
     await DAILY_EMAILS.mark_sent(one_table, mine, NOW)
@@ -571,7 +571,7 @@ async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Clien
     profile = await people_store.read_profile(services.table, "ada")
     assert profile is not None
     reminded = replace(profile, lock_reminder_hours=24)
-    await people_store.update_profile(services.table, reminded, ["lock_reminder_hours"], Once.unkeyed(NOW))
+    await people_store.update_profile(services.table, reminded, ["lock_reminder_hours"], UnitOfWork.unkeyed(NOW))
     until = services.clock() + timedelta(days=1)
     await services.table.transact(*services.tombstones.puts("ada", until, services.ids.next(NOW), services.clock()))
     for unsubscription in (Unsubscription("ada"), Unsubscription("ada", reminders=True)):

@@ -21,7 +21,7 @@ from datastore.journal import (
     add_webhook,
 )
 from datastore.journal.records import WEBHOOK
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.context import Services, utc_now
 from resolvers.viewer import Role
 from server.audit import breaches
@@ -49,7 +49,7 @@ async def found(client: Client) -> list[str]:
 
 async def live(client: Client) -> str:
     """A webhook, a comment and a decision about it; the comment's id."""
-    await add_webhook(client.services.table, HOOK, Once.unkeyed(utc_now()))
+    await add_webhook(client.services.table, HOOK, UnitOfWork.unkeyed(utc_now()))
     await client.services.journal.learn(client.services.table)
     comment = await post(client.member("ada"))
     decided = {"comment": comment["id"], "status": "REJECTED", "ground": "SPAM"}

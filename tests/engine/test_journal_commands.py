@@ -13,7 +13,7 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.journal import DELIVERY, OCCURRENCE, Delivery, Occurrence, Webhook, add_webhook
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.context import utc_now
 from resolvers.node_ids import parse_node_key
 from server.settings import Settings
@@ -83,7 +83,7 @@ async def test_commands_are_recorded_and_told(
     command = await prepare(one_client, tmp_path)
     before = {occurrence.ulid async for occurrence in _occurrences(table)}
     hook = Webhook("h1", "https://receiver.invalid/", (), utc_now(), "secret")
-    await add_webhook(table, hook, Once.unkeyed(utc_now()))
+    await add_webhook(table, hook, UnitOfWork.unkeyed(utc_now()))
     variables: dict[str, Any] = {
         "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
         "RINGSIDE_TABLE": table.name,

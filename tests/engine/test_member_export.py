@@ -52,7 +52,7 @@ async def contribute(client: Client) -> None:
     await site.score()
     eve = client.member("eve")
     await eve.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"})
-    await people_store.give_email(client.services.table, "eve", "eve@example.org", client.services.once())
+    await people_store.give_email(client.services.table, "eve", "eve@example.org", client.services.unit())
     made = await eve.ask(CREATE_LIST, input={"name": "Mine"})
     words = [{"simplified": "词", "definition": "word"}]
     await eve.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})
@@ -201,8 +201,8 @@ async def test_who_may_export_whom(one_client: Client) -> None:
     await export(admin)
     answers = [await one_client.member("eve").ask(EXPORT_QUERY, input={"user": EVE}) for _ in range(8)]
     assert answers[-1]["code"] == "RATE_LIMITED"
-    once = [await admin.ask(EXPORT_QUERY, input={"user": EVE, "idempotencyKey": "k"}) for _ in range(2)]
-    assert once[0] == once[1]
+    unit = [await admin.ask(EXPORT_QUERY, input={"user": EVE, "idempotencyKey": "k"}) for _ in range(2)]
+    assert unit[0] == unit[1]
 
 
 @pytest.mark.parametrize("write", [0, 1, 3])

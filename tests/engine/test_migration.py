@@ -16,7 +16,7 @@ import pytest
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, foreign_rows, open_table
 from datastore.people import PROFILE, Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, CharacterSet, Word, WordBatch, WordList
 from resolvers.context import Services, utc_now
@@ -140,14 +140,14 @@ async def test_an_old_list_can_continue_in_an_existing_one(
 ) -> None:
     """Its words are added after the existing ones; its daily words and subscriptions belong to that list."""
     services, now = services_for(one_table), utc_now()
-    once = Once("test", None, "", now)
+    unit = UnitOfWork("test", None, "", now)
     existing = WordList(services.ids.next(now), "New list", public=True, created_at=now)
-    await vocabulary_store.create_list(one_table, existing, once)
+    await vocabulary_store.create_list(one_table, existing, unit)
     known = (
         Word(existing.list, 0, "新", "new"),
         Word(existing.list, 0, SAMPLE.word(0, 3), "meaning 3", None, "pinyin 3"),
     )
-    await vocabulary_store.add_words(one_table, existing.list, WordBatch("batch", known, 10), once)
+    await vocabulary_store.add_words(one_table, existing.list, WordBatch("batch", known, 10), unit)
     summary = await migrate(one_table, legacy, tmp_path / "report.csv", lists={"L0": existing.list})
     assert (summary.written["word"], summary.existing["word"], summary.written["list"]) == (89, 1, 2)
     daily = await vocabulary_store.read_daily_word(one_table, existing.list, SAMPLE.last_day - timedelta(days=3))
@@ -174,8 +174,8 @@ async def test_decisions_made_in_the_new_table_stay(one_table: Table, legacy: Le
     """A later run overwrites neither a subscription that was ended nor a word that was drawn."""
     first = await migrate(one_table, legacy, tmp_path / "report.csv")
     active = next(iter([subscription async for subscription in one_table.scan(SUBSCRIPTION) if subscription.active]))
-    once = Once(active.user, None, "", utc_now())
-    await vocabulary_store.unsubscribe(one_table, active.user, active.list, active.character_set, once)
+    unit = UnitOfWork(active.user, None, "", utc_now())
+    await vocabulary_store.unsubscribe(one_table, active.user, active.list, active.character_set, unit)
     daily = await vocabulary_store.read_daily_word(one_table, list_id("L0"), SAMPLE.last_day)
     assert daily is not None
     other = replace(daily, word=replace(daily.word, ordinal=3, term="另外"))

@@ -165,7 +165,7 @@ async def test_a_stored_name_that_is_the_id_is_not_shown(one_client: Client) -> 
     ids = ["google-oauth2|1234", "x" * 100]
     for user in ids:
         old = Profile(user=user, name=user[:80], joined_at=datetime(2026, 1, 1, tzinfo=UTC))
-        await people_store.create_profile(one_client.services.table, old, one_client.services.once())
+        await people_store.create_profile(one_client.services.table, old, one_client.services.unit())
         member = Client(one_client.served, one_client.settings, mint(one_client.settings, user))
         assert (await member.ask("{ viewer { name } }"))["name"].startswith("Member ")
         changed = await member.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"})

@@ -249,7 +249,7 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     async def renew_first(**request: Any) -> Any:
         if not renewed:
             renewed.append(key)
-            await remove_prediction(services.table, event, "ada", services.once())
+            await remove_prediction(services.table, event, "ada", services.unit())
             await submit(member, key, [(match, 1)])
         return await transact(**request)
 
@@ -257,7 +257,7 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     if is_submitted:
         await submit(member, key, [(match, 1)])
     else:
-        await remove_prediction(services.table, event, "ada", services.once())
+        await remove_prediction(services.table, event, "ada", services.unit())
     assert renewed
     counts = await read_pick_counts(services.table, event_id)
     assert (counts.predictions, +Counter(counts.picked)) == ((1, {"m1_1": 1}) if is_submitted else (0, {}))

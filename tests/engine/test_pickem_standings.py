@@ -12,7 +12,7 @@ import pytest
 from datastore import pickem as pickem_store
 from datastore.dynamo import metered
 from datastore.jobs import all_jobs
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import NotFound
 from resolvers.context import Context
 from resolvers.jobs.running import JobRunner
@@ -265,7 +265,7 @@ async def test_changes_reach_subscribers(one_client: Client) -> None:
     event, [match] = await editor.card(10)
     await submit(ada, event, [(match, 0)])
     ctx = Context(one_client.services, Viewer("nobody", Kind.VISITOR))
-    ctx.once = Once("nobody", None, "", ctx.now())
+    ctx.unit = UnitOfWork("nobody", None, "", ctx.now())
     states: list[Any] = []
     rows: list[Any] = []
 

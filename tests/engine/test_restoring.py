@@ -9,7 +9,7 @@ from typing import Any
 
 from datastore import voting
 from datastore.dynamo import Table
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.voting import BOARD, Board
 from resolvers.context import utc_now
 from resolvers.voting.board_cache import BoardCache
@@ -165,12 +165,12 @@ async def test_a_killed_restoration_is_done_or_not(one_client: Client) -> None:
         await retire(one_client, cat)
         try:
             with killed_at(table, write):
-                await voting.restore_contender(table, ("main", 0), once=Once.unkeyed(utc_now()))
+                await voting.restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
         except Killed:
             pass
         await forget_boards(one_client)
         await assert_consistent(one_client)
-        await voting.restore_contender(table, ("main", 0), once=Once.unkeyed(utc_now()))
+        await voting.restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
         await forget_boards(one_client)
         await assert_consistent(one_client)
 

@@ -15,7 +15,7 @@ import pytest
 from datastore import voting as voting_store
 from datastore.dynamo import Table
 from datastore.dynamo.errors import Rejected
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.voting import Ballot, Board, Verdict
 from datastore.voting.addresses import ADDRESS_VOTER, LOOKBACK, ORIGIN
 from datastore.voting.erasing import move_votes
@@ -119,13 +119,13 @@ async def test_voiding_is_continued_where_it_stopped(one_table: Table) -> None:
     board = Board("main", "Main", now, size=2)
     for number in range(30):
         voter = f"v{number}"
-        address, once = "feed" if number < 25 else "beef", Once.unkeyed(now)
-        tag = await voting_store.remember_origin(one_table, voter, "main", address, day, once)
+        address, unit = "feed" if number < 25 else "beef", UnitOfWork.unkeyed(now)
+        tag = await voting_store.remember_origin(one_table, voter, "main", address, day, unit)
         for place in range(1 + number % 6):
             ballot = Ballot(voter, "main", place, 0, 1, now, b"")
             cast = voting_store.vote_on(ballot, board, Verdict.LEFT, now, tag)
-            await voting_store.cast(one_table, cast, Once(voter, None, "", now))
-    editor_once = Once("editor", None, "", now)
+            await voting_store.cast(one_table, cast, UnitOfWork(voter, None, "", now))
+    editor_once = UnitOfWork("editor", None, "", now)
     calls, voided, finished = 0, 0, False
     while not finished and calls < 100:
         result = await voting_store.void_votes_of_addresses(one_table, "v0", "main", editor_once, lambda: True)
@@ -141,16 +141,19 @@ async def test_a_voiding_does_not_go_on_at_a_place_that_has_expired(one_table: T
     """Although nothing has removed it: a day later all voters are looked at again, and their votes since are found."""
     now, board = datetime(2026, 5, 5, 12, tzinfo=UTC), Board("main", "Main", datetime(2026, 5, 5, tzinfo=UTC), size=2)
     remember = partial(voting_store.remember_origin, one_table, board="main", address="feed", day=now.date())
-    tags = {voter: await remember(voter=voter, once=Once.unkeyed(now)) for voter in (f"v{place}" for place in range(9))}
+    tags = {
+        voter: await remember(voter=voter, unit=UnitOfWork.unkeyed(now))
+        for voter in (f"v{place}" for place in range(9))
+    }
 
     async def everybody_votes(number: int, at: datetime) -> None:
         for voter, tag in tags.items():
             cast = voting_store.vote_on(Ballot(voter, "main", number, 0, 1, at, b""), board, Verdict.LEFT, at, tag)
-            await voting_store.cast(one_table, cast, Once(voter, None, "", at))
+            await voting_store.cast(one_table, cast, UnitOfWork(voter, None, "", at))
 
     async def void_at(at: datetime, *, out_of_time: bool) -> voting_store.Voided:
-        once = Once("editor", None, "", at)
-        return await voting_store.void_votes_of_addresses(one_table, "v0", "main", once, lambda: out_of_time)
+        unit = UnitOfWork("editor", None, "", at)
+        return await voting_store.void_votes_of_addresses(one_table, "v0", "main", unit, lambda: out_of_time)
 
     await everybody_votes(1, now)
     first = await void_at(now, out_of_time=True)
@@ -231,9 +234,9 @@ async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client, mon
         return await real(**request)
 
     monkeypatch.setattr(table.client, "transact_write_items", failing)
-    before, once = asyncio.all_tasks(), Once.unkeyed(utc_now())
+    before, unit = asyncio.all_tasks(), UnitOfWork.unkeyed(utc_now())
     with pytest.raises(Rejected):
-        await voting_store.void_votes_of_addresses(table, voter, "main", once, lambda: False)
+        await voting_store.void_votes_of_addresses(table, voter, "main", unit, lambda: False)
     until_failure = len(begun)
     await asyncio.gather(*(asyncio.all_tasks() - before))
     assert len(begun) == until_failure

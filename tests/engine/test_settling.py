@@ -14,7 +14,7 @@ from datastore import leases, voting
 from datastore.dynamo import Stale, Table, open_table
 from datastore.dynamo.errors import EngineUnavailable
 from datastore.leases import LeaseLost, Leases
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.voting import Board, BoardWithMarks, settling
 from datastore.voting.tallies import read_contender_sums
 from resolvers.context import utc_now
@@ -91,7 +91,7 @@ async def test_failed_votes_leave_one_mark(one_client: Client, one_table: Table)
 async def test_a_mark_that_was_written_again_is_not_deleted(one_table: Table) -> None:
     """Its process only seemed to be dead: votes that it has counted since are not settled yet."""
     now, slow = utc_now(), Leases(one_table)
-    await voting.create_board(one_table, Board("main", "Main", now), Once.unkeyed(now))
+    await voting.create_board(one_table, Board("main", "Main", now), UnitOfWork.unkeyed(now))
     mark = await voting.put_mark(slow, voting.DirtyMark("main", slow.holder, 1))
     seen = mark.record
     await mark.save()

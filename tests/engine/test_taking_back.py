@@ -20,7 +20,7 @@ from datastore.dynamo import StorageFailed, Table, Window, iso
 from datastore.jobs import JOB, Job, JobState
 from datastore.journal import DELIVERY, Kind, Webhook, add_webhook
 from datastore.member_items import read_member
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult, record_result
 from resolvers.context import Services, utc_now
 from resolvers.jobs.running import JobRunner
@@ -208,7 +208,7 @@ async def test_any_number_of_results_and_webhooks_fit(one_client: Client, one_ta
     await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
     for number in range(10):
         hook = Webhook(f"h{number}", "https://receiver.invalid/", ("quiz.removed",), utc_now(), "secret")
-        await add_webhook(one_table, hook, Once.unkeyed(utc_now()))
+        await add_webhook(one_table, hook, UnitOfWork.unkeyed(utc_now()))
     await services.journal.learn(one_table)
     results = [QuizResult("eve", day, services.ids.next(utc_now()), "list", 1, 2, utc_now()) for _ in range(60)]
     days = ActiveDays("eve", day, b"").with_day(day)
@@ -300,7 +300,7 @@ async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(
     days = [now.date() - timedelta(days=1), now.date()]
     for day in days:
         result = QuizResult("eve", day, services.ids.next(now), "list", 1, 2, now)
-        await record_result(table, result, None, lambda _: None, Once.unkeyed(now))
+        await record_result(table, result, None, lambda _: None, UnitOfWork.unkeyed(now))
     leaderboards = services.get(QuizLeaderboards)
 
     async def listed() -> list[list[str]]:

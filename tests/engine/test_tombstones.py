@@ -16,7 +16,7 @@ from datastore import suspensions as suspension_store
 from datastore import voting as voting_store
 from datastore.journal import OCCURRENCE, Kind
 from datastore.people import Profile
-from datastore.receipts import AlreadyAnswered, Once, delete_receipts
+from datastore.receipts import AlreadyAnswered, UnitOfWork, delete_receipts
 from datastore.seal import Seal
 from datastore.tombstones import MemberErased, Tombstones
 from datastore.vocabulary import DAILY_EMAILS, Mail
@@ -190,17 +190,17 @@ async def _decided_event(editor: EventEditor) -> str:
     return event
 
 
-Write = Callable[[Services, Once], Awaitable[Any]]
+Write = Callable[[Services, UnitOfWork], Awaitable[Any]]
 BESIDE_MUTATIONS: dict[str, Write] = {
-    "profile": lambda services, once: people_store.create_profile(
-        services.table, Profile("eve", "Eve", services.clock()), once
+    "profile": lambda services, unit: people_store.create_profile(
+        services.table, Profile("eve", "Eve", services.clock()), unit
     ),
-    "admin": lambda services, once: suspension_store.note_admin(services.table, "eve", once),
-    "origin": lambda services, once: voting_store.remember_origin(
-        services.table, "eve", "main", "feed", date(2026, 1, 1), once
+    "admin": lambda services, unit: suspension_store.note_admin(services.table, "eve", unit),
+    "origin": lambda services, unit: voting_store.remember_origin(
+        services.table, "eve", "main", "feed", date(2026, 1, 1), unit
     ),
-    "mail": lambda services, once: DAILY_EMAILS.begin(
-        services.table, Mail("eve", date(2026, 1, 1), services.clock()), once
+    "mail": lambda services, unit: DAILY_EMAILS.begin(
+        services.table, Mail("eve", date(2026, 1, 1), services.clock()), unit
     ),
 }
 
@@ -212,9 +212,9 @@ async def test_what_is_written_beside_a_mutation_is_refused_too(one_client: Clie
     await bury(services, "eve")
     for actor in (None, "User:eve"):
         with pytest.raises(MemberErased):
-            await BESIDE_MUTATIONS[kind](services, services.once(actor))
+            await BESIDE_MUTATIONS[kind](services, services.unit(actor))
     assert [item async for item in services.table.scan_items(consistent=True) if "eve" in str(item)] == []
-    await BESIDE_MUTATIONS[kind](services, Once.unkeyed(utc_now()))
+    await BESIDE_MUTATIONS[kind](services, UnitOfWork.unkeyed(utc_now()))
     assert [item async for item in services.table.scan_items(consistent=True) if "eve" in str(item)]
 
 
@@ -247,11 +247,11 @@ async def test_a_repeated_request_finds_its_receipt(one_client: Client) -> None:
     """The checks come after the receipt, whose place in the transaction tells a repeat."""
     services = one_client.services
     profile = Profile("ada", "Ada", services.clock())
-    once = Once("ada", "key", "hash", services.clock(), services.journal, "User:ada", services.tombstones)
-    await people_store.create_profile(services.table, profile, once)
-    await people_store.update_profile(services.table, profile, ("name",), once)
+    unit = UnitOfWork("ada", "key", "hash", services.clock(), services.journal, "User:ada", services.tombstones)
+    await people_store.create_profile(services.table, profile, unit)
+    await people_store.update_profile(services.table, profile, ("name",), unit)
     with pytest.raises(AlreadyAnswered):
-        await people_store.update_profile(services.table, profile, ("name",), once)
+        await people_store.update_profile(services.table, profile, ("name",), unit)
 
 
 async def test_a_receipt_about_a_member_is_found_after_the_old_secret_was_removed(one_client: Client) -> None:
@@ -260,7 +260,7 @@ async def test_a_receipt_about_a_member_is_found_after_the_old_secret_was_remove
     both, new = Tombstones(Seal(["new", "old"])), Tombstones(Seal(["new"]))
     members = [f"member-{number}" for number in range(10)]
     for member in members:
-        once = Once("moderator", member, "hash", now, actor="User:moderator", tombstones=both)
-        await once.store_receipt(table, Profile(member, "Their name", now), about=member)
+        unit = UnitOfWork("moderator", member, "hash", now, actor="User:moderator", tombstones=both)
+        await unit.store_receipt(table, Profile(member, "Their name", now), about=member)
     await one_client.caught_up("the index has the receipts")
     assert [await delete_receipts(table, member, new.hashes(member)) for member in members] == [1] * 10

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import (
     SENTENCE,
     SUBSCRIBER_COUNT,
@@ -194,10 +194,10 @@ async def test_an_ended_subscription_that_is_started_again_is_not_deleted(one_ta
     ended = Subscription("ada", "hsk", CharacterSet.SIMPLIFIED, active=False, since=began)
     started = replace(ended, active=True, since=began + timedelta(days=1))
     await one_table.write(SUBSCRIPTION.put(ended))
-    await subscribe(one_table, started, Once.unkeyed(began))
+    await subscribe(one_table, started, UnitOfWork.unkeyed(began))
     await delete_ended(one_table, [ended])
     assert await read_subscriptions(one_table, "ada") == [started]
-    await unsubscribe(one_table, "ada", "hsk", CharacterSet.SIMPLIFIED, Once.unkeyed(began))
+    await unsubscribe(one_table, "ada", "hsk", CharacterSet.SIMPLIFIED, UnitOfWork.unkeyed(began))
     await delete_ended(one_table, [ended])
     assert await read_subscriptions(one_table, "ada") == []
 
@@ -212,7 +212,7 @@ async def test_a_list_that_is_deleted_while_its_word_is_drawn_gets_none(
     async def delete_first(**request: Any) -> Any:
         if not deleted:
             deleted.append(list_key)
-            await delete_list(table, list_key, "", one_client.services.once())
+            await delete_list(table, list_key, "", one_client.services.unit())
         return await transact(**request)
 
     monkeypatch.setattr(table.client, "transact_write_items", delete_first)

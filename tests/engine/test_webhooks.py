@@ -36,7 +36,7 @@ from datastore.journal import (
 )
 from datastore.journal.records import WEBHOOK, WEBHOOKS, new_delivery
 from datastore.leases import Held
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from resolvers.context import Services, utc_now
 from resolvers.node_ids import node_id
@@ -213,8 +213,8 @@ async def test_a_redelivery_whose_answer_is_lost_has_begun_once(one_client: Clie
     webhook = (await admin(one_client).ask(ADD_WEBHOOK, input={"url": "https://8.8.8.8/", "kinds": []}))["webhook"][
         "id"
     ]
-    once: dict[str, Any] = {"idempotencyKey": "1"} if keyed else {}
-    answer = await ask_without_answer(admin(one_client), REDELIVER, webhook=webhook, since=iso(utc_now()), **once)
+    unit: dict[str, Any] = {"idempotencyKey": "1"} if keyed else {}
+    answer = await ask_without_answer(admin(one_client), REDELIVER, webhook=webhook, since=iso(utc_now()), **unit)
     assert (await ended(admin(one_client), answer["job"]["id"]))["state"] == "DONE"
     assert [job.kind async for job in one_client.services.table.scan(JOB, consistent=True)] == ["REDELIVER"]
 
@@ -481,7 +481,7 @@ async def test_what_a_process_records_first_is_told_too(
     async with serving(settings) as client:
         await EventEditor(client).event(starts=in_hours(1))
     await add_webhook(
-        one_table, Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA"), Once.unkeyed(utc_now())
+        one_table, Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA"), UnitOfWork.unkeyed(utc_now())
     )
     monkeypatch.setattr(delivering.Deliverer, "start", lambda _: None)
     async with serving(settings) as client:
@@ -522,15 +522,15 @@ async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(
     """However long it is."""
     monkeypatch.setattr(delivering, "POLL_SECONDS", 3600.0)
     async with receiving() as receiver, delivering_process(one_table) as process:
-        once = process.services.once()
-        await add_webhook(one_table, Webhook("h1", receiver.url, (), utc_now(), "whsec_AAAA"), once)
+        unit = process.services.unit()
+        await add_webhook(one_table, Webhook("h1", receiver.url, (), utc_now(), "whsec_AAAA"), unit)
         await process.look()
         async with asyncio.timeout(60):
             while not process._workers["h1"].is_idle:
                 await asyncio.sleep(0.05)
         monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
-        once = process.services.once()
-        await add_webhook(one_table, Webhook("h2", receiver.url, (), utc_now(), "whsec_AAAA"), once)
+        unit = process.services.unit()
+        await add_webhook(one_table, Webhook("h2", receiver.url, (), utc_now(), "whsec_AAAA"), unit)
         await receiver.until(lambda: [one.data["object"] for one in receiver.accepted] == [node_id("Webhook", "h2")])
 
 
@@ -627,8 +627,8 @@ async def test_there_are_ten_webhooks_also_if_more_are_added_at_once(one_client:
 @pytest.mark.parametrize("keyed", [False, True])
 async def test_an_added_webhook_whose_answer_is_lost_is_added_once(one_client: Client, *, keyed: bool) -> None:
     """The request that added it answers with it, with a key and without."""
-    once = {"idempotencyKey": "1"} if keyed else {}
-    given: dict[str, Any] = {"url": "https://8.8.8.8/", "kinds": ["comment.posted"], **once}
+    unit = {"idempotencyKey": "1"} if keyed else {}
+    given: dict[str, Any] = {"url": "https://8.8.8.8/", "kinds": ["comment.posted"], **unit}
     answer = await ask_without_answer(admin(one_client), ADD_WEBHOOK, **given)
     assert answer["webhook"]["active"]
     assert len([webhook async for webhook in one_client.services.table.iterate(WEBHOOKS, consistent=True)]) == 1

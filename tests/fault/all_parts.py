@@ -25,7 +25,7 @@ from datastore.dynamo.declaration import create
 from datastore.jobs import read_unfinished_jobs
 from datastore.journal import DELIVERY_SHARDS, Kind, Webhook, add_webhook, read_waiting
 from datastore.layout import ensure_layout
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from resolvers.context import utc_now
 from resolvers.viewer import Role
 from server.auth.tokens import mint
@@ -139,7 +139,7 @@ async def run_with_faults(
             await stack.enter_async_context(client)
         receiver = await stack.enter_async_context(receiving(lambda _: _accept_most(faulty.random)))
         webhook = Webhook(WEBHOOK, receiver.url, tuple(Kind), utc_now(), "whsec_AAAA")
-        await add_webhook(faulty.table, webhook, Once.unkeyed(utc_now()))
+        await add_webhook(faulty.table, webhook, UnitOfWork.unkeyed(utc_now()))
         await _run_clients(faulty, editor, clients, urls, Length(kills, actions))
         faults = Counter(faulty.proxy.faults)
         lost, duplicated = await find_differences(faulty, shared.ledger, names, receiver=receiver)

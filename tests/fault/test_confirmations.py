@@ -13,7 +13,7 @@ import pytest
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.leases import LEASE_SECONDS
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.vocabulary import WordList
 from resolvers.context import utc_now
 from resolvers.node_ids import node_id
@@ -67,7 +67,7 @@ async def test_a_killed_service_loses_no_email_unnoticed(
     mailbox = HoldingMailbox(step)
     now = utc_now()
     word_list = WordList(WORDS, "Words", public=True, created_at=now)
-    await vocabulary_store.create_list(one_table, word_list, Once.unkeyed(now))
+    await vocabulary_store.create_list(one_table, word_list, UnitOfWork.unkeyed(now))
     with ExitStack() as stack:
         async with mail_server(mailbox, tmp_path) as url:
             variables = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.people import PROFILE, Profile
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word, WordBatch, WordList
 from resolvers.context import Services, utc_now
@@ -34,7 +34,7 @@ AT_ONCE = 4
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-ONCE = Once("test", None, "", NOW)
+ONCE = UnitOfWork("test", None, "", NOW)
 
 
 async def create_list(table: Table, name: str = "First") -> str:

@@ -81,22 +81,22 @@ async def test_a_lost_answer_changes_nothing_twice(one_client: Client, *, keyed:
     """Creating, joining, admitting, leaving, rotating, removing: each is done once and answered as done."""
     ada, bob = one_client.member("ada"), one_client.member("bob")
 
-    def once(name: str) -> dict[str, Any]:
+    def unit(name: str) -> dict[str, Any]:
         return {"idempotencyKey": name} if keyed else {}
 
-    given: dict[str, Any] = {"name": "L", "season": "2026", "entry": "APPROVAL", **once("create")}
+    given: dict[str, Any] = {"name": "L", "season": "2026", "entry": "APPROVAL", **unit("create")}
     league = (await ask_without_answer(ada, CREATE_LEAGUE, **given))["league"]["id"]
     assert len((await ada.ask(OWN_LEAGUES))["leagues"]["nodes"]) == 1
-    assert (await ask_without_answer(bob, JOIN_LEAGUE, league=league, **once("join")))["membership"] == "WAITING"
+    assert (await ask_without_answer(bob, JOIN_LEAGUE, league=league, **unit("join")))["membership"] == "WAITING"
     user = await user_id(bob)
-    admitted = await ask_without_answer(ada, ADMIT, league=league, user=user, **once("admit"))
+    admitted = await ask_without_answer(ada, ADMIT, league=league, user=user, **unit("admit"))
     assert (admitted["member"]["membership"], admitted["league"]["memberCount"]) == ("MEMBER", 2)
-    left = await ask_without_answer(bob, LEAVE_LEAGUE, league=league, **once("leave"))
+    left = await ask_without_answer(bob, LEAVE_LEAGUE, league=league, **unit("leave"))
     assert left["league"]["memberCount"] is None
     assert (await ada.ask(LEAGUE, id=league))["memberCount"] == 1
     coded = await create(ada, "CODE")
-    rotated = await ask_without_answer(ada, ROTATE_CODE, league=coded["id"], **once("rotate"))
+    rotated = await ask_without_answer(ada, ROTATE_CODE, league=coded["id"], **unit("rotate"))
     assert rotated["league"]["code"] != coded["code"]
     assert await join(bob, code=(await ada.ask(LEAGUE, id=coded["id"]))["code"]) == "MEMBER"
-    removed = await ask_without_answer(ada, REMOVE, league=coded["id"], user=user, **once("remove"))
+    removed = await ask_without_answer(ada, REMOVE, league=coded["id"], user=user, **unit("remove"))
     assert (removed["league"]["memberCount"], (await bob.ask(OWN_LEAGUES))["leagues"]["nodes"]) == (1, [])

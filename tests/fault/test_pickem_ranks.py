@@ -181,9 +181,9 @@ async def test_a_credit_costs_the_same_in_every_event_of_a_season(tmp_path: Path
             engine.ledger.writes.clear()
             await score(services, event.id)
             units: dict[str, float] = defaultdict(float)
-            once = (f"EVENT#{event.id}", "STANDINGS#2026")
+            unit = (f"EVENT#{event.id}", "STANDINGS#2026")
             for (key, _), spent in engine.ledger.writes.items():
-                if key.value not in once and not key.value.startswith(ONCE_PER_SCORING):
+                if key.value not in unit and not key.value.startswith(ONCE_PER_SCORING):
                     units[f"{key.index_name} {key.value}"] += spent
             costs.append(sum(units.values()) / MEMBERS)
             # Per key of the ranking: with more members their shares even out.

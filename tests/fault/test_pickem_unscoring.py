@@ -18,7 +18,7 @@ from datastore.pickem.auditing import all_predictions, all_standings
 from datastore.pickem.predictions import read_prediction
 from datastore.pickem.removal import remove_prediction
 from datastore.pickem.seeding import seed_event
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.refusals import Conflict
 from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
@@ -115,7 +115,7 @@ async def begun(services: Services, name: str) -> pickem_store.Event:
     """An event that another process scores."""
     event = await seed(services.table, name)
     scoring = event.changed(job="of-another-process")
-    await pickem_store.change_event(services.table, event, scoring, Once.unkeyed(services.clock()), scoring)
+    await pickem_store.change_event(services.table, event, scoring, UnitOfWork.unkeyed(services.clock()), scoring)
     return scoring
 
 
@@ -175,7 +175,7 @@ async def test_a_removed_prediction_takes_the_points_that_a_scorer_adds_meanwhil
     event = await begun(services, "Removed meanwhile")
     [member, *_] = [prediction.user async for prediction in all_predictions(one_table, event.id)]
     with given_points_between_reads(one_table, event, member):
-        await remove_prediction(one_table, event, member, Once.unkeyed(services.clock()))
+        await remove_prediction(one_table, event, member, UnitOfWork.unkeyed(services.clock()))
     assert await sums(services) == {}
 
 
@@ -267,8 +267,8 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     await score(services, event.id)
 
     async def remove() -> None:
-        await remove_prediction(one_table, event, member, Once.unkeyed(services.clock()))
-        counting.append(asyncio.create_task(count_again(services, event.id, services.once())))
+        await remove_prediction(one_table, event, member, UnitOfWork.unkeyed(services.clock()))
+        counting.append(asyncio.create_task(count_again(services, event.id, services.unit())))
         version = (await read(services, event.id)).version
         while (await read(services, event.id)).version == version:
             await asyncio.sleep(0.001)
@@ -279,7 +279,7 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     else:
         stored = await read(services, event.id)
         corrected = stored.changed(generation=stored.generation + 1)  # otherwise no points would change
-        await pickem_store.change_event(one_table, stored, corrected, services.once(), corrected)
+        await pickem_store.change_event(one_table, stored, corrected, services.unit(), corrected)
         with between(services, remove):
             assert (await score(services, event.id)).done == MEMBERS - 1
     await asyncio.gather(*counting)
@@ -298,7 +298,7 @@ async def test_counting_again_follows_a_job_that_has_failed(one_table: Table, se
     assert (await services.get(JobRunner).ended(begun, score_event_job)).state is JobState.FAILED
     stored = await read(services, event.id)
     assert (stored.state, stored.job) == ("LOCKED", begun.id)
-    await count_again(services, event.id, services.once())
+    await count_again(services, event.id, services.unit())
     assert (await read(services, event.id)).state == "SCORED"
     assert len(await sums(services)) == MEMBERS
     assert await audited(services) == []

@@ -14,7 +14,7 @@ import pytest
 
 from datastore import voting
 from datastore.dynamo import Table, open_table
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.seal import Seal
 from datastore.shards import shard_of
 from datastore.voting import CONTENDER, TALLY, VOTE, PairVerdict, Vote
@@ -223,7 +223,7 @@ async def test_conflicts_are_rare_with_the_computed_number_of_shards(
             for number in left:
                 shard = shard_of(f"v{number}", shards)
                 vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"", shard)
-                assert await voting.cast(shaky, vote, Once.unkeyed(vote.at)) == vote
+                assert await voting.cast(shaky, vote, UnitOfWork.unkeyed(vote.at)) == vote
 
         await asyncio.gather(*(client() for _ in range(16)))
         wins = [tally.wins async for tally in one_table.scan(TALLY) if tally.ordinal == 0]

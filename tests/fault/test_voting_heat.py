@@ -13,7 +13,7 @@ from datastore import voting
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.leases import Leases
-from datastore.receipts import Once
+from datastore.receipts import UnitOfWork
 from datastore.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, Board, Contender, PairVerdict, Vote
 from datastore.voting.shards import shard_count
@@ -64,7 +64,9 @@ async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int,
         ):
             await create(direct)
             await plant(direct, contenders)
-            await asyncio.gather(*(voting.cast(table, vote, Once.unkeyed(vote.at)) for vote in votes(contenders, cast)))
+            await asyncio.gather(
+                *(voting.cast(table, vote, UnitOfWork.unkeyed(vote.at)) for vote in votes(contenders, cast))
+            )
             hottest, number = max(units(engine).items(), key=lambda entry: entry[1])
             assert hottest.value.startswith("TALLY#main#")
             assert number * VOTES_PER_SECOND / cast <= MOST_UNITS

@@ -169,15 +169,15 @@ async def context_of(name: str, given: dict[str, Any]) -> tuple[Context, Any]:
 async def test_an_input_has_the_hash_that_stored_receipts_hold(name: str, given: dict[str, Any], expected: str) -> None:
     """Otherwise a repeat of a request that was answered before a deployment would be refused as another input."""
     ctx, _ = await context_of(name, {**given, "idempotencyKey": "k"})
-    assert ctx.once.key == "k"
-    assert ctx.once.input_hash[:16] == expected
+    assert ctx.unit.key == "k"
+    assert ctx.unit.input_hash[:16] == expected
 
 
 async def test_an_argument_at_its_default_has_no_part_in_the_hash() -> None:
     """So an argument that is added later leaves the hashes of older requests as they are."""
     given = {"event": EVENT, "idempotencyKey": "k"}
     left_out, default, other = [
-        (await context_of("scoreEvent", {**given, **more}))[0].once.input_hash
+        (await context_of("scoreEvent", {**given, **more}))[0].unit.input_hash
         for more in ({}, {"confirmMissing": False}, {"confirmMissing": True})
     ]
     assert left_out == default
@@ -195,4 +195,4 @@ async def test_an_idempotency_key_that_cannot_be_stored_is_refused(key: str) -> 
 async def test_a_request_without_an_idempotency_key_claims_nothing(key: dict[str, str | None]) -> None:
     """An empty one is none."""
     ctx, _ = await context_of("lockEvent", {"event": EVENT, **key})
-    assert ctx.once.key is None
+    assert ctx.unit.key is None
