@@ -13,7 +13,7 @@ import orjson
 
 from datastore.dynamo.declaration import definition
 from datastore.dynamo.writes import Put
-from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout
+from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
 from server.engine import find_binary, table_file
 
 

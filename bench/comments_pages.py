@@ -18,14 +18,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, change_comment, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
-from datastore.ids import Ids
-from datastore.layout import ensure_layout
-from datastore.receipts import UnitOfWork
-from datastore.seal import Seal
+from datastore.values.ids import Ids
+from datastore.values.seal import Seal
+from datastore.whole.layout import ensure_layout
 from server.engine import run_engine
 
 SEAL = Seal(["a secret that benchmarks sign cursors with"])

@@ -28,11 +28,11 @@ from uuid import uuid4
 from bench.heat import SECRET, Site, add_board
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
-from datastore.people import PROFILE, Profile
+from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
-from resolvers.context import utc_now
-from resolvers.viewer import Role
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
+from resolvers.requests.viewer import Role
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
 from tests.comments import post

@@ -26,13 +26,13 @@ from datastore import voting as voting_store
 from datastore.comments import Comment, CommentChange
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
 from datastore.vocabulary import QuizResult, Sentence
 from datastore.voting import Ballot, Verdict
 from datastore.voting.pair_walk import PairWalk
-from resolvers.context import Services
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from server.engine import run_engine
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving

@@ -48,7 +48,7 @@ def servers() -> list[Server]:
 
 def _cookie() -> str:
     """Return the cookie of a returning visitor, as all requests but a visitor's first have one."""
-    from datastore.seal import Seal  # noqa: PLC0415 - for this alone
+    from datastore.values.seal import Seal  # noqa: PLC0415 - for this alone
 
     seal = Seal(["a secret for measuring, of length"])
     return f"ringside_visitor={seal.sign_text('visitor', bytes(16))}"

@@ -24,10 +24,10 @@ from uuid import uuid4
 
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
 from datastore.voting import Board, Contender
 from datastore.voting.seeding import Shown, seed_board
-from resolvers.context import utc_now
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
 from tests.comments import post

@@ -21,12 +21,14 @@ from uuid import uuid4
 
 from bench.heat import BODY, SECRET, Site, add_board, vote
 from datastore import journal as journal_store
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import DELIVERY_SHARDS, Webhook
+from datastore.changes.recording import Journal
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from datastore.ids import Ids
-from datastore.journal import DELIVERY_SHARDS, Journal, Kind, Webhook
-from datastore.layout import ensure_layout
-from resolvers.context import utc_now
+from datastore.values.ids import Ids
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
 from server.settings import Level, Log, Settings
 from tests.client import serving
 from tests.comments import post

@@ -23,9 +23,9 @@ import httpx
 
 from datastore.dynamo import metered, open_table
 from datastore.dynamo.declaration import create as create_table
-from datastore.layout import ensure_layout
 from datastore.pickem import LEAGUE
-from resolvers.node_ids import parse_node_key
+from datastore.whole.layout import ensure_layout
+from resolvers.values.node_ids import parse_node_key
 from server.audit import leagues as audit
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings

@@ -25,7 +25,7 @@ import psutil
 
 from bench.services import seeded_table
 from bench.services.measurement import Server, read_body, repository_root
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 from server.engine import run_engine
 
 CLIENTS = 16

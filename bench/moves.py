@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.services.measurement import repository_root
-from datastore import whole_table
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.lines import item_line
-from datastore.layout import ensure_layout
+from datastore.whole import table as whole_table
+from datastore.whole.layout import ensure_layout
 from server.engine import run_engine_async, table_file
 
 ITEMS = 200_000

@@ -29,12 +29,12 @@ import httpx
 import psutil
 
 from bench.comments_pages import generate_comments
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import CommentChange, change_comment
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
-from datastore.receipts import UnitOfWork
-from resolvers.context import utc_now
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
 from tests.engines import running_engine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy

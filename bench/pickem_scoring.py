@@ -23,8 +23,8 @@ from bench.bulk import load
 from datastore.dynamo import Table, open_table
 from datastore.pickem import Event, Match
 from datastore.pickem.seeding import event_items
-from resolvers.context import Services
-from resolvers.node_ids import node_id
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import node_id
 from server.audit import pickem as audit
 from server.engine import run_engine
 from server.settings import Settings

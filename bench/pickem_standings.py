@@ -19,9 +19,9 @@ from random import Random
 from bench.bulk import load
 from datastore.dynamo import metered
 from datastore.dynamo.writes import Put
-from datastore.people import PROFILE, Profile
+from datastore.people.profiles import PROFILE, Profile
 from datastore.pickem import STANDING, Standing, recount_season
-from resolvers.node_ids import node_id
+from resolvers.values.node_ids import node_id
 from server.engine import run_engine
 from server.settings import Settings
 from tests.client import Client, serving

@@ -17,9 +17,9 @@ from typing import Any
 
 from datastore.dynamo import metered, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
 from datastore.vocabulary import CARD, QUEUED_CARD, Card
-from resolvers.context import utc_now
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
 from server.engine import run_engine
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving

@@ -30,10 +30,10 @@ from bench import bulk
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import metered, open_table
 from datastore.dynamo.writes import Put
-from datastore.people import PROFILE, Profile
-from datastore.seal import Seal
+from datastore.people.profiles import PROFILE, Profile
+from datastore.values.seal import Seal
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.engine import run_engine
 from server.mail.daily_run import DailyRun
 from server.mail.delivery import RunLimits

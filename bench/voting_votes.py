@@ -30,17 +30,17 @@ import aiohttp
 import psutil
 
 from datastore import voting
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
-from datastore.receipts import UnitOfWork
-from datastore.seal import Seal
-from datastore.shards import shard_of
+from datastore.values.seal import Seal
+from datastore.values.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.shards import shard_count
 from datastore.voting.votes import counter_updates
-from resolvers.context import Services, utc_now
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import Services, utc_now
 from server.audit.voting import breaches
 from tests.engines import running_engine
 from tests.fault.proxy import Proxy

@@ -23,15 +23,22 @@ from pathlib import Path
 from typing import Final
 
 from datastore import journal as journal_store
+from datastore.changes.occurrences import (
+    DELIVERY,
+    DELIVERY_SHARDS,
+    WEBHOOK,
+    DeliveryState,
+    Occurrence,
+    Webhook,
+    new_delivery,
+)
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.ids import Ids
-from datastore.journal import DELIVERY, DELIVERY_SHARDS, DeliveryState, Occurrence, Webhook
-from datastore.journal.records import WEBHOOK, new_delivery
-from datastore.layout import ensure_layout
-from datastore.seal import Seal
-from resolvers.context import Services, utc_now
-from resolvers.policy import Policy
+from datastore.values.ids import Ids
+from datastore.values.seal import Seal
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import Services, utc_now
+from resolvers.requests.policy import Policy
 from server.webhooks import delivering
 from server.webhooks.delivering import Deliverer
 from server.webhooks.sending import open_sender

@@ -17,25 +17,25 @@ from __future__ import annotations
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
-from resolvers import node as node_resolvers
-from schema import error_codes
-from schema.address_subscriptions import AddressSubscriptionMutation
-from schema.api_keys import ApiKeysMutation, ApiKeysQuery
-from schema.arguments import NAMED_IN_ALL
+from resolvers.whole import node as node_resolvers
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
-from schema.fields import READ, field
+from schema.framework import error_codes
+from schema.framework.arguments import NAMED_IN_ALL
+from schema.framework.fields import READ, field
+from schema.framework.scalars import SCALARS
+from schema.framework.subscriptions import Schema
+from schema.framework.types import Node
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
-from schema.leagues import LeaguesMutation, LeaguesQuery
-from schema.learning import LearningMutation
-from schema.members import MembersMutation
+from schema.members.api_keys import ApiKeysMutation, ApiKeysQuery
+from schema.members.members import MembersMutation
 from schema.people import PeopleMutation, PeopleQuery
-from schema.pickem import PickemMutation, PickemQuery, PickemSubscription
-from schema.scalars import SCALARS
-from schema.scoring import ScoringMutation
-from schema.subscriptions import Schema
-from schema.types import Node
-from schema.vocabulary import VocabularyMutation, VocabularyQuery
+from schema.pickem.events import PickemMutation, PickemQuery, PickemSubscription
+from schema.pickem.leagues import LeaguesMutation, LeaguesQuery
+from schema.pickem.scoring import ScoringMutation
+from schema.vocabulary.address_subscriptions import AddressSubscriptionMutation
+from schema.vocabulary.learning import LearningMutation
+from schema.vocabulary.lists import VocabularyMutation, VocabularyQuery
 from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 

@@ -7,16 +7,16 @@ from datetime import datetime
 import strawberry
 
 from datastore import comments as comments_store
-from datastore import journal as journal_store
+from datastore.changes.kinds import Ground
 from datastore.comments import Leader
 from resolvers.comments import arrivals, counts, latest, leaders, moderation, pages, visibility, writing
-from schema.arguments import NAMED_IN_ALL
-from schema.connections import connection
-from schema.fields import READ, described, field
-from schema.lazy import LazyUser
-from schema.mutations import mutation
-from schema.subscriptions import subscription
-from schema.types import Node, enum, record_type
+from schema.framework.arguments import NAMED_IN_ALL
+from schema.framework.connections import connection
+from schema.framework.fields import READ, described, field
+from schema.framework.lazy import LazyUser
+from schema.framework.mutations import mutation
+from schema.framework.subscriptions import subscription
+from schema.framework.types import Node, enum, record_type
 
 CommentStatus = comments_store.Status
 
@@ -30,7 +30,7 @@ enum(
 )
 
 enum(
-    journal_store.Ground,
+    Ground,
     "Why a moderator decided; a note may say more.",
     name="Ground",
     SPAM="Advertising, or the same text again and again.",

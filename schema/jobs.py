@@ -6,10 +6,10 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import jobs as jobs_store
+from datastore.jobs import jobs as jobs_store
 from resolvers.jobs import running
-from schema.fields import described, field
-from schema.types import Node, enum, record_type
+from schema.framework.fields import described, field
+from schema.framework.types import Node, enum, record_type
 
 JobState = jobs_store.JobState
 

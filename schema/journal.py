@@ -6,18 +6,18 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import journal as journal_store
+from datastore.changes import occurrences as records
+from datastore.changes.kinds import Ground  # declared with the comments, which decisions are about
+from datastore.changes.occurrences import DeliveryState
 from resolvers.journal import occurrences, webhooks
-from schema.connections import connection
-from schema.fields import described, field
+from schema.framework.connections import connection
+from schema.framework.fields import described, field
+from schema.framework.mutations import mutation
+from schema.framework.types import Node, enum, record_type
 from schema.jobs import Job
-from schema.mutations import mutation
-from schema.types import Node, enum, record_type
-
-Ground = journal_store.Ground  # declared with the comments, which decisions are about
 
 
-@record_type(journal_store.Occurrence, "Something that was done, as the journal keeps it: never the content itself.")
+@record_type(records.Occurrence, "Something that was done, as the journal keeps it: never the content itself.")
 class Occurrence(Node):
     at: datetime = described("When it was done.")
     kind: str = described("What was done: `comment.posted`, `event.locked`, …")
@@ -38,8 +38,6 @@ OccurrenceConnection = connection(
     Occurrence, "A page of the journal, newest first.", edge="An occurrence in the journal."
 )
 
-DeliveryState = journal_store.DeliveryState
-
 enum(
     DeliveryState,
     "Whether an occurrence has reached a webhook.",
@@ -50,7 +48,7 @@ enum(
 )
 
 
-@record_type(journal_store.Delivery, "An occurrence on its way to a webhook.")
+@record_type(records.Delivery, "An occurrence on its way to a webhook.")
 class Delivery(Node):
     occurrence: Occurrence | None = field(
         webhooks.delivery_occurrences, "What it reports; null once that is delivered and no longer in the journal."
@@ -65,7 +63,7 @@ class Delivery(Node):
 DeliveryConnection = connection(Delivery, "A page of deliveries, newest first.", edge="A delivery in its list.")
 
 
-@record_type(journal_store.Webhook, "An address that is told what happens.")
+@record_type(records.Webhook, "An address that is told what happens.")
 class Webhook(Node):
     url: str = described("Where messages are sent.")
     kinds: list[str] = described(

@@ -6,18 +6,18 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import people as people_store
-from resolvers import people
-from resolvers.members import visibility
+from datastore.people import profiles as people_store
+from resolvers.people import profile as people
+from resolvers.people import visibility
 from schema.comments import CommentsOfUser
-from schema.fields import described, field
-from schema.leagues import LeaguesOfUser
-from schema.learning import LearningOfUser
-from schema.members import SuspensionOfUser
-from schema.mutations import mutation
-from schema.pickem import PickemOfUser
-from schema.types import Node, record_type
-from schema.vocabulary import VocabularyOfUser
+from schema.framework.fields import described, field
+from schema.framework.mutations import mutation
+from schema.framework.types import Node, record_type
+from schema.members.members import SuspensionOfUser
+from schema.pickem.events import PickemOfUser
+from schema.pickem.leagues import LeaguesOfUser
+from schema.vocabulary.learning import LearningOfUser
+from schema.vocabulary.lists import VocabularyOfUser
 
 
 @record_type(people_store.Profile, "A member of the community.")

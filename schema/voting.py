@@ -9,12 +9,12 @@ import strawberry
 from datastore import voting as voting_store
 from resolvers.voting import ballots, bradley_terry, editing, visibility, visits, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
-from schema.connections import connection, counted
-from schema.fields import READ, described, field
+from schema.framework.connections import connection, counted
+from schema.framework.fields import READ, described, field
+from schema.framework.mutations import mutation
+from schema.framework.subscriptions import subscription
+from schema.framework.types import Node, enum, record_type
 from schema.jobs import Job
-from schema.mutations import mutation
-from schema.subscriptions import subscription
-from schema.types import Node, enum, record_type
 
 BOARD_SLUG = "The board's slug."
 MATCHUPS_COMPLEXITY = 400

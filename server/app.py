@@ -35,10 +35,10 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Table, deadline
-from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
-from resolvers.members.confirmations import PATH as CONFIRM_PATH
 from resolvers.members.suspensions import Suspensions
+from resolvers.people.confirmations import PATH as CONFIRM_PATH
+from resolvers.requests.context import Services
 from resolvers.whole.exporting import PATH as EXPORT_PATH
 from resolvers.whole.jobs import JOB_KINDS
 from schema import schema

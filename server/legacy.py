@@ -25,11 +25,11 @@ from typing import Any, Generic, TextIO, TypeAlias, TypeVar
 
 from ulid import ULID
 
-from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, foreign_rows
-from datastore.people import Profile
-from datastore.receipts import UnitOfWork
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
 from datastore.refusals import Refusal
 from datastore.vocabulary import (
     LONGEST_LIST,
@@ -41,8 +41,8 @@ from datastore.vocabulary import (
     WordBatch,
     WordList,
 )
-from resolvers.context import Services
-from resolvers.people import validate_email_address
+from resolvers.people.profile import validate_email_address
+from resolvers.requests.context import Services
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 from server.commands.files import owner_only

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
 from datastore.dynamo.declaration import differences, refuses_transactions
-from datastore.layout import CURRENT_LAYOUT, Layout, ensure_layout
+from datastore.whole.layout import CURRENT_LAYOUT, Layout, ensure_layout
 from server.failures import Failed
 from server.settings import AWS, Settings
 

@@ -15,11 +15,11 @@ import httpx
 from pydantic import SecretStr
 
 from datastore import vocabulary as vocabulary_store
-from datastore.people import PROFILE, Profile
-from datastore.receipts import UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
-from resolvers.members.confirmations import Confirmations
-from resolvers.node_ids import parse_node_key
+from resolvers.people.confirmations import Confirmations
+from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary.address_subscriptions import record_id
 from server.settings import Settings
 from tests.client import Client, serving

@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
+from datastore.whole.layout import ensure_layout
 from server import audit
 from server.settings import Settings
 from tests.client import Client, serving

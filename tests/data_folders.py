@@ -9,9 +9,9 @@ from pathlib import Path
 
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
-from datastore.people import PROFILE, Profile
-from resolvers.context import utc_now
+from datastore.people.profiles import PROFILE, Profile
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
 from server.engine import run_engine_async
 from tests.service import ROOT, environment, ringside
 

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import orjson
 
-from datastore import jobs as jobs_store
 from datastore.dynamo import Table
-from datastore.jobs import Job
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job
 from datastore.vocabulary import AddressClaim, note_claim
-from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
-from resolvers.member_data import ERASE_MEMBER, Contributions
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.people.member_data import ERASE_MEMBER, Contributions
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.whole.erasing import new_alias
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client

@@ -18,7 +18,8 @@ from bench.cost import UNITS, costs_table, idle_table
 from datastore.dynamo import access, declaration
 from datastore.dynamo.entity import INDEXES, Entity
 from datastore.dynamo.keys import Key
-from schema import error_codes, schema
+from schema import schema
+from schema.framework import error_codes
 from server.__main__ import COMMANDS, load_command
 from server.settings import settings_table
 from tests.schema_reference import reference

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from datastore import jobs as jobs_store
-from datastore.jobs import Job
-from datastore.leases import Leases
-from resolvers.context import Services
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job
+from datastore.jobs.leases import Leases
 from resolvers.jobs.running import JobRun, JobRunner, Work
+from resolvers.requests.context import Services
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from datastore import people as people_store
 from datastore.dynamo import Table
-from datastore.people import Profile
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
 from datastore.pickem import LEAGUE as LEAGUE_RECORD
 from datastore.pickem import LEAGUE_MEMBER, MEMBER_LEAGUES, LeagueMember, MemberLeagues, Membership
 from datastore.pickem.seeding import seed_event
-from resolvers.node_ids import node_id, parse_node_key
+from resolvers.values.node_ids import node_id, parse_node_key
 from tests import bulk_predictions
 from tests.client import Client
 from tests.queries import mutation

@@ -13,8 +13,8 @@ import orjson
 from datastore.dynamo import Table
 from datastore.refusals import InvalidInput
 from resolvers.comments.transfer import CommentStore
-from resolvers.context import Services
 from resolvers.pickem.season_files import Card, SeasonStore, season_rows
+from resolvers.requests.context import Services
 from resolvers.transfer.loop import Imported, OnProblem, Problem, import_records
 from resolvers.transfer.readers import json_lines
 from resolvers.vocabulary.transfer import WordStore

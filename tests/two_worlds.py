@@ -8,8 +8,8 @@ from typing import Any
 
 from datastore.comments import settle_product
 from datastore.pickem.auditing import all_standings
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from tests.client import Client
 from tests.comments import post
 from tests.leagues import create, join

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
 from resolvers.voting.board_cache import BoardCache
 from server.audit.voting import breaches
 from tests.client import Client

@@ -31,12 +31,12 @@ from datastore.dynamo.entity import Partition
 from datastore.dynamo.keys import HIGHEST
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.transport.signing import Endpoint, Signer
-from datastore.ids import creation_time
-from datastore.people import PROFILE
+from datastore.people.profiles import PROFILE
 from datastore.pickem import EVENT, MATCH, PREDICTION, RANKING_SHARDS
+from datastore.values.ids import creation_time
 from datastore.voting import BOARD, CONTENDER
 from datastore.voting.boards import BLOCK_SIZE
-from resolvers.node_ids import node_id, parse_node_key
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.process_tuning import tune_process
 
 KEYS = SimpleNamespace(access_key="bench", secret_key="bench", token=None)

@@ -23,7 +23,7 @@ from typing import Any
 import uvloop
 
 from bench.services.attackers import Connection, http
-from resolvers.node import LOADERS
+from resolvers.whole.node import LOADERS
 from schema import schema
 from tests.dearest.documents import Document, Schema, Template, templates
 from tests.dearest.growing import ORDERS, Growing

@@ -19,11 +19,11 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from bench.services import records
-from resolvers.context import Context, Services
 from resolvers.loading.batched import batched
 from resolvers.loading.loader import Loader
-from schema.fields import described, field
-from schema.types import record_type
+from resolvers.requests.context import Context, Services
+from schema.framework.fields import described, field
+from schema.framework.types import record_type
 from server.auth.identification import Identification
 from server.execution.documents import Documents
 from server.http.endpoint import GraphQLEndpoint

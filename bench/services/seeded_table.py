@@ -8,11 +8,11 @@ from datastore import voting
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.writes import Put
-from datastore.layout import ensure_layout
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 from datastore.voting import BOARD, CONTENDER, MAIN, NAME, Board, Contender
-from resolvers.context import Services, utc_now
-from resolvers.node_ids import node_id
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import Services, utc_now
+from resolvers.values.node_ids import node_id
 from server.demo import comments, people, pickem
 
 SECRET = "a secret for measuring that is long enough"

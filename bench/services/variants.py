@@ -16,7 +16,7 @@ from bench.services import seeded_table
 from datastore.comments import COMMENT, RATINGS, Comment
 from datastore.comments.counts import count_updates
 from datastore.dynamo import Table, open_table
-from resolvers.node_ids import node_id, parse_node_key
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.demo.people import MEMBERS
 
 PRODUCTS = 16

@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from datastore.changes.kinds import Kind
 from datastore.comments.counts import change_updates
 from datastore.comments.pointers import pointer_writes
 from datastore.comments.records import LATE_ARRIVAL, REPORTS, Comment, LateArrival, entity_for
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, present, where
-from datastore.journal.kinds import Kind
 
 if TYPE_CHECKING:
+    from datastore.changes.kinds import Ground
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Write
-    from datastore.journal.kinds import Ground
-    from datastore.receipts import UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from datastore.comments.planner import RATINGS, CommentCounts
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 
 if TYPE_CHECKING:
     from datastore.comments.records import Comment

@@ -26,7 +26,7 @@ from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import shard_limit
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table, Window

@@ -16,7 +16,15 @@ from datastore.comments.leaders import LEADER
 from datastore.comments.pointers import POINTER, Pointer
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, REPORTS
 from datastore.comments.transfer import IMPORT_BATCH
-from datastore.member_items import ErasurePolicy, MemberItems, Policies, Records, in_file, left_out, of_nobody
+from datastore.people.member_items import (
+    ErasurePolicy,
+    MemberItems,
+    Policies,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

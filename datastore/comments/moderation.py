@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from datastore.changes.kinds import Kind
 from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.paging import SparsePage
-from datastore.journal.kinds import Kind
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import PageRequest, Table, Window
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 _MAX_REPORTERS = 50
 _AT_ONCE = 100

@@ -28,7 +28,7 @@ from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.paging import Page, SparsePage
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

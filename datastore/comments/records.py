@@ -10,7 +10,7 @@ from datastore.dynamo.attributes import item_size
 from datastore.dynamo.conditions import Condition, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.ids import creation_time
+from datastore.values.ids import creation_time
 
 _ARRIVAL_LIFETIME = timedelta(days=30)
 

@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NoReturn
 
+from datastore.changes.kinds import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import SHARDS, count_updates
 from datastore.comments.leaders import read_unsettled_products, settle_product
 from datastore.comments.pointers import POINTER, find_pointers, pointer_to
@@ -38,10 +40,8 @@ from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Write
-from datastore.journal.kinds import Kind
 from datastore.journal.webhooks import MOST_WEBHOOKS
-from datastore.receipts import UnitOfWork
-from datastore.seal import MOST_SECRETS
+from datastore.values.seal import MOST_SECRETS
 
 GROUP = 50
 BATCH = 25

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from datastore.refusals import InvalidCursor
-from datastore.seal import Forged, Seal
+from datastore.values.seal import Forged, Seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

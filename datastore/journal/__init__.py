@@ -30,30 +30,10 @@ from datastore.journal.deliveries import (
     read_waiting,
     requeue,
 )
-from datastore.journal.kinds import (
-    ON_DEMAND,
-    Ground,
-    Kind,
-)
 from datastore.journal.reading import (
     forget_member,
     read_journal,
     read_occurrence,
-)
-from datastore.journal.recording import (
-    MOST_AGE,
-    OFF,
-    Journal,
-    wants,
-)
-from datastore.journal.records import (
-    DELIVERY,
-    DELIVERY_SHARDS,
-    OCCURRENCE,
-    Delivery,
-    DeliveryState,
-    Occurrence,
-    Webhook,
 )
 from datastore.journal.webhooks import (
     WebhookWithSecret,
@@ -69,19 +49,6 @@ from datastore.journal.webhooks import (
 )
 
 __all__ = [
-    "DELIVERY",
-    "DELIVERY_SHARDS",
-    "MOST_AGE",
-    "OCCURRENCE",
-    "OFF",
-    "ON_DEMAND",
-    "Delivery",
-    "DeliveryState",
-    "Ground",
-    "Journal",
-    "Kind",
-    "Occurrence",
-    "Webhook",
     "WebhookWithSecret",
     "acquire_webhook",
     "add_webhook",
@@ -103,5 +70,4 @@ __all__ = [
     "remove_webhook",
     "requeue",
     "rotate_secret",
-    "wants",
 ]

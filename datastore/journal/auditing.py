@@ -6,8 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from datastore.changes.occurrences import (
+    DELIVERY,
+    OCCURRENCE,
+    Delivery,
+    Occurrence,
+)
 from datastore.dynamo.declaration import KEY_ATTRIBUTES, TTL
-from datastore.journal.records import DELIVERY, OCCURRENCE, Delivery, Occurrence
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

@@ -10,11 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, present
-from datastore.dynamo.merge import shard_limit
-from datastore.ids import first_id
-from datastore.journal.records import (
+from datastore.changes.occurrences import (
     DELIVERY,
     DELIVERY_SHARDS,
     OCCURRENCE,
@@ -24,7 +20,11 @@ from datastore.journal.records import (
     Occurrence,
     new_delivery,
 )
-from datastore.shards import shard_of
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present
+from datastore.dynamo.merge import shard_limit
+from datastore.values.ids import first_id
+from datastore.values.shards import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -9,8 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datastore.journal.records import ACTOR_SHARDS, DELIVERY, OCCURRENCE, WEBHOOK, WEBHOOK_ADDITIONS
-from datastore.member_items import TRACE, MemberItems, Records, in_file, left_out, of_nobody
+from datastore.changes.occurrences import (
+    ACTOR_SHARDS,
+    DELIVERY,
+    OCCURRENCE,
+    WEBHOOK,
+    WEBHOOK_ADDITIONS,
+)
+from datastore.people.member_items import (
+    TRACE,
+    MemberItems,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

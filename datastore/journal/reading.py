@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datastore.dynamo import optimistic_from
-from datastore.dynamo.attributes import record_fields
-from datastore.dynamo.conditions import inside, present, where
-from datastore.dynamo.merge import shard_limit
-from datastore.journal.records import (
+from datastore.changes.occurrences import (
     ACTOR_SHARDS,
     DELIVERY,
     DELIVERY_SHARDS,
@@ -21,7 +17,11 @@ from datastore.journal.records import (
     Occurrence,
     object_key,
 )
-from datastore.shards import shard_of
+from datastore.dynamo import optimistic_from
+from datastore.dynamo.attributes import record_fields
+from datastore.dynamo.conditions import inside, present, where
+from datastore.dynamo.merge import shard_limit
+from datastore.values.shards import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

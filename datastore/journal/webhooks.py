@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, where
-from datastore.journal.kinds import Kind
-from datastore.journal.records import (
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import (
     DELIVERY,
     DELIVERY_SHARDS,
     WEBHOOK,
@@ -24,13 +22,15 @@ from datastore.journal.records import (
     Webhook,
     WebhookAdditions,
 )
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, where
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.writes import Put, Update
-    from datastore.leases import Held, Leases
-    from datastore.receipts import UnitOfWork
+    from datastore.jobs.leases import Held, Leases
 
 MOST_WEBHOOKS = 10
 """Each one that wants a kind adds an item to the transactions of that kind, which have at most 100."""

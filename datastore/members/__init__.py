@@ -1,1 +1,10 @@
-"""Members: who may not write, what is erased with a member, and the files that are exported about them."""
+"""What is done with a member, and the keys of machines.
+
+| module       | contents                                                              |
+|--------------|-----------------------------------------------------------------------|
+| suspensions  | who may not write, and who is an admin                                |
+| api_keys     | keys for machines                                                     |
+| exports      | exported files, until they are fetched                                |
+| erasing      | deleting a member's own items                                         |
+| member_items | what is kept of a member outside the other parts                      |
+"""

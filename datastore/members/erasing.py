@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition
-from datastore.exports import EXPORT
-from datastore.jobs import all_jobs
-from datastore.people import PROFILE
-from datastore.suspensions import ADMIN, SUSPENSION
+from datastore.jobs.jobs import all_jobs
+from datastore.members.exports import EXPORT
+from datastore.members.suspensions import ADMIN, SUSPENSION
+from datastore.people.profiles import PROFILE
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

@@ -9,18 +9,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datastore.address_use import ADDRESS_USE
-from datastore.api_keys import API_KEY
-from datastore.confirmations import CONFIRMATION
-from datastore.created import CREATED
-from datastore.exports import EXPORT, EXPORT_PIECE
-from datastore.jobs import JOB
-from datastore.leases import TURN
-from datastore.member_items import PERSONAL, TRACE, MemberItems, Records, in_file, left_out, of_nobody
-from datastore.people import PROFILE
-from datastore.receipts import RECEIPT
-from datastore.suspensions import ADMIN, SUSPENSION
-from datastore.tombstones import TOMBSTONE
+from datastore.changes.created import CREATED
+from datastore.changes.tombstones import TOMBSTONE
+from datastore.changes.unit_of_work import RECEIPT
+from datastore.jobs.jobs import JOB
+from datastore.jobs.leases import TURN
+from datastore.members.api_keys import API_KEY
+from datastore.members.exports import EXPORT, EXPORT_PIECE
+from datastore.members.suspensions import ADMIN, SUSPENSION
+from datastore.people.address_use import ADDRESS_USE
+from datastore.people.confirmations import CONFIRMATION
+from datastore.people.member_items import (
+    PERSONAL,
+    TRACE,
+    MemberItems,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
+from datastore.people.profiles import PROFILE
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from datastore.people import SHARDS
+from datastore.people.profiles import SHARDS
 from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS, Prediction
 from datastore.pickem.standings import STANDING, Standing
 

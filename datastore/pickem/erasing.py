@@ -36,10 +36,10 @@ from datastore.pickem.standings import STANDING, Standing, read_standing, standi
 from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
     from datastore.pickem.event_records import Event
-    from datastore.receipts import UnitOfWork
 
 _AT_ONCE = 40
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.folding import in_form
+from datastore.values.folding import in_form
 
 
 class EventState(StrEnum):

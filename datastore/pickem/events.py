@@ -23,18 +23,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from datastore.created import note_created, read_created
+from datastore.changes.created import note_created, read_created
+from datastore.changes.kinds import Kind
+from datastore.changes.tombstones import MemberErased
+from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, key_text
 from datastore.dynamo.conditions import ALWAYS, Condition, absent, present, where
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.keys import HIGHEST
 from datastore.dynamo.writes import Write
-from datastore.journal.kinds import Kind
 from datastore.pickem.event_records import EVENT, MATCH, Event, EventState, Match, Narrowing
 from datastore.pickem.gates import GateChange, GateState, change_gates, new_gates, none_picked
-from datastore.receipts import AlreadyAnswered, UnitOfWork
 from datastore.refusals import Conflict, Refusal
-from datastore.tombstones import MemberErased
 
 Clock = Callable[[], datetime]
 

@@ -22,7 +22,7 @@ from datastore.dynamo.conditions import ALWAYS, Condition, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Put
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 
 GATES = 48
 """A gate takes one transaction of some 10 ms at a time. At 2,000 submissions a second it is busy less than half of the

@@ -24,11 +24,12 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from datastore.changes.kinds import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window
 from datastore.dynamo.conditions import ALWAYS, Condition, absent, among, less, more, present, where
 from datastore.dynamo.entity import ItemKey, Partition
 from datastore.dynamo.writes import Write
-from datastore.journal import Kind
 from datastore.pickem.league_records import (
     LEAGUE,
     LEAGUE_CODE,
@@ -41,7 +42,6 @@ from datastore.pickem.league_records import (
     Membership,
 )
 from datastore.pickem.standings import SEASON, Season
-from datastore.receipts import UnitOfWork
 from datastore.refusals import Conflict, NotAllowed, NotFound
 
 MOST_MEMBERS = 1000

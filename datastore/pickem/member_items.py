@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datastore.member_items import RESULT, MemberItems, Records, in_file, of_nobody
+from datastore.people.member_items import (
+    RESULT,
+    MemberItems,
+    Records,
+    in_file,
+    of_nobody,
+)
 from datastore.pickem.event_records import EVENT, MATCH
 from datastore.pickem.events import every_event
 from datastore.pickem.gates import GATE

@@ -17,18 +17,18 @@ from datetime import datetime
 from random import sample
 from typing import Any, TypeVar
 
+from datastore.changes.kinds import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, chunks
 from datastore.dynamo.conditions import Condition, absent, less, where
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.dynamo.keys import Key, best_first
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.table import BATCH_READ
-from datastore.journal.kinds import Kind
-from datastore.people import SHARDS, member_shard
+from datastore.people.profiles import SHARDS, member_shard
 from datastore.pickem.event_records import Event, EventState, Match
 from datastore.pickem.events import Clock, gates_of, in_future
 from datastore.pickem.gates import GATE, GateState, change_gates, gate_number, pick_counter
-from datastore.receipts import UnitOfWork
 
 R = TypeVar("R")
 RANKING_SHARDS = 4

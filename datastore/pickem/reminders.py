@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from datastore.dynamo import key_text
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.people import member_shard
+from datastore.people.profiles import member_shard
+from datastore.people.sent_emails import SentEmails
 from datastore.pickem.event_records import EVENT, Event, EventState
 from datastore.pickem.predictions import PREDICTION
-from datastore.sent_emails import SentEmails
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence

@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from datastore.changes.kinds import Kind
 from datastore.dynamo import Table, chunks, optimistic
 from datastore.dynamo.conditions import where
-from datastore.journal import Kind
-from datastore.people import member_shard
+from datastore.people.profiles import member_shard
 from datastore.pickem.events import read_matches
 from datastore.pickem.gates import GATE, gate_number
 from datastore.pickem.predictions import PREDICTION, Prediction, Share, as_read, pick_counters
 from datastore.pickem.standings import Standing, read_counted, standing_write
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo.writes import Write
     from datastore.pickem.event_records import Event, Match
-    from datastore.receipts import UnitOfWork
 
 _EVENTS_AT_ONCE = 100
 

@@ -30,7 +30,7 @@ from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.keys import HIGHEST, Key, from_best_first
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.writes import Delete, Put, Write
-from datastore.people import SHARDS, member_shard
+from datastore.people.profiles import SHARDS, member_shard
 from datastore.pickem.histograms import Histogram, delete_older_histograms, read_histogram, store_histogram
 from datastore.pickem.predictions import (
     PREDICTION,

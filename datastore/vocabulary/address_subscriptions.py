@@ -14,13 +14,18 @@ from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from datastore.confirmations import read_confirmation, use_confirmation
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed, Stale, optimistic
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.journal.kinds import Kind
-from datastore.people import NO_EMAIL, PROFILE, Profile, read_profile
+from datastore.people.confirmations import read_confirmation, use_confirmation
+from datastore.people.profiles import (
+    NO_EMAIL,
+    PROFILE,
+    Profile,
+    read_profile,
+)
 from datastore.refusals import Conflict
 from datastore.vocabulary.subscriptions import (
     end_writes,
@@ -33,9 +38,9 @@ from datastore.vocabulary.subscriptions import (
 if TYPE_CHECKING:
     from datetime import date
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
     from datastore.vocabulary.subscriptions import Subscription
 
 

@@ -25,10 +25,10 @@ from datastore.dynamo.keys import HIGHEST, Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table, Window
     from datastore.dynamo.entity import Partition, Slice
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 MOST_COUNTED = 1_000
 _MOVED_AT_ONCE = 30

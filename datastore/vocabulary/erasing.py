@@ -23,9 +23,9 @@ from datastore.vocabulary.subscriptions import SUBSCRIBER_COUNT, read_subscripti
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
     from datastore.vocabulary.removal import Result
 
 _AT_ONCE = 5

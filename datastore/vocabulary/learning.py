@@ -11,22 +11,27 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed, Page, optimistic_from
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
-from datastore.journal.kinds import Kind
-from datastore.people import PROFILE, SHARDS, Profile, member_shard
+from datastore.people.profiles import (
+    PROFILE,
+    SHARDS,
+    Profile,
+    member_shard,
+)
 from datastore.refusals import NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import PageRequest, Table, Window
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Put, Update, Write
-    from datastore.receipts import UnitOfWork
 
 R = TypeVar("R", "QuizResult", "Sentence")
 

@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed, optimistic
 from datastore.dynamo.conditions import absent, less, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.journal.kinds import Kind
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.word_order import WordOrder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 MOST_LISTS = 10
 """Private lists of one member."""

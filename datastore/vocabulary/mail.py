@@ -1,7 +1,7 @@
 """Daily emails: a record for each member and date, so that nobody gets a second one.
 
-`datastore/sent_emails.py` says what makes sure of that. The table removes the records after two months; by then the
-date's own record says that its emails were sent, and no run sends them again.
+`datastore/people/sent_emails.py` says what makes sure of that. The table removes the records after two months; by then
+the date's own record says that its emails were sent, and no run sends them again.
 
 A run that sends emails also notes to whom, a hundred members in one item. So later runs read a date's notes in place of
 one record for each member. A member whom no note names costs that record, and nothing else.
@@ -18,15 +18,15 @@ from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
-from datastore.people import PROFILE, Profile
-from datastore.sent_emails import SentEmails
+from datastore.people.profiles import PROFILE, Profile
+from datastore.people.sent_emails import SentEmails
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
-    from datastore.receipts import UnitOfWork
 
 RECORD_LIFETIME = timedelta(days=62)
 NOTE_LIFETIME = timedelta(days=3)

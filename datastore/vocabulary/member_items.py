@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo.entity import Partition
-from datastore.member_items import PERSONAL, RESULT, MemberItems, Records, in_file, left_out, of_nobody
+from datastore.people.member_items import (
+    PERSONAL,
+    RESULT,
+    MemberItems,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
 from datastore.vocabulary.address_subscriptions import ADDRESS_CLAIM
 from datastore.vocabulary.cards import CARD, QUEUE_CHANGE, QUEUED_CARD
 from datastore.vocabulary.daily import DAILY

@@ -18,7 +18,7 @@ from datastore.dynamo import ConditionFailed, DynamoError, optimistic_from
 from datastore.dynamo.conditions import absent, present
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.people import PROFILE, Profile
+from datastore.people.profiles import PROFILE, Profile
 from datastore.refusals import Conflict, Refusal
 from datastore.vocabulary.cards import CARD, Card, QueueChange, change_queue, quiz_writes, read_cards
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_writes, occurrence_of
@@ -28,9 +28,9 @@ from datastore.vocabulary.words import WORD, Word
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 _MOST_CARD_WRITES = 82
 """A transaction has at most 100 writes: the quiz, its result, the days, a receipt, the journal with ten webhooks, and

@@ -16,10 +16,10 @@ from datetime import date
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed, Stale, Table, optimistic_from
 from datastore.dynamo.conditions import present
 from datastore.dynamo.entity import Partition
-from datastore.journal import Kind
 from datastore.vocabulary.learning import (
     ACTIVE_DAYS,
     QUIZ,
@@ -34,8 +34,8 @@ from datastore.vocabulary.learning import (
 from datastore.vocabulary.quizzes import OPEN_QUIZ
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 Result: TypeAlias = QuizResult | Sentence
 _MOST_WRITES = 90

@@ -14,21 +14,26 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed, optimistic
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.journal.kinds import Kind
-from datastore.people import PROFILE, SHARDS, Profile, member_shard
+from datastore.people.profiles import (
+    PROFILE,
+    SHARDS,
+    Profile,
+    member_shard,
+)
 from datastore.refusals import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.entity import Partition
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 
 class CharacterSet(Enum):

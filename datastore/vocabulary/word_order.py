@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from datastore.permutation import Permutation
+from datastore.values.permutation import Permutation
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,23 +12,23 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from datastore.changes.kinds import Kind
+from datastore.changes.unit_of_work import AlreadyAnswered
 from datastore.dynamo import ConditionFailed, chunks, optimistic
 from datastore.dynamo.conditions import absent, outside, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.journal.kinds import Kind
-from datastore.receipts import AlreadyAnswered
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.lists import LIST, WordList, read_list
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Page, Table, Window
     from datastore.dynamo.conditions import Condition
     from datastore.dynamo.entity import ItemKey, Partition
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 MOST_WORDS = 500
 """Words of a private list, and of one call."""

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
-    from datastore.receipts import UnitOfWork
 
 LOOKBACK = timedelta(days=7)
 """For how long votes from one address can be found."""

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import orjson
 
 from datastore.refusals import Refusal
-from datastore.seal import Forged
+from datastore.values.seal import Forged
 
 if TYPE_CHECKING:
-    from datastore.seal import Seal
+    from datastore.values.seal import Seal
 
 _PURPOSE = "ballot"
 

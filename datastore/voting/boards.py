@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from datastore.created import note_created, read_created
+from datastore.changes.created import note_created, read_created
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed, Page
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.keys import HIGHEST, Key
-from datastore.journal.kinds import Kind
 from datastore.refusals import Conflict, NotFound
 from datastore.voting.marks import DIRTY_MARK, DirtyMark
 from datastore.voting.pairs import EligibleContenders, pair_count
@@ -21,8 +21,8 @@ from datastore.voting.shards import shard_count
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table, Window
-    from datastore.receipts import UnitOfWork
 
 MAIN = "main"
 """The default board. It is created with its first contender."""

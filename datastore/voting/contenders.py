@@ -20,7 +20,7 @@ from datastore.dynamo import Page, Slice
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge, shard_limit
-from datastore.folding import in_form
+from datastore.values.folding import in_form
 from datastore.voting.boards import BLOCK_SIZE, Board
 
 if TYPE_CHECKING:

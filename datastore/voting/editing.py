@@ -15,9 +15,9 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed, Stale, optimistic
 from datastore.dynamo.conditions import absent, permitted, present, where
-from datastore.journal.kinds import Kind
 from datastore.refusals import Conflict, NotFound
 from datastore.voting.boards import (
     BOARD,
@@ -44,9 +44,9 @@ from datastore.voting.contenders import (
 )
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Write
-    from datastore.receipts import UnitOfWork
 
 _MAX_CONTENDERS = 10_000
 """Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""

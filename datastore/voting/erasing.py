@@ -18,7 +18,7 @@ from datastore.dynamo import Slice, optimistic
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.conditions import present, where
 from datastore.dynamo.entity import Partition
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 from datastore.voting.addresses import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN
 from datastore.voting.votes import VOTE, Vote
 

@@ -17,7 +17,7 @@ from datastore.dynamo.keys import Key
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from datastore.leases import Held, Leases
+    from datastore.jobs.leases import Held, Leases
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datastore.member_items import (
+from datastore.people.member_items import (
     PERSONAL,
     ErasurePolicy,
     MemberItems,

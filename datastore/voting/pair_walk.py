@@ -6,9 +6,9 @@ join (ordinals only grow), retire and be restored at any time.
 
 The pair of ordinals i < j has the number j(j-1)/2 + i, so a pair keeps its number when others join. A `PairRange`
 holds all pairs whose higher ordinal lies in a range. Each range is walked in the order of a keyed permutation of its
-numbers (see `datastore.permutation`), so its state is one position. Newcomers open a new range. Each draw picks one of
-the open ranges at random, weighted by what is left in each, so newcomers appear at once. Pairs with a retired contender
-are skipped.
+numbers (see `datastore.values.permutation`), so its state is one position. Newcomers open a new range. Each draw picks
+one of the open ranges at random, weighted by what is left in each, so newcomers appear at once. Pairs with a retired
+contender are skipped.
 
 When a contender is restored, the walk has passed some of its pairs without showing them. They are found by comparing
 with the pairs of this cycle's votes, and stored in the walk as `missed` until they are drawn: see `recounting`. Those
@@ -28,7 +28,7 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import NamedTuple
 
-from datastore.permutation import Permutation
+from datastore.values.permutation import Permutation
 from datastore.voting.pairs import EligibleContenders, pair_count, pair_number, pair_with_number
 
 MAX_RANGES = 12

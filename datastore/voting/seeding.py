@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.writes import Put
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, DETAILS, NAME, PICTURE, Contender, Details, Name, Picture
 from datastore.voting.shards import shard_count

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from datastore.dynamo import ConditionFailed, Stale
 from datastore.dynamo.concurrency import chunks
 from datastore.dynamo.conditions import where
-from datastore.leases import LeaseLost
+from datastore.jobs.leases import LeaseLost
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, Contender, all_contenders
 from datastore.voting.tallies import read_contender_sums
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from datastore.dynamo import Table
-    from datastore.leases import Age, Held, Leases
+    from datastore.jobs.leases import Age, Held, Leases
 
 _RESULTS_AT_ONCE = 99
 """Results in a transaction, beside the check of the term."""

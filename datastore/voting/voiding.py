@@ -13,20 +13,20 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from datastore.changes.kinds import Kind
+from datastore.changes.recording import OFF
+from datastore.changes.tombstones import MemberErased
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.concurrency import gather_or_cancel
 from datastore.dynamo.conditions import where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.journal.kinds import Kind
-from datastore.journal.recording import OFF
-from datastore.tombstones import MemberErased
 from datastore.voting.addresses import ADDRESS_SHARDS, ADDRESS_VOTER, LOOKBACK, ORIGIN, AddressVoter, Origin
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
 
 if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
-    from datastore.receipts import UnitOfWork
 
 _VOTES_AT_ONCE = 2
 """The votes of one voter share a shard, so more transactions at a time would only conflict with each other."""

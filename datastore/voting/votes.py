@@ -8,12 +8,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, permitted
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.journal.kinds import Kind
-from datastore.shards import shard_of
+from datastore.values.shards import shard_of
 from datastore.voting.ballots import Verdict
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.tallies import PAIR, TALLY
@@ -21,9 +21,9 @@ from datastore.voting.tallies import PAIR, TALLY
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Update, Write
-    from datastore.receipts import UnitOfWork
     from datastore.voting.ballots import Ballot
     from datastore.voting.boards import Board
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datastore.demo import DEMO_PART
-from datastore.layout import LAYOUT
-from datastore.member_items import MemberItems, of_nobody
+from datastore.people.member_items import MemberItems, of_nobody
+from datastore.whole.demo import DEMO_PART
+from datastore.whole.layout import LAYOUT
 
 MEMBER_ITEMS = MemberItems(of_nobody(DEMO_PART, LAYOUT))

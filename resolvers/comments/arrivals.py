@@ -8,14 +8,14 @@ from datetime import timedelta
 
 from datastore import comments as comments_store
 from datastore.comments import Comment
-from datastore.ids import is_ulid
 from datastore.refusals import InvalidInput
+from datastore.values.ids import is_ulid
 from resolvers.comments.rules import validate_product
 from resolvers.comments.visibility import ShownComment, load_comment, show_published
-from resolvers.context import AnyId, Context
 from resolvers.live.feed import Arrival, Source
 from resolvers.live.resume_point import ResumePoint
-from resolvers.node_ids import parse_node_key
+from resolvers.requests.context import AnyId, Context
+from resolvers.values.node_ids import parse_node_key
 
 
 async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[ShownComment]:

@@ -11,9 +11,9 @@ from datastore.comments import CommentChange
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from resolvers.comments.languages import parse_language
 from resolvers.comments.rules import parse_filter, validate_product
-from resolvers.context import AnyId, Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader
+from resolvers.requests.context import AnyId, Context, Services
 
 RECENT_SECONDS = 45.0
 """The age at which counts are read again for planning; they decide what a page costs, not which comments it shows."""

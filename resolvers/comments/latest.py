@@ -5,9 +5,9 @@ from __future__ import annotations
 from datastore import comments as comments_store
 from datastore.comments import Status
 from datastore.dynamo import Page, Window
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from resolvers.comments.visibility import ShownComment, ShownMemberPage, read_for_moderators, read_member_page
-from resolvers.context import BothWaysWindow, Context
+from resolvers.requests.context import BothWaysWindow, Context
 
 
 async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysWindow) -> ShownMemberPage:

@@ -14,7 +14,7 @@ from datastore.comments.planner import RATINGS
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context
 from datastore.refusals import Conflict
 from resolvers.comments.counts import CountsCache, Statistics
-from resolvers.context import Context, Services
+from resolvers.requests.context import Context, Services
 
 SETTLE_SECONDS = 2.0
 MOST_SETTLED_AT_ONCE = 100

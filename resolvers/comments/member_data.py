@@ -8,18 +8,23 @@ from __future__ import annotations
 from functools import partial
 
 from datastore import comments as comments_store
+from datastore.changes.kinds import Ground
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import Comment, CommentChange, Decision, Status
 from datastore.comments.erasing import forget_reporter
 from datastore.comments.member_items import MEMBER_ITEMS
 from datastore.comments.pointers import Pointer, member_pointers
 from datastore.dynamo import optimistic
-from datastore.ids import creation_time
-from datastore.journal import Ground
-from datastore.receipts import UnitOfWork
+from datastore.values.ids import creation_time
 from resolvers.comments.writing import revised, store_change
-from resolvers.context import Services
 from resolvers.jobs.running import JobRun
-from resolvers.member_data import Erasure, MemberData, Part, TakingBack
+from resolvers.people.member_data import (
+    Erasure,
+    MemberData,
+    Part,
+    TakingBack,
+)
+from resolvers.requests.context import Services
 
 
 async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:

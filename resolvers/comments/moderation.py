@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datastore import comments as comments_store
+from datastore.changes.kinds import Ground
 from datastore.comments import Comment, Decision, Status
 from datastore.dynamo import Page, Window, optimistic
-from datastore.journal import Ground
 from resolvers.comments.rules import LONGEST_REASON, validate_text
 from resolvers.comments.visibility import CommentId, ShownComment, load_visible_comment, read_for_moderators
 from resolvers.comments.writing import change_comment, check_rate, revised
-from resolvers.context import Context
-from resolvers.viewer import Role
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Role
 
 # ── reading ──
 

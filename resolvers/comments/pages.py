@@ -12,9 +12,9 @@ from datastore.dynamo import metered
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.rules import parse_filter
 from resolvers.comments.visibility import ShownComment, ShownPage, read_page
-from resolvers.context import AnyId, BothWaysWindow, Context
 from resolvers.loading.batched import batched
-from resolvers.members import visibility as members
+from resolvers.people import visibility as members
+from resolvers.requests.context import AnyId, BothWaysWindow, Context
 
 
 async def comments_page(

@@ -8,7 +8,7 @@ from datastore.comments.planner import MAX_VALUES, RATINGS, Filter
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
 from resolvers.comments.languages import parse_language
-from resolvers.texts import FILLERS
+from resolvers.values.texts import FILLERS
 
 LONGEST_PRODUCT = 128
 LONGEST_BODY = 10_000

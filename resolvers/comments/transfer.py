@@ -15,11 +15,11 @@ from io import BytesIO
 
 from datastore.comments import Comment, Status, transfer
 from datastore.dynamo import BadKey, Table, iso, key_text
-from datastore.ids import derived_id, first_id, is_ulid
 from datastore.refusals import InvalidInput
+from datastore.values.ids import derived_id, first_id, is_ulid
 from resolvers.comments import rules
 from resolvers.comments.languages import parse_language
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from resolvers.transfer.fields import Fields, parse_choice, parse_moment, parse_optional_text, parse_text
 from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
 from resolvers.transfer.readers import Row, json_lines

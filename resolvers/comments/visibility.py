@@ -13,12 +13,12 @@ from datastore import comments as comments_store
 from datastore.comments import Comment, CommentPage, MemberComments, Reports
 from datastore.comments.planner import CommentCounts, Filter
 from datastore.dynamo import Page, PageRequest, Window
-from datastore.ids import is_ulid
 from datastore.refusals import NotFound
+from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
-from resolvers.context import Context, NodeOf, Services
 from resolvers.loading.loader import Loader
-from resolvers.viewer import Role, Viewer
+from resolvers.requests.context import Context, NodeOf, Services
+from resolvers.requests.viewer import Role, Viewer
 
 AS_STORED: Final[Mapping[str, str]] = {
     "CommentStatistics": "It counts published comments.",

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from datastore import comments as comments_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import Comment, CommentChange, Decision, Status
 from datastore.dynamo import optimistic
-from datastore.receipts import UnitOfWork
 from datastore.refusals import NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.languages import parse_language
@@ -23,9 +23,15 @@ from resolvers.comments.visibility import (
     may_change,
     may_see,
 )
-from resolvers.context import UNSET, AnyId, Context, Services, Unset
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.requests.context import (
+    UNSET,
+    AnyId,
+    Context,
+    Services,
+    Unset,
+)
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 
 
 async def post_comment(

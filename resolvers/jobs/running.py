@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import structlog
 
-from datastore import jobs as jobs_store
 from datastore.dynamo import BadKey, DynamoError, SingleFlight, remaining, shared_context
-from datastore.jobs import Job, JobState
-from datastore.leases import Held, LeaseLost
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job, JobState
+from datastore.jobs.leases import Held, LeaseLost
 from datastore.refusals import Conflict, Refusal
-from resolvers.context import Context, NodeOf
-from resolvers.viewer import Role
+from resolvers.requests.context import Context, NodeOf
+from resolvers.requests.viewer import Role
 
 if TYPE_CHECKING:
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 JobId = Annotated[str, NodeOf("Job")]
 

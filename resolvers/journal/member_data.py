@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datastore import journal as journal_store
 from datastore.journal.member_items import MEMBER_ITEMS
-from resolvers.member_data import Erasure, MemberData
+from resolvers.people.member_data import Erasure, MemberData
 
 
 async def _erase_listed(erasure: Erasure) -> None:

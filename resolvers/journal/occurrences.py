@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datastore import journal as journal_store
+from datastore.changes.occurrences import Occurrence
 from datastore.dynamo import Page, Window
-from datastore.ids import is_ulid
-from datastore.journal import Occurrence
 from datastore.refusals import InvalidInput
-from resolvers.context import AnyId, Context
-from resolvers.node_ids import node_id, parse_node_id
-from resolvers.viewer import Role
+from datastore.values.ids import is_ulid
+from resolvers.requests.context import AnyId, Context
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id, parse_node_id
 
 
 async def journal(

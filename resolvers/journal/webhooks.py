@@ -11,17 +11,25 @@ from datetime import datetime
 from typing import Annotated
 
 from datastore import journal as journal_store
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import (
+    Delivery,
+    DeliveryState,
+    Occurrence,
+    Webhook,
+)
+from datastore.changes.recording import wants
 from datastore.dynamo import Page, Window
-from datastore.ids import is_ulid
-from datastore.jobs import Job
-from datastore.journal import Delivery, DeliveryState, Kind, Occurrence, Webhook, WebhookWithSecret
+from datastore.jobs.jobs import Job
+from datastore.journal import WebhookWithSecret
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.context import Context, NodeOf, Services
+from datastore.values.ids import is_ulid
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.journal.addresses import Destination, ForbiddenAddress, check_address, parse_destination
 from resolvers.loading.batched import batched
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.requests.context import Context, NodeOf, Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 
 WebhookId = Annotated[str, NodeOf("Webhook")]
 
@@ -148,6 +156,6 @@ async def redeliver_job(services: Services, run: JobRun) -> str:
     since = datetime.fromisoformat(run.input["since"])
     wanted = journal_store.deliveries_between(services.table, webhook.id, since, run.job.started_at)
     async for delivery in wanted:
-        if journal_store.wants(webhook, delivery.kind):
+        if wants(webhook, delivery.kind):
             run.done += await journal_store.requeue(services.table, delivery, services.clock())
     return f"{run.done} occurrences will be delivered again."

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from datastore.ids import CLOCK_SKEW, first_id
+from datastore.values.ids import CLOCK_SKEW, first_id
 from resolvers.live.poller import Poller
 from resolvers.live.resume_point import ResumePoint
 

@@ -18,7 +18,7 @@ from base64 import b64decode, urlsafe_b64encode
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from datastore.ids import is_ulid
+from datastore.values.ids import is_ulid
 
 MAX_NAMED = 256
 _NAME_BYTES = 4

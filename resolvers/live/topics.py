@@ -22,7 +22,7 @@ from datastore.refusals import Overloaded
 from resolvers.live.feed import Arrival, Feed, Source
 from resolvers.live.poller import Poller
 from resolvers.live.resume_point import ResumePoint
-from resolvers.rate_limits import network
+from resolvers.values.network_addresses import network
 
 V = TypeVar("V")
 

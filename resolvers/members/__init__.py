@@ -1,11 +1,9 @@
-"""What moderators and members do with a member as a whole; and in `confirmations`, how an address is confirmed.
+"""What is done with a member, and the keys of machines.
 
-| module        | contents                                         |
-|---------------|--------------------------------------------------|
-| visibility    | what a viewer sees of members                    |
-| confirmations | emails that confirm an address by a link         |
-| suspensions   | who may not write, known to every process        |
-| erasing       | erasing a member                                 |
-| exporting     | writing down everything about a member           |
-| taking_back   | taking back a member's contributions             |
+| module      | contents                                                       |
+|-------------|----------------------------------------------------------------|
+| suspensions | who may not write, known to every process                      |
+| visibility  | what a viewer sees of suspensions                              |
+| api_keys    | keys for machines                                              |
+| member_data | erasing jobs, exported files and receipts with a member        |
 """

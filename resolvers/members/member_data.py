@@ -6,12 +6,12 @@ them is refused, so it ends as if it had been refused in its own process, and co
 
 from __future__ import annotations
 
-from datastore import jobs as jobs_store
+from datastore.changes.unit_of_work import delete_receipts
+from datastore.jobs import jobs as jobs_store
 from datastore.members.erasing import delete_exports
 from datastore.members.member_items import MEMBER_ITEMS
-from datastore.receipts import delete_receipts
 from resolvers.jobs.running import JobRunner, hashes_about
-from resolvers.member_data import ERASURES, Erasure, MemberData
+from resolvers.people.member_data import ERASURES, Erasure, MemberData
 
 
 async def _erase_listed(erasure: Erasure) -> None:

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from datastore import suspensions as suspension_store
+from datastore.changes.tombstones import MemberErased
 from datastore.dynamo import DynamoError, iso
-from datastore.people import Profile
+from datastore.members import suspensions as suspension_store
+from datastore.members.suspensions import Suspension
+from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
-from datastore.suspensions import Suspension
-from datastore.tombstones import MemberErased
-from resolvers.context import Context, UserId
-from resolvers.members.visibility import load_member
-from resolvers.texts import CONTROL_CHARACTERS
-from resolvers.viewer import Role
+from resolvers.people.visibility import load_member
+from resolvers.requests.context import Context, UserId
+from resolvers.requests.viewer import Role
+from resolvers.values.texts import CONTROL_CHARACTERS
 
 if TYPE_CHECKING:
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 LOOK_SECONDS = 20.0
 LONGEST_REASON = 500

@@ -19,14 +19,14 @@ from typing import Protocol, TypeVar
 import structlog
 
 from datastore import pickem as pickem_store
+from datastore.changes.kinds import Kind
 from datastore.dynamo import DynamoError, Page, SingleFlight, optimistic_from, shared_context, within_deadline
-from datastore.ids import is_ulid
-from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Histogram, Match, MemberPage, PickCounts, Season
 from datastore.refusals import Refusal, Unavailable
-from resolvers.context import Context, Services
+from datastore.values.ids import is_ulid
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader, read_each
+from resolvers.requests.context import Context, Services
 
 _HOUR = 3600.0
 _CARDS = 200

@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from datastore import jobs as jobs_store
 from datastore import pickem as pickem_store
 from datastore.dynamo import optimistic
-from datastore.jobs import Job, JobState
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job, JobState
 from datastore.pickem import Event
 from datastore.refusals import Conflict, NotFound
-from resolvers.context import Services
 from resolvers.jobs.running import JobRun
 from resolvers.pickem.cache import load_settled_event
-from resolvers.viewer import Role
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
 
 SCORE_EVENT = "SCORE_EVENT"
 UNSCORE_EVENT = "UNSCORE_EVENT"

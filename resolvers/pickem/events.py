@@ -9,18 +9,24 @@ from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from datastore import pickem as pickem_store
+from datastore.changes.kinds import Kind
 from datastore.dynamo import Page, optimistic
-from datastore.journal import Kind
 from datastore.pickem import Event, EventState, Locked, Match
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from resolvers.context import UNSET, BothWaysWindow, Context, NodeOf, Unset
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_settled_event, pickem_cache
 from resolvers.pickem.rules import TeamInput
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break, with_question
 from resolvers.pickem.visibility import MatchView, ShownEvent, load_event, show_changed, show_event, show_match
-from resolvers.texts import parse_image_address
-from resolvers.viewer import Role
+from resolvers.requests.context import (
+    UNSET,
+    BothWaysWindow,
+    Context,
+    NodeOf,
+    Unset,
+)
+from resolvers.requests.viewer import Role
+from resolvers.values.texts import parse_image_address
 
 A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]

@@ -15,11 +15,11 @@ from weakref import WeakValueDictionary
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import BadKey, key_text
-from datastore.ids import is_ulid
 from datastore.pickem import League, LeagueMember, Membership, Season
-from resolvers.context import Context, Services
+from datastore.values.ids import is_ulid
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader
+from resolvers.requests.context import Context, Services
 
 _TTL = 60.0
 _LEAGUES = 64

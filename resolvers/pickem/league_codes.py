@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 
-from datastore.address_use import AddressUse, reserve
+from datastore.people.address_use import AddressUse, reserve
 from datastore.refusals import RateLimited
-from resolvers.context import Context
-from resolvers.rate_limits import Rate, address_hash
+from resolvers.requests.context import Context
+from resolvers.requests.rate_limits import Rate, address_hash
 
 _CONSONANTS = "bdfgklmrstvz"
 _VOWELS = "aeiou"

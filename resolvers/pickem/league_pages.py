@@ -17,7 +17,6 @@ from datastore import pickem as pickem_store
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.pickem import Event, League
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.context import Context, Services
 from resolvers.loading.loader import Loader
 from resolvers.pickem.cache import Entries
 from resolvers.pickem.events import EventId
@@ -34,6 +33,7 @@ from resolvers.pickem.visibility import (
     show_prediction,
     show_standing,
 )
+from resolvers.requests.context import Context, Services
 
 N = TypeVar("N")
 _TTL = 60.0

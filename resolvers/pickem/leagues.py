@@ -13,13 +13,11 @@ from typing import Annotated, TypeVar
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window, optimistic
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Membership
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
-from resolvers.context import Context, NodeOf, UserId
 from resolvers.loading.batched import batched
-from resolvers.members.visibility import ShownProfile, authors
-from resolvers.node_ids import node_id
+from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.league_cache import (
     is_league_id,
@@ -36,7 +34,9 @@ from resolvers.pickem.visibility import (
     show_to_captain,
     show_to_everybody,
 )
-from resolvers.texts import parse_line
+from resolvers.requests.context import Context, NodeOf, UserId
+from resolvers.values.node_ids import node_id
+from resolvers.values.texts import parse_line
 
 A = TypeVar("A")
 LeagueId = Annotated[str, NodeOf("League")]

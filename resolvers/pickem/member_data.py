@@ -12,17 +12,22 @@ from contextlib import suppress
 import orjson
 
 from datastore import pickem as pickem_store
+from datastore.changes.tombstones import MemberErased
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.pickem import Event
 from datastore.pickem.erasing import clear_standing, leave_every_league, move_predictions
 from datastore.pickem.member_items import MEMBER_ITEMS
 from datastore.pickem.removal import predictions_in
 from datastore.pickem.standings import recount_season
-from datastore.receipts import UnitOfWork
-from datastore.tombstones import MemberErased
-from resolvers.context import Services
 from resolvers.jobs.running import JobRun
-from resolvers.member_data import Erasure, MemberData, Part, TakingBack
+from resolvers.people.member_data import (
+    Erasure,
+    MemberData,
+    Part,
+    TakingBack,
+)
 from resolvers.pickem.removing import count_again, remove_predictions
+from resolvers.requests.context import Services
 
 
 async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from datastore import people as people_store
 from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window, optimistic_from
-from datastore.people import Profile
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
 from datastore.pickem import Event, EventState, Locked, Prediction, Submission
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.context import AnyId, Context
 from resolvers.loading.batched import batched
-from resolvers.members.visibility import ShownProfile, authors
-from resolvers.node_ids import node_id, parse_node_key
-from resolvers.people import new_profile
+from resolvers.people.profile import new_profile
+from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_settled_event, pickem_cache
 from resolvers.pickem.events import EventId
 from resolvers.pickem.tie_breaks import parse_guess
 from resolvers.pickem.visibility import Pick, PredictionView, ShownEvent, load_event, show_event, show_prediction
+from resolvers.requests.context import AnyId, Context
+from resolvers.values.node_ids import node_id, parse_node_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

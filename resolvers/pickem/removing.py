@@ -7,17 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from datastore import pickem as pickem_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import optimistic
-from datastore.jobs import Job, JobState, job_put
+from datastore.jobs.jobs import Job, JobState, job_put
 from datastore.pickem import Event
 from datastore.pickem.removal import predictions_in, remove_prediction
-from datastore.receipts import UnitOfWork
 from datastore.refusals import Conflict
-from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.event_jobs import SCORE_EVENT, event_job, last_job
 from resolvers.pickem.scoring import score_event_job
+from resolvers.requests.context import Services
 
 _SCORINGS = 3
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datastore import pickem as pickem_store
-from datastore.journal import Kind
+from datastore.changes.kinds import Kind
 from datastore.pickem import Event, EventState, MatchOutcome
 from datastore.refusals import Conflict
-from resolvers.context import Context
 from resolvers.pickem import rules
 from resolvers.pickem.cache import pickem_cache
 from resolvers.pickem.events import EventId, MatchId, change_event, validate_match
 from resolvers.pickem.tie_breaks import parse_number
 from resolvers.pickem.visibility import MatchView, show_match
-from resolvers.viewer import Role
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Role
 
 
 async def record_result(

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
-from resolvers.texts import LINE, is_line, parse_line
+from resolvers.values.texts import LINE, is_line, parse_line
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40

@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from datastore import pickem as pickem_store
-from datastore.jobs import Job
-from datastore.journal import Kind
+from datastore.changes.kinds import Kind
+from datastore.jobs.jobs import Job
 from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
 from datastore.refusals import Conflict
-from resolvers.context import Context, Services
 from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, starter_of
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache
@@ -32,7 +31,8 @@ from resolvers.pickem.event_jobs import SCORE_EVENT, begin_event_job, event_job,
 from resolvers.pickem.events import EventId, existing_event
 from resolvers.pickem.tie_breaks import closeness, with_guesses
 from resolvers.pickem.visibility import ShownEvent
-from resolvers.viewer import Role
+from resolvers.requests.context import Context, Services
+from resolvers.requests.viewer import Role
 
 _NAMED = 5
 """How many matches without a result a refusal names."""

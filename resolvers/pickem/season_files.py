@@ -20,9 +20,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from datastore import ids
 from datastore.dynamo import Table, iso
-from datastore.ids import is_ulid
 from datastore.pickem import (
     Event,
     EventState,
@@ -36,10 +34,11 @@ from datastore.pickem import (
     read_matches,
 )
 from datastore.refusals import InvalidInput
-from resolvers.context import Services
+from datastore.values import ids
+from datastore.values.ids import is_ulid
 from resolvers.pickem import rules
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_break
-from resolvers.texts import parse_image_address
+from resolvers.requests.context import Services
 from resolvers.transfer.fields import (
     Fields,
     parse_choice,
@@ -52,6 +51,7 @@ from resolvers.transfer.fields import (
 )
 from resolvers.transfer.loop import Added, Store
 from resolvers.transfer.readers import Row, listed
+from resolvers.values.texts import parse_image_address
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)

@@ -8,16 +8,16 @@ from contextlib import aclosing
 
 from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.context import Context
 from resolvers.loading.batched import batched
-from resolvers.members.visibility import ShownProfile, authors
+from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, pickem_cache
 from resolvers.pickem.league_pages import league_standings_changed
 from resolvers.pickem.leagues import LeagueId
 from resolvers.pickem.visibility import StandingView, show_ranked
+from resolvers.requests.context import Context
 
 PAGE_SIZE = 20
 LARGEST_PAGE = 100

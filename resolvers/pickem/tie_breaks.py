@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from datastore import pickem as pickem_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.pickem import THOUSAND, Event, GuessRange, Prediction, TieBreak, predictions_to_score
-from datastore.receipts import UnitOfWork
 from datastore.refusals import InvalidInput
-from resolvers.context import Services
-from resolvers.texts import parse_line
+from resolvers.requests.context import Services
+from resolvers.values.texts import parse_line
 
 LONGEST_QUESTION = 200
 LONGEST_UNIT = 40

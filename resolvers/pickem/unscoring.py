@@ -12,17 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from datastore import pickem as pickem_store
-from datastore.jobs import Job
-from datastore.journal import Kind
+from datastore.changes.kinds import Kind
+from datastore.jobs.jobs import Job
 from datastore.pickem import Event, EventState, Share, VersionConflict
 from datastore.refusals import Conflict
-from resolvers.context import Context, Services
 from resolvers.jobs.running import JobRun, job_soon, starter_of
 from resolvers.pickem.crediting import credit_every_prediction
 from resolvers.pickem.event_jobs import UNSCORE_EVENT, begin_event_job, event_job, event_of
 from resolvers.pickem.events import EventId, existing_event
 from resolvers.pickem.visibility import ShownEvent
-from resolvers.viewer import Role
+from resolvers.requests.context import Context, Services
+from resolvers.requests.viewer import Role
 
 
 @dataclass(frozen=True, slots=True)

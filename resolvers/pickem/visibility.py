@@ -27,12 +27,12 @@ from datastore.pickem import (
     Season,
     Standing,
 )
-from resolvers.context import Context
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Entries, pickem_cache
 from resolvers.pickem.league_cache import LeagueRecords, league_cache
 from resolvers.pickem.league_codes import spelled
 from resolvers.pickem.tie_breaks import guess_of
+from resolvers.requests.context import Context
 
 AS_STORED: Final[Mapping[str, str]] = {
     "Team": "A part of its match.",

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from datastore.folding import in_form
 from datastore.refusals import InvalidInput
+from datastore.values.folding import in_form
 from resolvers.transfer.sources import Unreadable
 
 LONGEST_LINE = 200_000

@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import gather_or_cancel
-from datastore.people import Profile
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
 from datastore.refusals import NotAllowed, NotFound
 from datastore.vocabulary import AddressClaim, CharacterSet, Subscription, WordList
-from resolvers.context import Context
-from resolvers.members.confirmations import Confirmations, Link, Purpose
-from resolvers.people import validate_email_address
+from resolvers.people.confirmations import Confirmations, Link, Purpose
+from resolvers.people.profile import validate_email_address
+from resolvers.requests.context import Context
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.subscriptions import make_room
 from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from datastore.seal import Seal
-    from resolvers.context import Services
+    from datastore.values.seal import Seal
+    from resolvers.requests.context import Services
 
 RECORD_PREFIX = "m-"
 """What the ids of addresses' records begin with."""

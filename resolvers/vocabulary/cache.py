@@ -14,7 +14,7 @@ from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.loading.loader import Loader
 
 if TYPE_CHECKING:
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 K = TypeVar("K")
 V = TypeVar("V")

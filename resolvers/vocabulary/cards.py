@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datastore import vocabulary as vocabulary_store
 from datastore.refusals import NotFound
 from datastore.vocabulary import Card
-from resolvers.context import Context
 from resolvers.loading.batched import batched
+from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.lists import WordId, split_word_key
 from resolvers.vocabulary.scheduling import Grade, reviewed

@@ -12,9 +12,9 @@ from typing import Any
 from datastore import vocabulary as vocabulary_store
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from datastore.vocabulary import Word, WordList
-from resolvers.context import UNSET, Context, Unset
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.requests.context import UNSET, Context, Unset
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import SentenceId, sentence_node
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId, WordId, split_word_key

@@ -13,9 +13,9 @@ from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window, gather_or_cancel
 from datastore.refusals import Conflict, InvalidInput
 from datastore.vocabulary import DailyWord, ListBroken, WordList
-from resolvers.context import Context
 from resolvers.loading.batched import batched
-from resolvers.members import visibility as members
+from resolvers.people import visibility as members
+from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.streaks import local_day, time_zone
 from resolvers.vocabulary.visibility import (

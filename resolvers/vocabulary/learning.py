@@ -10,14 +10,19 @@ from typing import Annotated
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, PageRequest, Window
-from datastore.ids import is_ulid
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
+from datastore.values.ids import is_ulid
 from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence, Word
-from resolvers.context import UNSET, Context, NodeOf, Unset
 from resolvers.loading.batched import batched
-from resolvers.members.visibility import ShownProfile, authors
-from resolvers.texts import LINE, is_line
+from resolvers.people.visibility import ShownProfile, authors
+from resolvers.requests.context import (
+    UNSET,
+    Context,
+    NodeOf,
+    Unset,
+)
+from resolvers.values.texts import LINE, is_line
 from resolvers.vocabulary.lists import ListId, WordId, split_word_key
 from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection

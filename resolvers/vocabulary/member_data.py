@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from datastore import vocabulary as vocabulary_store
-from datastore.receipts import UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.vocabulary import QuizResult, Sentence
 from datastore.vocabulary.erasing import delete_private_lists, end_subscriptions, move_results
 from datastore.vocabulary.member_items import MEMBER_ITEMS
-from resolvers.context import Services
 from resolvers.jobs.running import JobRun
-from resolvers.member_data import Erasure, MemberData, Part, TakingBack
+from resolvers.people.member_data import (
+    Erasure,
+    MemberData,
+    Part,
+    TakingBack,
+)
+from resolvers.requests.context import Services
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 
 

@@ -11,7 +11,7 @@ from datastore.vocabulary import ProfileScreen
 from resolvers.loading.loader import Loader, read_each
 
 if TYPE_CHECKING:
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 
 def profile_screens(services: Services) -> Loader[tuple[str, date], ProfileScreen]:

@@ -23,7 +23,7 @@ from datastore.vocabulary import QuizResult, Sentence
 from resolvers.loading.bounded_dict import BoundedDict
 
 if TYPE_CHECKING:
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 _OVERLAY_SECONDS = 60.0
 """For so long a result is shown that this process wrote, even if the index does not list it: it may be behind. After

@@ -16,7 +16,7 @@ from random import Random
 
 import orjson
 
-from datastore.folding import in_form
+from datastore.values.folding import in_form
 from datastore.vocabulary import Word
 
 CHOICES = 4

@@ -19,9 +19,9 @@ from weakref import WeakValueDictionary
 import orjson
 
 from datastore import vocabulary as vocabulary_store
-from datastore.folding import MOST_MARKS, is_stream_safe
 from datastore.refusals import InvalidInput, NotFound, RateLimited
-from datastore.seal import Forged
+from datastore.values.folding import MOST_MARKS, is_stream_safe
+from datastore.values.seal import Forged
 from datastore.vocabulary import (
     ActiveDays,
     AskedWord,
@@ -35,9 +35,9 @@ from datastore.vocabulary import (
     Word,
     WordList,
 )
-from resolvers.context import AnyId, Context, Services
 from resolvers.loading.batched import batched
 from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.requests.context import AnyId, Context, Services
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
 from resolvers.vocabulary.lists import ListId

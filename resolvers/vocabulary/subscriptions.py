@@ -9,10 +9,10 @@ from datetime import date
 from operator import attrgetter
 
 from datastore import vocabulary as vocabulary_store
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from datastore.refusals import Conflict
 from datastore.vocabulary import CharacterSet, Subscription
-from resolvers.context import Context
+from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.profile_screen import profile_screens

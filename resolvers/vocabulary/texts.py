@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from datastore.refusals import InvalidInput
 from datastore.vocabulary import Word
-from resolvers.texts import parse_line, validate_web_address
+from resolvers.values.texts import parse_line, validate_web_address
 
 LONGEST_NAME = 100
 LONGEST_TERM = 100

@@ -11,7 +11,7 @@ from ulid import ULID
 from datastore import vocabulary as vocabulary_store
 from datastore.refusals import Conflict
 from datastore.vocabulary import LONGEST_LIST, ListGrown, Word, WordBatch, WordContent, WordList
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Store
 from resolvers.transfer.readers import Row
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word

@@ -15,7 +15,7 @@ from typing import Final, NewType
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, PageRequest, Window, key_text
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
 from datastore.vocabulary import (
     AddedWords,
@@ -28,8 +28,8 @@ from datastore.vocabulary import (
     Word,
     WordList,
 )
-from resolvers.context import Context
-from resolvers.viewer import Role
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 

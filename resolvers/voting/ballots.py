@@ -20,10 +20,11 @@ from datastore.voting import (
 )
 from datastore.voting.pair_walk import DrawnPair, PairWalk
 from datastore.voting.pairs import EligibleContenders
-from resolvers.address_limits import AddressLimits
-from resolvers.context import AnyId, Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.rate_limits import OFF, network
+from resolvers.requests.address_limits import AddressLimits
+from resolvers.requests.context import AnyId, Context, Services
+from resolvers.requests.rate_limits import OFF
+from resolvers.values.network_addresses import network
 from resolvers.voting.board_cache import KNOWN_SECONDS
 from resolvers.voting.hours import LEAD, VotingClosed, require_open
 from resolvers.voting.origins import Origins

@@ -22,7 +22,7 @@ from resolvers.voting.board_settler import BoardSettler
 
 if TYPE_CHECKING:
     from datastore.dynamo import Slice
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 PATIENCE = 2.0
 """How long a reader waits for an overdue settling. It takes milliseconds, unless its process is killed in between."""

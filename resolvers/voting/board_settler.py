@@ -17,13 +17,13 @@ import structlog
 
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, Stale, shared_context
-from datastore.leases import LeaseLost
+from datastore.jobs.leases import LeaseLost
 from datastore.voting import BoardResults, BoardWithMarks, DirtyMark
 
 if TYPE_CHECKING:
-    from datastore.leases import Held
+    from datastore.jobs.leases import Held
     from datastore.voting import Board
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 BURST_SECONDS = 0.2
 """The delay from the first vote on a quiet board to its settling, so that a burst is settled at once."""

@@ -11,7 +11,7 @@ from datastore import voting as voting_store
 from datastore.dynamo import Page, Window
 from datastore.refusals import InvalidInput
 from datastore.voting import MAIN, Board, Contender, Details
-from resolvers.context import Context, NodeOf
+from resolvers.requests.context import Context, NodeOf
 from resolvers.voting.hours import is_open
 from resolvers.voting.visibility import (
     LeaderboardRow,

@@ -27,8 +27,8 @@ import structlog
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.voting import Board
-from resolvers.context import Services
 from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.requests.context import Services
 
 WAIT = 0.5
 WAIT_FOR_THE_FIRST = 3.0

@@ -10,9 +10,9 @@ from datetime import datetime
 from datastore import voting as voting_store
 from datastore.refusals import InvalidInput, NotFound
 from datastore.voting import MAIN, Board, Contender, ContenderChange
-from resolvers.context import UNSET, Context, Unset
-from resolvers.texts import parse_image_address, parse_link
-from resolvers.viewer import Role
+from resolvers.requests.context import UNSET, Context, Unset
+from resolvers.requests.viewer import Role
+from resolvers.values.texts import parse_image_address, parse_link
 from resolvers.voting.boards import ContenderId, parse_contender_key
 from resolvers.voting.hours import validate_hours, with_hours
 from resolvers.voting.svg import parse_picture

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from datastore.dynamo import iso
 from datastore.refusals import InvalidInput, Refusal
 from datastore.voting import Board
-from resolvers.context import Unset
+from resolvers.requests.context import Unset
 
 LEAD = timedelta(seconds=10)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datastore import voting as voting_store
-from datastore.receipts import UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.voting.erasing import clear_voter, move_votes
 from datastore.voting.member_items import MEMBER_ITEMS
-from resolvers.context import Services
 from resolvers.jobs.running import JobRun
-from resolvers.member_data import Erasure, MemberData, Part, TakingBack
+from resolvers.people.member_data import (
+    Erasure,
+    MemberData,
+    Part,
+    TakingBack,
+)
+from resolvers.requests.context import Services
 from resolvers.voting.voiding import void_votes_since
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 
 from datastore import voting as voting_store
-from resolvers.context import Context, Services
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.rate_limits import address_hash
+from resolvers.requests.context import Context, Services
+from resolvers.requests.rate_limits import address_hash
 
 _MOST = 50_000
 """Voters whose tags are cached, some 15 MB; one more write is the price of forgetting one."""

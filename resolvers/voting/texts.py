@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from datastore import voting as voting_store
-from datastore.folding import MOST_MARKS
 from datastore.refusals import InvalidInput
-from resolvers.texts import is_line
+from datastore.values.folding import MOST_MARKS
+from resolvers.values.texts import is_line
 
 LONGEST_NAME = 80
 LONGEST_FOLDED = 800

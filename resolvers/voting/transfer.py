@@ -11,7 +11,7 @@ from datastore import voting as voting_store
 from datastore.dynamo import Table, iso
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import MAIN, ContenderChange, PairVerdict, Vote
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Store, json_line
 from resolvers.transfer.readers import Row
 from resolvers.transfer.sources import Unreadable, decode_xml, read_inside

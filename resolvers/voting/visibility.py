@@ -15,7 +15,7 @@ from datastore import voting as voting_store
 from datastore.dynamo import Page, PageRequest
 from datastore.refusals import NotFound
 from datastore.voting import Board, Contender, PairTally
-from resolvers.context import Context
+from resolvers.requests.context import Context
 from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.bradley_terry import Strength, Strengths
 

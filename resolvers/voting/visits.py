@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from datastore.refusals import NotAllowed
-from datastore.seal import Seal
-from resolvers.address_limits import AddressLimits
-from resolvers.context import Context
+from datastore.values.seal import Seal
+from resolvers.requests.address_limits import AddressLimits
+from resolvers.requests.context import Context
 
 VALID_DAYS = 30
 _PURPOSE = "visit"

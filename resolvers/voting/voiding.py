@@ -9,15 +9,15 @@ from datetime import datetime
 from time import monotonic
 
 from datastore import voting as voting_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, key_text, remaining
-from datastore.jobs import Job
-from datastore.receipts import UnitOfWork
+from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput
 from datastore.voting import MAIN, Voided
-from resolvers.context import AnyId, Context, Services
 from resolvers.jobs.running import JobRun, begin_job
-from resolvers.node_ids import parse_node_id
-from resolvers.viewer import Role
+from resolvers.requests.context import AnyId, Context, Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import parse_node_id
 from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.visibility import board_cache
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from datastore import voting as voting_store
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.pairs import EligibleContenders
-from resolvers.context import Services
 from resolvers.loading.loader import Loader
+from resolvers.requests.context import Services
 
 _CHEAP = 50
 """Pairs that are counted at once, in 0.3 ms."""

@@ -21,26 +21,31 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from datastore import jobs as jobs_store
-from datastore import suspensions as suspensions_store
-from datastore.created import LIFETIME
+from datastore.changes.created import LIFETIME
+from datastore.changes.kinds import Kind
 from datastore.dynamo import key_text, optimistic
-from datastore.jobs import Job, JobState, later_job
-from datastore.journal import Kind
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job, JobState, later_job
+from datastore.members import suspensions as suspensions_store
 from datastore.members.erasing import clear_member, delete_profile
-from datastore.people import member_shard
+from datastore.people.profiles import member_shard
 from datastore.pickem.gates import gate_number
 from datastore.refusals import NotAllowed
-from resolvers.context import Context, Services, UserId
 from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, new_job
-from resolvers.member_data import ERASE_MEMBER, ERASE_MEMBER_AGAIN, Contributions, Erasure
 from resolvers.members.suspensions import LONGEST, refuse_admin
-from resolvers.members.visibility import load_member
-from resolvers.viewer import FORMER_PREFIX, Role
+from resolvers.people.member_data import (
+    ERASE_MEMBER,
+    ERASE_MEMBER_AGAIN,
+    Contributions,
+    Erasure,
+)
+from resolvers.people.visibility import load_member
+from resolvers.requests.context import Context, Services, UserId
+from resolvers.requests.viewer import FORMER_PREFIX, Role
 from resolvers.whole.parts import PARTS
 
 if TYPE_CHECKING:
-    from datastore.tombstones import Tombstone
+    from datastore.changes.tombstones import Tombstone
 
 INDEX_SECONDS = 10.0
 """For how long an index is expected to be behind the tombstone's transaction at most."""

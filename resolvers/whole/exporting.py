@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from datastore import exports as export_store
-from datastore.exports import PIECE_BYTES, Export, ExportPiece
-from datastore.jobs import Job
-from datastore.journal import Kind
-from datastore.member_items import read_member
+from datastore.changes.kinds import Kind
+from datastore.jobs.jobs import Job
+from datastore.members import exports as export_store
+from datastore.members.exports import PIECE_BYTES, Export, ExportPiece
+from datastore.people.member_items import read_member
 from datastore.refusals import NotAllowed
-from resolvers.context import Context, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
-from resolvers.members.visibility import load_member
-from resolvers.viewer import Role
+from resolvers.people.visibility import load_member
+from resolvers.requests.context import Context, UserId
+from resolvers.requests.viewer import Role
 from resolvers.whole.parts import PARTS
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 EXPORT_MEMBER: Final = "EXPORT_MEMBER"
 PURPOSE: Final = "member export"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from resolvers.jobs.running import Work
 from resolvers.journal.webhooks import REDELIVER, redeliver_job
-from resolvers.member_data import ERASURES
+from resolvers.people.member_data import ERASURES
 from resolvers.pickem.event_jobs import SCORE_EVENT, UNSCORE_EVENT
 from resolvers.pickem.scoring import score_event_job
 from resolvers.pickem.unscoring import unscore_event_job

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datastore.whole import member_items
 from resolvers.comments import member_data as comments
 from resolvers.journal import member_data as journal
-from resolvers.member_data import MemberData
 from resolvers.members import member_data as members
+from resolvers.people.member_data import MemberData
 from resolvers.pickem import member_data as pickem
 from resolvers.vocabulary import member_data as vocabulary
 from resolvers.voting import member_data as voting

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from datastore.jobs import Job
-from datastore.journal import Kind
+from datastore.changes.kinds import Kind
+from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput
-from resolvers.context import Context, Services, UserId
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
-from resolvers.member_data import Part, TakingBack
 from resolvers.members.suspensions import refuse_admin
-from resolvers.members.visibility import load_member
-from resolvers.viewer import Role
+from resolvers.people.member_data import Part, TakingBack
+from resolvers.people.visibility import load_member
+from resolvers.requests.context import Context, Services, UserId
+from resolvers.requests.viewer import Role
 from resolvers.whole.parts import PARTS
 
 TAKE_BACK = "TAKE_BACK"

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 import structlog
 
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.audit import comments, journal, leagues, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {

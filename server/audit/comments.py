@@ -11,7 +11,7 @@ from datastore.comments import Comment, Leader, Status, Tally
 from datastore.comments.auditing import all_records, listed_comments, listed_held, listed_latest
 from datastore.comments.planner import RATINGS
 from datastore.comments.pointers import Pointer, pointer_to
-from resolvers.context import Services
+from resolvers.requests.context import Services
 
 Counts: TypeAlias = Counter[tuple[str, str]]
 """Comments by language and rating (`r1` … `r5`), and their bytes by language."""

@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 
 from datastore import journal as journal_store
-from datastore.ids import is_ulid
-from datastore.journal import Delivery, DeliveryState, Kind, Occurrence
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Delivery, DeliveryState, Occurrence
 from datastore.journal.auditing import JournalItem, journal_items
-from datastore.named_objects import keys_of, missing_objects
-from resolvers.context import Services
+from datastore.values.ids import is_ulid
+from datastore.whole.named_objects import keys_of, missing_objects
+from resolvers.requests.context import Services
 
 _OBJECTS_AT_ONCE = 500
 _ACTORS = ("User", "ApiKey")

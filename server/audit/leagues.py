@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from datastore.pickem import League, LeagueCode, LeagueMember, MemberLeagues, Membership
 from datastore.pickem.leagues import MOST_LEAGUES, MOST_MEMBERS, all_leagues
-from resolvers.context import Services
+from resolvers.requests.context import Services
 
 
 @dataclass(slots=True)

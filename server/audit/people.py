@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from datastore import people as people_store
-from resolvers.context import Services
+from datastore.people import profiles as people_store
+from resolvers.requests.context import Services
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:

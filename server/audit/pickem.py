@@ -28,9 +28,9 @@ from datastore.pickem import (
     read_matches,
 )
 from datastore.pickem.auditing import all_predictions, all_standings, listed_standings
-from resolvers.context import Services
 from resolvers.pickem import rules
 from resolvers.pickem.tie_breaks import closeness, guess_of
+from resolvers.requests.context import Services
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
 """By season and member: points, correct picks and events."""

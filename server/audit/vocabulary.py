@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Seque
 
 from datastore import vocabulary as vocabulary_store
 from datastore.vocabulary import ActiveDays, Card, QueueChange, QuizResult, Sentence, WordList, auditing
-from resolvers.context import Services
+from resolvers.requests.context import Services
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:

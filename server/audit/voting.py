@@ -10,7 +10,7 @@ from datastore import voting as voting_store
 from datastore.voting import Board, Contender, Name, PairTally, Tally, Vote
 from datastore.voting.auditing import VotingRecord, all_records
 from datastore.voting.votes import COUNTERS
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from resolvers.voting.board_cache import BoardCache
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from datastore.api_keys import SECRET_PREFIX
 from datastore.dynamo import DynamoError, deadline
+from datastore.members.api_keys import SECRET_PREFIX
 from datastore.refusals import RateLimited
-from resolvers.api_keys import ApiKeys, KeyRefused
-from resolvers.context import Services
-from resolvers.viewer import Viewer
+from resolvers.members.api_keys import ApiKeys, KeyRefused
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Viewer
 from server.auth.errors import Unauthenticated, Unverifiable
 
 

@@ -8,12 +8,17 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from datastore.api_keys import ID_PREFIX
+from datastore.changes.tombstones import VISITOR_PREFIX
 from datastore.dynamo import BadKey, key_text
-from datastore.tombstones import VISITOR_PREFIX
-from resolvers.email_addresses import is_email_address
-from resolvers.texts import CONTROL_CHARACTERS
-from resolvers.viewer import FORMER_PREFIX, Kind, Role, Viewer
+from datastore.members.api_keys import ID_PREFIX
+from resolvers.requests.viewer import (
+    FORMER_PREFIX,
+    Kind,
+    Role,
+    Viewer,
+)
+from resolvers.values.email_addresses import is_email_address
+from resolvers.values.texts import CONTROL_CHARACTERS
 from server.auth.errors import Unauthenticated
 from server.settings import Settings
 

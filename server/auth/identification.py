@@ -15,11 +15,11 @@ from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from datastore.seal import Forged
-from datastore.tombstones import VISITOR_PREFIX
-from resolvers.context import Services
+from datastore.changes.tombstones import VISITOR_PREFIX
+from datastore.values.seal import Forged
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.viewer import Kind, Viewer
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Kind, Viewer
 from resolvers.voting.visits import open_visit
 from server.auth.api_keys import KeyBearers, is_api_key
 from server.auth.errors import Unauthenticated

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from datastore.seal import MOST_SECRETS
+from datastore.values.seal import MOST_SECRETS
 
 MIN_SECRET_LENGTH = 32
 """Characters: the length of the SHA-256 key that it becomes."""

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import structlog
 
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.viewer import Role, Viewer
+from resolvers.requests.viewer import Role, Viewer
 from server.auth.claims import MemberClaims
 from server.auth.errors import Unauthenticated
 from server.settings import Settings

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from datastore import api_keys as api_key_store
-from datastore.api_keys import ApiKey, IssuedKey
 from datastore.dynamo import BadKey
+from datastore.members import api_keys as api_key_store
+from datastore.members.api_keys import ApiKey, IssuedKey
 from datastore.refusals import NotFound
-from resolvers.api_keys import LONGEST_DAYS, issue
-from resolvers.context import Services
+from resolvers.members.api_keys import LONGEST_DAYS, issue
+from resolvers.requests.context import Services
 from server.commands import err, out
 from server.commands.running import run_with_services
 from server.failures import Failed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.audit import breaches
 from server.commands import err, out
 from server.commands.running import run_with_services

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.commands import out
 from server.commands.running import run_with_services
 

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from datastore import people as people_store
 from datastore.dynamo import DynamoError
-from datastore.leases import Held, LeaseLost, Turn
-from resolvers.context import Services
-from resolvers.email_addresses import is_email_address, with_ascii_domain
+from datastore.jobs.leases import Held, LeaseLost, Turn
+from datastore.people import profiles as people_store
+from resolvers.requests.context import Services
+from resolvers.values.email_addresses import is_email_address, with_ascii_domain
 from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import run_with_services

@@ -15,8 +15,8 @@ from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
 from resolvers.comments import transfer as comments_transfer
 from resolvers.comments.rules import validate_product
-from resolvers.context import Services
 from resolvers.pickem.season_files import read_cards, season_document
+from resolvers.requests.context import Services
 from resolvers.transfer.loop import export_records
 from resolvers.voting.transfer import open_votes
 from resolvers.whole.exporting import file_lines

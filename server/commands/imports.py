@@ -14,8 +14,8 @@ import typer
 
 from datastore.voting import MAIN
 from resolvers.comments.transfer import CommentStore
-from resolvers.context import Services
 from resolvers.pickem.season_files import SeasonStore, season_rows
+from resolvers.requests.context import Services
 from resolvers.transfer.loop import Imported, OnProblem, Problem, Store, import_records
 from resolvers.transfer.readers import Row, csv_rows, json_lines, svg_folder
 from resolvers.vocabulary import transfer as vocabulary

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.table import Table as Grid
 
-from datastore import jobs as jobs_store
 from datastore.dynamo import iso
-from datastore.jobs import Job
-from resolvers.context import Services
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job
 from resolvers.jobs.running import JobRunner
-from resolvers.node_ids import node_id
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import node_id
 from server.commands import err, out
 from server.commands.running import run_with_services
 

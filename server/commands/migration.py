@@ -14,8 +14,8 @@ import typer
 
 from datastore.dynamo import BadKey, key_text, open_table
 from datastore.refusals import InvalidInput
-from resolvers.context import Services
-from resolvers.node_ids import parse_node_key
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import parse_node_key
 from server.commands import out
 from server.commands.files import read_text
 from server.commands.progress import progress_bar

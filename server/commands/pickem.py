@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from datastore.ids import is_ulid
-from resolvers.context import Services
+from datastore.values.ids import is_ulid
 from resolvers.jobs.running import JobRunner, refuse_failed
-from resolvers.node_ids import parse_node_key
 from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.event_jobs import SCORE_EVENT, event_job
 from resolvers.pickem.scoring import begin_scoring, score_event_job
-from resolvers.texts import CONTROL_CHARACTERS
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import parse_node_key
+from resolvers.values.texts import CONTROL_CHARACTERS
 from server.commands import out
 from server.commands.progress import progress_bar
 from server.commands.running import run_with_services

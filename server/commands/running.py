@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
+from datastore.changes.recording import MOST_AGE
 from datastore.dynamo import DynamoError, declaration
-from datastore.journal import MOST_AGE
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.engine import EngineInUse, run_engine
 from server.settings import Settings
 from server.table import open_engine, validate_table

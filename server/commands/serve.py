@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from datastore.dynamo import DynamoError, Table, declaration
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.commands import err, out
 from server.commands.demo import seed_demo
 from server.commands.running import engine_for

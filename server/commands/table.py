@@ -6,9 +6,9 @@ import asyncio
 
 import typer
 
-from datastore import layout
 from datastore.dynamo import declaration
-from resolvers.context import Services
+from datastore.whole import layout
+from resolvers.requests.context import Services
 from server.commands import out
 from server.commands.running import engine_for, run_with_services
 from server.settings import Settings

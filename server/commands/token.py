@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
 from server.auth.tokens import mint
 from server.failures import Failed
 from server.settings import Settings

@@ -12,9 +12,9 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from datastore import whole_table
 from datastore.dynamo import Table
-from resolvers.context import Services
+from datastore.whole import table as whole_table
+from resolvers.requests.context import Services
 from server.commands import err, out
 from server.commands.progress import progress_bar
 from server.commands.transfer.exports import Advance, export_table

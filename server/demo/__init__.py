@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from datastore import demo as demo_store
-from resolvers.context import Services
+from datastore.whole import demo as demo_store
+from resolvers.requests.context import Services
 from server.demo import comments, leagues, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {

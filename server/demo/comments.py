@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import Comment, Status
 from datastore.comments.transfer import AT_ONCE, import_comments, settle_products
-from datastore.ids import derived_id
-from datastore.receipts import UnitOfWork
-from resolvers.context import Services
+from datastore.values.ids import derived_id
+from resolvers.requests.context import Services
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from datastore import people as people_store
-from datastore.people import Profile
-from resolvers.context import Services
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
+from resolvers.requests.context import Services
 from server.demo.files import read_json
 
 _NAMES = read_json("names.json")

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from datastore import people as people_store
-from datastore.people import Profile
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
 from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team, TieBreak
 from datastore.pickem.seeding import seed_event
-from resolvers.context import Services
 from resolvers.pickem.rules import preshow_first
 from resolvers.pickem.scoring import score
 from resolvers.pickem.season_files import derived_id
+from resolvers.requests.context import Services
 from server.demo.files import read_json
 from server.demo.people import MEMBERS
 

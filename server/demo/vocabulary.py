@@ -9,9 +9,9 @@ from random import Random
 from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
-from datastore.receipts import UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.vocabulary import CharacterSet, QuizResult, Subscription, Word, WordBatch, WordList
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.demo.files import read_rows
 from server.demo.people import MEMBERS
 

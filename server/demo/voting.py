@@ -13,7 +13,7 @@ from datastore.voting import MAIN, Board, Contender, PairVerdict, Vote
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.pairs import EligibleContenders
 from datastore.voting.seeding import Shown, seed_board
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from resolvers.voting.walk_counts import voter_seed
 from server.demo.files import read_rows, read_texts
 from server.demo.people import MEMBERS

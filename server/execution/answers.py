@@ -27,7 +27,7 @@ from msgspec import Raw
 
 from datastore.dynamo import BadKey, DynamoError, Rejected, RequestBudget, StorageFailed, TooCostly, TooManyWaiting
 from datastore.refusals import Overloaded, Refusal
-from resolvers.context import Context
+from resolvers.requests.context import Context
 from server.compiler import Fallback, PreparedOperation
 from server.execution.documents import Operation
 from server.execution.turns import Turns

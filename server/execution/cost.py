@@ -1,9 +1,9 @@
 """The complexity of an operation: an upper bound of the fields in its answer, as a function of its variables.
 
 Every field counts 1, and one that reads the table for the object that it is asked of as many as it declares: a call
-takes as much of the processor as 40 fields (`schema.fields.READ`). What is selected inside a field counts once for each
-object that the field may answer, and so does what it costs to read one of the objects that a list names. The field's
-type and its arguments say how many objects these are:
+takes as much of the processor as 40 fields (`schema.framework.fields.READ`). What is selected inside a field counts
+once for each object that the field may answer, and so does what it costs to read one of the objects that a list names.
+The field's type and its arguments say how many objects these are:
 
 - a page: as many as `first` or `last`, whichever is larger, and 20 without them. A field is a page if its type is a
   connection, or if it has one of these arguments. `edges` and `nodes` are counted at the page itself, whose
@@ -51,9 +51,9 @@ from graphql import (
 )
 from graphql.utilities import value_from_ast_untyped
 
-from schema.arguments import names_objects
-from schema.fields import complexity_of_each, own_complexity
-from schema.windows import LARGEST_PAGE, PAGE_SIZE
+from schema.framework.arguments import names_objects
+from schema.framework.fields import complexity_of_each, own_complexity
+from schema.framework.windows import LARGEST_PAGE, PAGE_SIZE
 from server.execution.limits import MOST_VALUES, count_values
 from server.execution.named_objects import NamedObjects
 

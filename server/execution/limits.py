@@ -26,7 +26,7 @@ from graphql import (
     SelectionSetNode,
 )
 
-from schema.arguments import MOST_NAMED
+from schema.framework.arguments import MOST_NAMED
 from server.execution.document_source import count_line_ends
 
 MAX_DIGITS = 20

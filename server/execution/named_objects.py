@@ -16,7 +16,7 @@ from typing import Any
 from graphql import FieldNode, GraphQLField, ListValueNode, Undefined, ValueNode, VariableNode
 from graphql.utilities import value_from_ast_untyped
 
-from schema.arguments import names_objects
+from schema.framework.arguments import names_objects
 
 
 class NamedObjects:

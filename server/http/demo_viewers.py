@@ -15,7 +15,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
 from server.auth.tokens import mint
 from server.http.hosts import LOOPBACK, public_host
 

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from datastore.refusals import Overloaded
-from resolvers.context import Context
-from resolvers.rate_limits import network
+from resolvers.requests.context import Context
+from resolvers.values.network_addresses import network
 from server.auth.credentials import Credentials
 from server.auth.identification import Identified
 from server.execution.answers import Answer

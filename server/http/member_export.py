@@ -17,13 +17,13 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from datastore import exports as export_store
-from datastore import jobs as jobs_store
 from datastore.dynamo import DynamoError, deadline
-from datastore.exports import Export
-from datastore.jobs import JobState
-from datastore.seal import Forged
-from resolvers.context import Services
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import JobState
+from datastore.members import exports as export_store
+from datastore.members.exports import Export
+from datastore.values.seal import Forged
+from resolvers.requests.context import Services
 from resolvers.whole.exporting import PURPOSE
 
 TIMEOUT = 10.0

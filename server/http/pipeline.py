@@ -19,9 +19,9 @@ from graphql import GraphQLError
 
 from datastore.dynamo import RequestBudget
 from datastore.refusals import Overloaded
-from resolvers.context import Context, Services
-from resolvers.rate_limits import network
-from resolvers.viewer import Kind, Role, Viewer
+from resolvers.requests.context import Context, Services
+from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.values.network_addresses import network
 from server.auth.identification import Identification, RawHeaders
 from server.execution.answers import Answer, OutOfTime, format_error, run, subscribe
 from server.execution.documents import Documents, GraphQLRequest, Operation

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from datastore.refusals import Overloaded
-from resolvers.rate_limits import network
+from resolvers.values.network_addresses import network
 
 
 class Quota:

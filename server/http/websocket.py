@@ -24,9 +24,9 @@ from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from datastore.refusals import Overloaded
-from resolvers.context import Context
-from resolvers.rate_limits import network
-from resolvers.viewer import Viewer
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Viewer
+from resolvers.values.network_addresses import network
 from server.auth.credentials import Credentials
 from server.auth.errors import Unauthenticated, Unverifiable
 from server.compiler import encode_json

@@ -22,13 +22,12 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from datastore import people as people_store
 from datastore.dynamo import DynamoError, deadline
+from datastore.people import profiles as people_store
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
-from datastore.seal import Forged
+from datastore.values.seal import Forged
 from datastore.vocabulary import ConfirmationUsed
-from resolvers.context import Services
-from resolvers.members.confirmations import (
+from resolvers.people.confirmations import (
     LINK_HOURS,
     PATH,
     Confirmations,
@@ -38,6 +37,7 @@ from resolvers.members.confirmations import (
     Purpose,
     Undeliverable,
 )
+from resolvers.requests.context import Services
 from resolvers.vocabulary.address_subscriptions import confirm_subscription, read_list_to_confirm
 from server.mail.direction import isolate
 from server.mail.message import compose, host_of

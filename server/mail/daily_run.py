@@ -27,14 +27,14 @@ from typing import NamedTuple
 import structlog
 
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import DynamoError, SingleFlight, shared_context
-from datastore.people import Profile
-from datastore.receipts import UnitOfWork
+from datastore.people.profiles import Profile
 from datastore.refusals import NotFound, Refusal, Unavailable
 from datastore.vocabulary import DAILY_EMAILS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
-from resolvers.context import Services
 from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.requests.context import Services
 from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.due import dates_begun, due_date, due_subscriptions
 from server.mail.message import EmailTemplate, Section

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from datastore.dynamo import DynamoError
-from datastore.leases import Held, LeaseLost, Turn
+from datastore.jobs.leases import Held, LeaseLost, Turn
+from datastore.people.sent_emails import SentEmail, SentEmails
 from datastore.refusals import Refusal
-from datastore.sent_emails import SentEmail, SentEmails
 from server.mail.message import Email
 from server.mail.smtp import AT_ONCE, DeliveryUnknown, EmailRejected, EmailTransport, ServerUnreachable
 
 if TYPE_CHECKING:
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 E = TypeVar("E", bound=SentEmail)
 T = TypeVar("T")

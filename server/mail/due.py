@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from datastore.vocabulary import Subscription
 from resolvers.vocabulary.streaks import time_zone
 

@@ -11,8 +11,8 @@ from datetime import date, datetime, timedelta
 import structlog
 
 from datastore.dynamo import DynamoError
-from datastore.leases import Held, LeaseLost, Turn
-from resolvers.context import Services
+from datastore.jobs.leases import Held, LeaseLost, Turn
+from resolvers.requests.context import Services
 from server.mail.daily_run import INDEX_LAG, DailyRun, RunSummary
 from server.mail.delivery import LeasedTransport, RunLimits
 from server.mail.message import EmailTemplate

@@ -15,10 +15,10 @@ from typing import Any
 
 import orjson
 
-from datastore.seal import Forged, Seal
+from datastore.values.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word
-from resolvers.email_addresses import with_ascii_domain
-from resolvers.people import validate_email_address
+from resolvers.people.profile import validate_email_address
+from resolvers.values.email_addresses import with_ascii_domain
 from server.mail.direction import script_tag
 from server.mail.rendering import EmailKind, EmailTemplates, Rendered
 from server.mail.serialization import encode_header_text, serialize

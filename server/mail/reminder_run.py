@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import structlog
 
-from datastore import people as people_store
 from datastore import pickem as pickem_store
-from datastore.people import Profile
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
 from datastore.pickem import RECORD_LIFETIME, REMINDERS, Event, EventState, Reminder
-from resolvers.context import Services
-from resolvers.people import MOST_REMINDER_HOURS
+from resolvers.people.profile import MOST_REMINDER_HOURS
+from resolvers.requests.context import Services
 from resolvers.vocabulary.streaks import time_zone
 from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.message import Email, EmailTemplate, Unsubscription, compose, host_of

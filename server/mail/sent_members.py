@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from datetime import date
 
 from datastore import vocabulary as vocabulary_store
-from datastore.people import member_shard
+from datastore.people.profiles import member_shard
 from datastore.vocabulary import NOTE_LIFETIME, SentNote
-from resolvers.context import Services
+from resolvers.requests.context import Services
 
 _PURPOSE = "sent email"
 _SIZE = 8

@@ -16,14 +16,14 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.tombstones import MemberErased
 from datastore.dynamo import DynamoError, deadline
+from datastore.people import profiles as people_store
 from datastore.refusals import Conflict, NotFound
-from datastore.seal import Forged
-from datastore.tombstones import MemberErased
+from datastore.values.seal import Forged
 from datastore.vocabulary import AddressClaim
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from resolvers.vocabulary.address_subscriptions import RECORD_PREFIX
 from server.mail.direction import isolate
 from server.mail.message import Unsubscription

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from datastore.seal import Seal
-from resolvers.policy import Policy
+from datastore.values.seal import Seal
+from resolvers.requests.policy import Policy
 from server.auth.secret import UnreadableSecret, load_or_create_secrets
 from server.engine.addresses import is_embedded
 from server.settings.fields import PREFIX, extra, setting

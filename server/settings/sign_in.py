@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode
 
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
 from server.settings.claims import ClaimPath, parse_groups, validate_claim
 from server.settings.fields import setting, variable
 from server.settings.values import CommaSeparated, parse_jwks_address, validate_issuer

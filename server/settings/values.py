@@ -15,9 +15,9 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
-from datastore.seal import MOST_SECRETS
-from resolvers.email_addresses import with_ascii_domain
-from resolvers.rate_limits import OFF, parse_rate
+from datastore.values.seal import MOST_SECRETS
+from resolvers.requests.rate_limits import OFF, parse_rate
+from resolvers.values.email_addresses import with_ascii_domain
 from server.auth.secret import MIN_SECRET_LENGTH
 from server.mail.rendering import EmailTemplates
 

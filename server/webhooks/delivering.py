@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING
 import structlog
 
 from datastore import journal as journal_store
+from datastore.changes.occurrences import DELIVERY_SHARDS, Delivery, Webhook
 from datastore.dynamo import DynamoError
-from datastore.journal import DELIVERY_SHARDS, Delivery, Webhook
-from datastore.leases import Held, LeaseLost
+from datastore.jobs.leases import Held, LeaseLost
 from server.webhooks.messages import message
 from server.webhooks.sending import Outcome, Sender
 from server.webhooks.signatures import sign
 
 if TYPE_CHECKING:
-    from resolvers.context import Services
+    from resolvers.requests.context import Services
 
 LOOK_SECONDS = 5.0
 """How often a process looks for webhooks, at the latest."""

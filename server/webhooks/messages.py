@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import orjson
 
+from datastore.changes.occurrences import Occurrence
 from datastore.dynamo import iso
-from datastore.journal import Occurrence
 from resolvers.journal.occurrences import id_of
-from resolvers.node_ids import node_id
+from resolvers.values.node_ids import node_id
 
 
 def message(occurrence: Occurrence) -> bytes:

@@ -15,13 +15,13 @@ import pytest_asyncio
 import strawberry
 
 import server.app
-from datastore.people import PROFILE, Profile
+from datastore.people.profiles import PROFILE, Profile
 from datastore.refusals import InvalidInput
-from resolvers.context import Context
 from resolvers.loading.loader import Loader, read_each
+from resolvers.requests.context import Context
 from schema import Mutation, Query, schema
-from schema.arguments import MOST_NAMED
-from schema.fields import field
+from schema.framework.arguments import MOST_NAMED
+from schema.framework.fields import field
 from server.http.pipeline import MAX_CALLS, MAX_READ_UNITS
 from server.process_tuning import THRESHOLDS
 from tests.client import Client, serving

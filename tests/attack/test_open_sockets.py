@@ -20,9 +20,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from datastore.dynamo import Table
-from resolvers.context import Services
 from resolvers.live import topics as topics_module
-from resolvers.viewer import Role
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
 from server.auth import credentials as credentials_module
 from server.auth.credentials import CHANGED, Credentials
 from server.auth.identification import Identification

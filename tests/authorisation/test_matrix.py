@@ -11,8 +11,8 @@ import httpx
 import pytest
 from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type, is_required_argument
 
-from datastore.journal import ON_DEMAND
-from resolvers.node_ids import node_id
+from datastore.changes.kinds import ON_DEMAND
+from resolvers.values.node_ids import node_id
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,

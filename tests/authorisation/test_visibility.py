@@ -20,33 +20,33 @@ from graphql import GraphQLField, GraphQLObjectType, GraphQLUnionType, get_named
 
 from datastore import voting as voting_store
 from datastore.dynamo import Page, Window
-from resolvers.context import Context
-from resolvers.node import LOADERS
+from resolvers.requests.context import Context
 from resolvers.voting import visibility as voting_visibility
+from resolvers.whole.node import LOADERS
 from schema import schema
-from schema.fields import Resolution, described, field
-from schema.types import record_type
+from schema.framework.fields import Resolution, described, field
+from schema.framework.types import record_type
 from schema.voting import Contender, ContenderConnection
 from tests.generated import ROOT
 
 PARTS: Final = {
     "schema.voting": "voting",
     "schema.comments": "comments",
-    "schema.pickem": "pickem",
-    "schema.leagues": "pickem",
-    "schema.scoring": "pickem",
-    "schema.vocabulary": "vocabulary",
-    "schema.learning": "vocabulary",
-    "schema.address_subscriptions": "vocabulary",
-    "schema.people": "members",
-    "schema.members": "members",
+    "schema.pickem.events": "pickem",
+    "schema.pickem.leagues": "pickem",
+    "schema.pickem.scoring": "pickem",
+    "schema.vocabulary.lists": "vocabulary",
+    "schema.vocabulary.learning": "vocabulary",
+    "schema.vocabulary.address_subscriptions": "vocabulary",
+    "schema.people": "people",
+    "schema.members.members": "members",
 }
 """The modules of the schema, and the part that each belongs to."""
 
 UNGATED: Final = {
     "schema.jobs": "A job is loaded for the member who began it, or for an admin.",
     "schema.journal": "For moderators and admins: each query begins with their role.",
-    "schema.api_keys": "For admins: each query begins with their role.",
+    "schema.members.api_keys": "For admins: each query begins with their role.",
 }
 """The other modules of the schema that show records."""
 

@@ -7,21 +7,20 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
-from datastore import jobs as jobs_store
-from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.occurrences import DELIVERY, DeliveryState, Occurrence, new_delivery
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import settle_product
-from datastore.jobs import JobState
-from datastore.journal import DELIVERY, DeliveryState, Occurrence
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import JobState
 from datastore.journal.deliveries import DEAD_FOR
-from datastore.journal.records import new_delivery
-from datastore.people import PROFILE, Profile
-from datastore.receipts import UnitOfWork
-from datastore.suspensions import SUSPENSION, Suspension
+from datastore.members.suspensions import SUSPENSION, Suspension
+from datastore.people import profiles as people_store
+from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import CharacterSet, Subscription
-from resolvers.members.confirmations import Confirmations, Link
-from resolvers.node_ids import node_id, parse_node_id, parse_node_key
-from resolvers.viewer import Role
+from resolvers.people.confirmations import Confirmations, Link
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id, parse_node_id, parse_node_key
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from tests.authorisation.rules import (

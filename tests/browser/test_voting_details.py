@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Route, expect
 
 from datastore.dynamo import iso
-from resolvers.context import utc_now
+from resolvers.requests.context import utc_now
 from tests.browser.conftest import VIEWPORT
 from tests.browser.pages import RECORD_VIOLATIONS, VotingPage, new_context
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_BOARD

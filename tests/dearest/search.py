@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from resolvers.node import LOADERS
+from resolvers.whole.node import LOADERS
 from server.http.pipeline import MAX_CALLS, MAX_READ_UNITS
 from tests.dearest.costs import Cost, Counting
 from tests.dearest.documents import LARGEST, Document, Schema, Sizes, Step, Template, templates

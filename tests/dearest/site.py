@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from graphql import get_named_type
 
-from resolvers.node import LOADERS
-from resolvers.node_ids import node_id
 from resolvers.pickem.league_cache import league_id
+from resolvers.values.node_ids import node_id
+from resolvers.whole.node import LOADERS
 from server import demo
 from server.demo.leagues import LEAGUES
 from server.demo.people import MEMBERS

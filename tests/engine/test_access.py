@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from datastore.changes.occurrences import DELIVERY, Occurrence, new_delivery
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.access import ROLES, policy
 from datastore.dynamo.declaration import create
-from datastore.ids import Ids
-from datastore.journal import DELIVERY, Occurrence
-from datastore.journal.records import new_delivery
-from resolvers.context import utc_now
-from resolvers.node_ids import node_id, parse_node_key
+from datastore.values.ids import Ids
+from resolvers.requests.context import utc_now
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.authorisation.rules import Viewer
 from tests.authorisation.world import World

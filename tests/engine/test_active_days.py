@@ -8,10 +8,10 @@ from datetime import date
 from typing import Any
 
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.receipts import UnitOfWork
 from datastore.vocabulary import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, record_result
-from resolvers.context import Services, utc_now
+from resolvers.requests.context import Services, utc_now
 from server.audit import breaches
 from tests.client import Client
 from tests.queries import UPDATE_PROFILE, WRITE_SENTENCE

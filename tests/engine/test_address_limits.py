@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from datastore.dynamo import Table
 from datastore.dynamo.writes import Update
 from datastore.refusals import RateLimited
-from datastore.seal import Seal
-from resolvers import address_limits
-from resolvers.address_limits import AddressLimits, allowed_hits, seconds_to_wait
-from resolvers.context import Context, Services
-from resolvers.policy import Policy
-from resolvers.rate_limits import Rate, network
-from resolvers.viewer import Kind, Viewer
+from datastore.values.seal import Seal
+from resolvers.requests import address_limits
+from resolvers.requests.address_limits import AddressLimits, allowed_hits, seconds_to_wait
+from resolvers.requests.context import Context, Services
+from resolvers.requests.policy import Policy
+from resolvers.requests.rate_limits import Rate
+from resolvers.requests.viewer import Kind, Viewer
+from resolvers.values.network_addresses import network
 from tests.client import serving
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine

@@ -15,10 +15,10 @@ import pytest
 
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 from datastore.vocabulary import CharacterSet, Word
-from resolvers.node_ids import parse_node_key
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import parse_node_key
 from server.mail.message import EmailTemplate, Section, Unsubscription
 from server.settings import Settings
 from tests.client import Client, serving

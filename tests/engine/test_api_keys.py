@@ -15,13 +15,13 @@ from pydantic import SecretStr
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from datastore.api_keys import id_in, new_secret, store_api_key
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.receipts import UnitOfWork
-from resolvers import api_keys as api_keys_module
-from resolvers.api_keys import issue
+from datastore.members.api_keys import id_in, new_secret, store_api_key
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.viewer import Role
+from resolvers.members import api_keys as api_keys_module
+from resolvers.members.api_keys import issue
+from resolvers.requests.viewer import Role
 from server.auth import credentials as credentials_module
 from server.auth.tokens import mint
 from server.settings import Settings

@@ -17,7 +17,7 @@ import pytest
 
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import LAYOUT, Layout
+from datastore.whole.layout import LAYOUT, Layout
 from server.engine import BackupFailed, back_up, backup, run_engine_async, staged_copy, table_file
 from server.engine.backup import complete_restore
 from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles

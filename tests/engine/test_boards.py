@@ -17,11 +17,11 @@ import pytest
 from datastore import voting
 from datastore.dynamo import Table, budgets
 from datastore.refusals import NotFound
-from datastore.seal import Seal
-from datastore.shards import shard_of
+from datastore.values.seal import Seal
+from datastore.values.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, Board, BoardWithMarks, Contender
 from datastore.voting.shards import shard_count
-from resolvers.context import Services, utc_now
+from resolvers.requests.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for

@@ -8,8 +8,8 @@ from typing import Any
 
 from datastore.dynamo import Table
 from datastore.vocabulary import CARD, QUEUED_CARD, Card
-from resolvers.node_ids import node_id, parse_node_key
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit
 from tests.client import Client

@@ -13,9 +13,9 @@ import jwt
 import pytest
 
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.people import PROFILE, member_shard
-from datastore.receipts import UnitOfWork
+from datastore.people.profiles import PROFILE, member_shard
 from datastore.vocabulary import ADDRESS_CLAIM, CharacterSet, WordList
 from resolvers.vocabulary.address_subscriptions import record_id
 from server import audit

@@ -5,14 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import Comment, CommentChange, Status, change_comment
 from datastore.comments.pointers import POINTER, Pointer, pointer_writes
 from datastore.dynamo import Table, metered
-from datastore.ids import Ids
-from datastore.receipts import UnitOfWork
-from resolvers.context import utc_now
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from datastore.values.ids import Ids
+from resolvers.requests.context import utc_now
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from server.audit import breaches, find_suspects
 from tests.client import Client, pages
 from tests.comments import post

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from datastore.dynamo.budgets import current
-from datastore.seal import Seal
-from resolvers.viewer import Role
+from datastore.values.seal import Seal
+from resolvers.requests.viewer import Role
 from tests.client import Client
 from tests.comments import post
 from tests.conftest import SECRET

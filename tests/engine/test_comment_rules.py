@@ -18,10 +18,10 @@ from datastore.dynamo import Rejected, Table
 from resolvers.comments.arrivals import comment_posted
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.leaders import LeaderSettler
-from resolvers.context import Context
 from resolvers.live.resume_point import MAX_NAMED, ResumePoint
-from resolvers.node_ids import node_id, parse_node_key
-from resolvers.viewer import Kind, Role, Viewer
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post

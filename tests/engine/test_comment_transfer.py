@@ -13,15 +13,15 @@ from typing import Any
 import orjson
 import pytest
 
+from datastore.changes.tombstones import Tombstones
 from datastore.comments.pointers import member_pointers
 from datastore.comments.records import COMMENT
 from datastore.dynamo import Table
-from datastore.ids import first_id
-from datastore.seal import MOST_SECRETS, Seal
-from datastore.tombstones import Tombstones
-from resolvers.context import Services
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from datastore.values.ids import first_id
+from datastore.values.seal import MOST_SECRETS, Seal
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from server.audit.comments import breaches
 from server.commands.exports import write_comments
 from server.commands.imports import comments as import_comments

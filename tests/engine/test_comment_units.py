@@ -11,9 +11,9 @@ import pytest
 from datastore.comments import COMMENT, Comment, read_page
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window, metered
-from datastore.ids import Ids
-from datastore.seal import Seal
-from resolvers.context import utc_now
+from datastore.values.ids import Ids
+from datastore.values.seal import Seal
+from resolvers.requests.context import utc_now
 
 SEAL = Seal(["a secret for the cursors of these tests"])
 J_SHAPED = (10, 5, 10, 20, 55)

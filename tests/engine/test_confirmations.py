@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from datastore import confirmations as confirmation_store
-from datastore import leases
 from datastore import vocabulary as vocabulary_store
-from datastore.confirmations import CONFIRMATION
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, metered
-from datastore.receipts import UnitOfWork
+from datastore.jobs import leases
+from datastore.people import confirmations as confirmation_store
+from datastore.people.confirmations import CONFIRMATION
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
-from resolvers.members.confirmations import Confirmations
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.people.confirmations import Confirmations
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit
 from tests.client import Client

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from resolvers.transfer.sources import Unreadable
 from server.settings import Settings
 from tests.client import Client

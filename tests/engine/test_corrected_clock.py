@@ -9,20 +9,20 @@ from datetime import timedelta
 
 import pytest
 
-from datastore.api_keys import API_KEY
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import DELIVERY, Occurrence, Webhook, new_delivery
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.ids import Ids
-from datastore.journal import DELIVERY, Kind, Occurrence, Webhook
-from datastore.journal.records import new_delivery
 from datastore.journal.webhooks import add_webhook
+from datastore.members.api_keys import API_KEY
 from datastore.pickem import read_events
-from datastore.receipts import UnitOfWork
-from datastore.seal import Seal
+from datastore.values.ids import Ids
+from datastore.values.seal import Seal
 from datastore.vocabulary import LIST
-from resolvers.api_keys import ApiKeys
-from resolvers.context import Services, utc_now
-from resolvers.node_ids import node_id, parse_node_key
-from resolvers.viewer import Role
+from resolvers.members.api_keys import ApiKeys
+from resolvers.requests.context import Services, utc_now
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.whole import erasing
 from server.mail.daily_run import DailyRun
 from server.mail.delivery import RunLimits

@@ -15,9 +15,9 @@ import pytest
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo.entity import Partition
 from datastore.vocabulary import LIST, WORD, DailyWord, WordList
-from resolvers.context import Services
-from resolvers.node_ids import parse_node_key
-from resolvers.viewer import Role
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary import corrections
 from server import audit
 from server.mail.daily_run import DailyRun, RunSummary

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from datastore import people as people_store
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, Throttled, metered
-from datastore.people import PROFILE, Profile
-from datastore.receipts import UnitOfWork
-from datastore.seal import Seal
+from datastore.people import profiles as people_store
+from datastore.people.profiles import PROFILE, Profile
+from datastore.values.seal import Seal
 from datastore.vocabulary import (
     DAILY_EMAILS,
     LIST,
@@ -31,7 +31,7 @@ from datastore.vocabulary import (
     WordList,
 )
 from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
-from resolvers.context import Services
+from resolvers.requests.context import Services
 from server.mail import smtp
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary
 from server.mail.delivery import RunLimits

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from datastore import leases
-from datastore.leases import LeaseLost
-from datastore.people import PROFILE, Profile, read_profile
+from datastore.jobs import leases
+from datastore.jobs.leases import LeaseLost
+from datastore.people.profiles import PROFILE, Profile, read_profile
 from datastore.pickem import REMINDERS, Reminder
 from datastore.vocabulary import draw_daily_word
-from resolvers.context import Services
-from resolvers.node_ids import parse_node_key
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.mail.delivery import LeasedTransport, RunLimits
 from server.mail.emails_due import Emails, EmailSchedule, turn

@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from datastore.dynamo import StorageFailed, Table, open_table, retries
 from datastore.dynamo.declaration import create
-from datastore.people import PROFILE, Profile
-from resolvers.context import utc_now
+from datastore.people.profiles import PROFILE, Profile
+from resolvers.requests.context import utc_now
 from server.engine import EngineRefused, Program, integrity, run_engine_async, table_file
 from tests.client import Client, serving
 from tests.conftest import settings_for

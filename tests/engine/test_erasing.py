@@ -13,19 +13,19 @@ import orjson
 import pytest
 from pydantic import SecretStr
 
-from datastore import jobs as jobs_store
+from datastore.changes.kinds import Kind
+from datastore.changes.tombstones import TOMBSTONE
 from datastore.dynamo import Table, Window
-from datastore.jobs import JOB, JobState
-from datastore.journal import Kind
-from datastore.member_items import ErasurePolicy
-from datastore.people import SHARDS
-from datastore.tombstones import TOMBSTONE
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import JOB, JobState
+from datastore.people.member_items import ErasurePolicy
+from datastore.people.profiles import SHARDS
 from datastore.vocabulary.erasing import move_results
-from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
-from resolvers.member_data import ERASE_MEMBER_AGAIN, Contributions
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.people.member_data import ERASE_MEMBER_AGAIN, Contributions
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.vocabulary import quiz_leaderboard
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from resolvers.whole import erasing

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from datastore import jobs as jobs_store
-from datastore.jobs import JOB, Job, JobState
-from resolvers.context import utc_now
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import JOB, Job, JobState
 from resolvers.jobs.running import JobRunner
-from resolvers.member_data import ERASE_MEMBER_AGAIN, Contributions
+from resolvers.people.member_data import ERASE_MEMBER_AGAIN, Contributions
+from resolvers.requests.context import utc_now
 from resolvers.whole import erasing
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, MEMBER, NODE, admin, items_naming, leave_traces

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from datastore import jobs as jobs_store
 from datastore import pickem as pickem_store
-from datastore.jobs import Job, JobState
-from datastore.people import member_shard
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job, JobState
+from datastore.people.profiles import member_shard
 from datastore.pickem import Prediction
 from datastore.pickem.histograms import Histogram, store_histogram
 from datastore.pickem.predictions import PREDICTION
-from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
-from resolvers.member_data import Contributions, Part, TakingBack
+from resolvers.people.member_data import Contributions, Part, TakingBack
 from resolvers.pickem import crediting, member_data
+from resolvers.requests.context import Services
 from resolvers.whole import erasing
 from resolvers.whole.jobs import JOB_KINDS
 from resolvers.whole.taking_back import TAKE_BACK

@@ -21,7 +21,7 @@ import pytest
 from graphql import FieldNode, OperationDefinitionNode, OperationType, parse, print_ast
 
 from datastore.dynamo import iso
-from resolvers.node_ids import node_id
+from resolvers.values.node_ids import node_id
 from server.demo.people import MEMBERS
 from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside

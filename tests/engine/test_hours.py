@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import EngineUnavailable, Table, iso
-from resolvers.context import utc_now
+from resolvers.requests.context import utc_now
 from resolvers.voting import board_cache
 from resolvers.voting.board_cache import BoardCache
 from tests.client import Client, serving

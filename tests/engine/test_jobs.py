@@ -10,17 +10,17 @@ from datetime import timedelta
 
 import pytest
 
-from datastore import jobs as jobs_store
-from datastore import leases
+from datastore.changes.unit_of_work import RECEIPT
 from datastore.dynamo import EngineUnavailable, Table
-from datastore.jobs import JOB, Job, JobState
-from datastore.leases import LeaseLost, Leases
-from datastore.receipts import RECEIPT
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs import leases
+from datastore.jobs.jobs import JOB, Job, JobState
+from datastore.jobs.leases import LeaseLost, Leases
 from datastore.refusals import Conflict
-from resolvers.context import Services
 from resolvers.jobs.running import JobRun, JobRunner
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.voting import voiding
 from tests.client import Client
 from tests.fault.proxy import Proxy

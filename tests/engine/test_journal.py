@@ -8,14 +8,22 @@ from typing import Any
 
 import pytest
 
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import (
+    DELIVERY,
+    OCCURRENCE,
+    WEBHOOK,
+    Occurrence,
+    Webhook,
+    new_delivery,
+)
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
-from datastore.ids import Ids
-from datastore.journal import DELIVERY, OCCURRENCE, Kind, Occurrence, Webhook, forget_member, read_occurrence
-from datastore.journal.records import WEBHOOK, new_delivery
-from resolvers.context import utc_now
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from datastore.journal import forget_member, read_occurrence
+from datastore.values.ids import Ids
+from resolvers.requests.context import utc_now
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post

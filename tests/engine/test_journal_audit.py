@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from datastore.comments.records import COMMENT, HELD
-from datastore.dynamo import Table
-from datastore.journal import (
+from datastore.changes.occurrences import (
     DELIVERY,
     OCCURRENCE,
+    WEBHOOK,
     Delivery,
     DeliveryState,
     Occurrence,
     Webhook,
-    add_webhook,
 )
-from datastore.journal.records import WEBHOOK
-from datastore.receipts import UnitOfWork
-from resolvers.context import Services, utc_now
-from resolvers.viewer import Role
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.comments.records import COMMENT, HELD
+from datastore.dynamo import Table
+from datastore.journal import add_webhook
+from resolvers.requests.context import Services, utc_now
+from resolvers.requests.viewer import Role
 from server.audit import breaches
 from server.settings import Settings
 from server.webhooks import delivering

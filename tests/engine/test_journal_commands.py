@@ -11,11 +11,18 @@ from typing import Any
 import orjson
 import pytest
 
+from datastore.changes.occurrences import (
+    DELIVERY,
+    OCCURRENCE,
+    Delivery,
+    Occurrence,
+    Webhook,
+)
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.journal import DELIVERY, OCCURRENCE, Delivery, Occurrence, Webhook, add_webhook
-from datastore.receipts import UnitOfWork
-from resolvers.context import utc_now
-from resolvers.node_ids import parse_node_key
+from datastore.journal import add_webhook
+from resolvers.requests.context import utc_now
+from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client
 from tests.jobs import SECRET

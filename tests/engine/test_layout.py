@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from datastore import layout
 from datastore.dynamo import EngineUnavailable, Table, deadline, declaration, open_table
-from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout
-from datastore.people import PROFILE, Profile
+from datastore.people.profiles import PROFILE, Profile
+from datastore.whole import layout
+from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
 from tests.client import serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine

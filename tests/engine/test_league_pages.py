@@ -11,10 +11,10 @@ import pytest
 
 from datastore.dynamo import metered
 from datastore.refusals import NotFound, Refusal
-from resolvers.context import Context
-from resolvers.node_ids import node_id, parse_node_key
 from resolvers.pickem import standings
-from resolvers.viewer import Kind, Viewer
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Kind, Viewer
+from resolvers.values.node_ids import node_id, parse_node_key
 from tests.client import Client, pages, serving
 from tests.dependent_calls import dependent_calls
 from tests.leagues import DELETE_LEAGUE, EVENT, STANDINGS, create, join, seed_scored_league

@@ -22,10 +22,10 @@ from datastore.pickem import (
     MemberLeagues,
     Membership,
 )
-from resolvers.context import utc_now
-from resolvers.node_ids import node_id, parse_node_key
 from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem.league_codes import PER_MEMBER
+from resolvers.requests.context import utc_now
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import leagues as audit
 from tests.client import Client, pages, serving
 from tests.engines import RunningEngine

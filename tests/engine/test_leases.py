@@ -7,9 +7,15 @@ from random import Random
 
 import pytest
 
-from datastore import leases as leases_store
 from datastore.dynamo import Table, open_table
-from datastore.leases import TURN, Held, LeaseLost, Leases, Turn
+from datastore.jobs import leases as leases_store
+from datastore.jobs.leases import (
+    TURN,
+    Held,
+    LeaseLost,
+    Leases,
+    Turn,
+)
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.fault.faults import Fault

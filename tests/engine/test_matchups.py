@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table, Window, metered
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 from datastore.voting import (
     PAIR,
     TALLY,
@@ -20,8 +20,8 @@ from datastore.voting import (
     read_contender_pairs_page,
 )
 from datastore.voting.seeding import Shown, seed_board
-from resolvers.context import utc_now
-from resolvers.node_ids import node_id
+from resolvers.requests.context import utc_now
+from resolvers.values.node_ids import node_id
 from tests.client import Client, next_cursor
 
 SEAL = Seal(["a secret for the cursors of these tests"])

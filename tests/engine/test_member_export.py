@@ -11,17 +11,17 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore import jobs as jobs_store
-from datastore import people as people_store
 from datastore.dynamo import Table
-from datastore.exports import EXPORT, EXPORT_PIECE
-from datastore.ids import creation_time
-from datastore.jobs import JobState
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import JobState
+from datastore.members.exports import EXPORT, EXPORT_PIECE
+from datastore.people import profiles as people_store
+from datastore.values.ids import creation_time
 from datastore.voting.addresses import ORIGIN
-from resolvers.context import utc_now
 from resolvers.jobs.running import JobRunner
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.requests.context import utc_now
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.whole import exporting
 from resolvers.whole.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
 from resolvers.whole.jobs import JOB_KINDS

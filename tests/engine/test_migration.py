@@ -14,12 +14,12 @@ import orjson
 import pytest
 
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, foreign_rows, open_table
-from datastore.people import PROFILE, Profile
-from datastore.receipts import UnitOfWork
-from datastore.seal import Seal
+from datastore.people.profiles import PROFILE, Profile
+from datastore.values.seal import Seal
 from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, CharacterSet, Word, WordBatch, WordList
-from resolvers.context import Services, utc_now
+from resolvers.requests.context import Services, utc_now
 from server.audit import breaches
 from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
 from tests.conftest import SECRET

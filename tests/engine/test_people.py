@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from datastore import people as people_store
-from datastore.people import PROFILE, Profile
-from datastore.receipts import RECEIPT_LIFETIME
-from resolvers.context import Context, utc_now
-from resolvers.members import visibility
-from resolvers.viewer import Kind, Role, Viewer
+from datastore.changes.unit_of_work import RECEIPT_LIFETIME
+from datastore.people import profiles as people_store
+from datastore.people.profiles import PROFILE, Profile
+from resolvers.people import visibility
+from resolvers.requests.context import Context, utc_now
+from resolvers.requests.viewer import Kind, Role, Viewer
 from server.auth.tokens import mint
 from tests.client import Client
 from tests.queries import UPDATE_PROFILE

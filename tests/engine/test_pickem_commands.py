@@ -9,9 +9,9 @@ import orjson
 
 from datastore.dynamo import Table
 from datastore.pickem import Event, create_event
-from resolvers.context import Services
-from resolvers.node_ids import node_id
 from resolvers.pickem.season_files import read_cards, season_document
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import node_id
 from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client

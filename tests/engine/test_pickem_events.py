@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from datastore.changes.occurrences import OCCURRENCE
 from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
-from datastore.journal import OCCURRENCE
 from datastore.pickem import events as events_store
 from datastore.pickem import read_events
 from datastore.pickem.gates import change_gates
-from resolvers.node_ids import parse_node_key
 from resolvers.pickem import predictions
 from resolvers.pickem.cache import load_settled_event
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for

@@ -11,7 +11,7 @@ import pytest
 
 from datastore.pickem import read_events, read_gates, read_pick_counts
 from datastore.pickem.removal import remove_prediction
-from resolvers.node_ids import parse_node_key
+from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client, serving

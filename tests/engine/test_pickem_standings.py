@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from datastore import pickem as pickem_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import metered
-from datastore.jobs import all_jobs
-from datastore.receipts import UnitOfWork
+from datastore.jobs.jobs import all_jobs
 from datastore.refusals import NotFound
-from resolvers.context import Context
 from resolvers.jobs.running import JobRunner
-from resolvers.node_ids import parse_node_key
 from resolvers.pickem import events, standings
-from resolvers.viewer import Kind, Viewer
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Kind, Viewer
+from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.dependent_calls import dependent_calls

@@ -13,10 +13,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from datastore.dynamo import Table
-from datastore.folding import in_form
+from datastore.values.folding import in_form
 from datastore.vocabulary import CARD, OPEN_QUIZ, QUIZ
-from resolvers.rate_limits import Rates, parse_rate
-from resolvers.viewer import Role
+from resolvers.requests.rate_limits import Rates, parse_rate
+from resolvers.requests.viewer import Role
 from resolvers.vocabulary import quiz_questions
 from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
 from resolvers.whole.exporting import file_lines

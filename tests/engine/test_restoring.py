@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 from datastore import voting
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.receipts import UnitOfWork
 from datastore.voting import BOARD, Board
-from resolvers.context import utc_now
+from resolvers.requests.context import utc_now
 from resolvers.voting.board_cache import BoardCache
 from server.audit.voting import breaches
 from tests.client import Client, serving

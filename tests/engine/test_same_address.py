@@ -13,14 +13,14 @@ import orjson
 import pytest
 
 from datastore import voting as voting_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.dynamo.errors import Rejected
-from datastore.receipts import UnitOfWork
 from datastore.voting import Ballot, Board, Verdict
 from datastore.voting.addresses import ADDRESS_VOTER, LOOKBACK, ORIGIN
 from datastore.voting.erasing import move_votes
 from datastore.voting.voiding import VOIDING_PLACE
-from resolvers.context import utc_now
+from resolvers.requests.context import utc_now
 from tests.client import Client
 from tests.erasing import bury
 from tests.queries import BOARD_COUNTS, DRAW_MATCHUP, VOID_VOTER

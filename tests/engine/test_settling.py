@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from datastore import leases, voting
+from datastore import voting
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Stale, Table, open_table
 from datastore.dynamo.errors import EngineUnavailable
-from datastore.leases import LeaseLost, Leases
-from datastore.receipts import UnitOfWork
+from datastore.jobs import leases
+from datastore.jobs.leases import LeaseLost, Leases
 from datastore.voting import Board, BoardWithMarks, settling
 from datastore.voting.tallies import read_contender_sums
-from resolvers.context import utc_now
+from resolvers.requests.context import utc_now
 from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.board_settler import SETTLING_INTERVAL, BoardSettler
 from tests.client import Client, serving

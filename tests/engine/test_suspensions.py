@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore import suspensions as suspension_store
 from datastore.dynamo import Table, iso
-from datastore.suspensions import SUSPENSION, Suspension
-from resolvers.context import utc_now
+from datastore.members import suspensions as suspension_store
+from datastore.members.suspensions import SUSPENSION, Suspension
 from resolvers.members import suspensions
 from resolvers.members.suspensions import Suspensions
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.requests.context import utc_now
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.whole import erasing
 from tests.client import Client, serving
 from tests.comments import post

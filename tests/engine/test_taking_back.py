@@ -15,18 +15,20 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore import jobs as jobs_store
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import DELIVERY, Webhook
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import StorageFailed, Table, Window, iso
-from datastore.jobs import JOB, Job, JobState
-from datastore.journal import DELIVERY, Kind, Webhook, add_webhook
-from datastore.member_items import read_member
-from datastore.receipts import UnitOfWork
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import JOB, Job, JobState
+from datastore.journal import add_webhook
+from datastore.people.member_items import read_member
 from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult, record_result
-from resolvers.context import Services, utc_now
 from resolvers.jobs.running import JobRunner
-from resolvers.member_data import Part, TakingBack
-from resolvers.node_ids import node_id
-from resolvers.viewer import Role
+from resolvers.people.member_data import Part, TakingBack
+from resolvers.requests.context import Services, utc_now
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from resolvers.vocabulary import quiz_leaderboard
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from resolvers.whole.parts import PARTS

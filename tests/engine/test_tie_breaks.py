@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from datastore import pickem as pickem_store
-from datastore.people import member_shard
+from datastore.people.profiles import member_shard
 from datastore.pickem import EVENT, PREDICTION, STANDING, GuessRange
-from resolvers.node_ids import parse_node_key
 from resolvers.pickem import predictions
+from resolvers.values.node_ids import parse_node_key
 from server.audit import pickem as audit
 from tests.client import Client
 from tests.leagues import STANDINGS as LEAGUE_STANDINGS

@@ -10,25 +10,26 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore import people as people_store
 from datastore import pickem as pickem_store
-from datastore import suspensions as suspension_store
 from datastore import voting as voting_store
-from datastore.journal import OCCURRENCE, Kind
-from datastore.people import Profile
-from datastore.receipts import AlreadyAnswered, UnitOfWork, delete_receipts
-from datastore.seal import Seal
-from datastore.tombstones import MemberErased, Tombstones
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import OCCURRENCE
+from datastore.changes.tombstones import MemberErased, Tombstones
+from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork, delete_receipts
+from datastore.members import suspensions as suspension_store
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
+from datastore.values.seal import Seal
 from datastore.vocabulary import DAILY_EMAILS, Mail
-from resolvers.context import Services, utc_now
 from resolvers.jobs.running import JobRunner
-from resolvers.node_ids import node_id, parse_node_key
 from resolvers.pickem.event_jobs import SCORE_EVENT as SCORING
 from resolvers.pickem.event_jobs import UNSCORE_EVENT as UNSCORING
 from resolvers.pickem.event_jobs import event_job
 from resolvers.pickem.scoring import begin_scoring
 from resolvers.pickem.unscoring import begin_unscoring
-from resolvers.viewer import Role
+from resolvers.requests.context import Services, utc_now
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id, parse_node_key
 from tests.client import Client
 from tests.erasing import bury
 from tests.killed import Killed, killed_at

@@ -19,10 +19,10 @@ from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import dynamo_error
 from datastore.dynamo.transport.call_queue import SERVICE, Callers
 from datastore.dynamo.transport.direct_client import DirectClient
-from datastore.people import PROFILE, Profile
-from resolvers.context import utc_now
+from datastore.people.profiles import PROFILE, Profile
 from resolvers.loading.loader import Loader
-from resolvers.viewer import Role
+from resolvers.requests.context import utc_now
+from resolvers.requests.viewer import Role
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.property.attributes import TEXT, Attributes, nested

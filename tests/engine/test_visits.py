@@ -18,10 +18,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from datastore.changes.tombstones import VISITOR_PREFIX
 from datastore.dynamo import Table
-from datastore.seal import Forged, Seal
-from datastore.tombstones import VISITOR_PREFIX
-from resolvers.context import utc_now
+from datastore.values.seal import Forged, Seal
+from resolvers.requests.context import utc_now
 from resolvers.voting.visits import VALID_DAYS, open_visit, sign_visit
 from server.auth import identification as identification_module
 from server.settings import Settings

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.receipts import UnitOfWork
 from datastore.vocabulary import (
     SENTENCE,
     SUBSCRIBER_COUNT,
@@ -26,8 +26,8 @@ from datastore.vocabulary import (
     unsubscribe,
 )
 from datastore.vocabulary.daily import DAILY
-from resolvers.node_ids import node_id, parse_node_key
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id, parse_node_key
 from server import audit
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for

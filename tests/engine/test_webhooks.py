@@ -15,18 +15,24 @@ import pytest
 from aiohttp import web
 
 from datastore import journal as journal_store
-from datastore import leases
-from datastore.dynamo import ConditionFailed, Table, iso
-from datastore.dynamo.conditions import absent
-from datastore.ids import Ids
-from datastore.jobs import JOB
-from datastore.journal import (
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import (
     DELIVERY,
     OCCURRENCE,
+    WEBHOOK,
+    WEBHOOKS,
     DeliveryState,
-    Kind,
     Occurrence,
     Webhook,
+    new_delivery,
+)
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Table, iso
+from datastore.dynamo.conditions import absent
+from datastore.jobs import leases
+from datastore.jobs.jobs import JOB
+from datastore.jobs.leases import Held
+from datastore.journal import (
     add_webhook,
     clear_webhook,
     forget_member,
@@ -34,14 +40,12 @@ from datastore.journal import (
     mark_failed,
     requeue,
 )
-from datastore.journal.records import WEBHOOK, WEBHOOKS, new_delivery
-from datastore.leases import Held
-from datastore.receipts import UnitOfWork
-from datastore.seal import Seal
-from resolvers.context import Services, utc_now
-from resolvers.node_ids import node_id
-from resolvers.policy import Policy
-from resolvers.viewer import Role
+from datastore.values.ids import Ids
+from datastore.values.seal import Seal
+from resolvers.requests.context import Services, utc_now
+from resolvers.requests.policy import Policy
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id
 from server.settings import Settings
 from server.webhooks import delivering, sending
 from server.webhooks.sending import open_sender

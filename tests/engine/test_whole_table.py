@@ -16,11 +16,16 @@ from uuid import uuid4
 
 import pytest
 
-from datastore import whole_table
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
-from datastore.whole_table import ImportRefused
+from datastore.whole import table as whole_table
+from datastore.whole.layout import (
+    CURRENT_LAYOUT,
+    LAYOUT,
+    Layout,
+    ensure_layout,
+)
+from datastore.whole.table import ImportRefused
 from resolvers.transfer.sources import Unreadable
 from server import audit, demo
 from server.commands.transfer import exports, imports

@@ -20,14 +20,16 @@ from dataclasses import dataclass, field
 from random import Random
 from uuid import uuid4
 
+from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import DELIVERY_SHARDS, Webhook
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.jobs import read_unfinished_jobs
-from datastore.journal import DELIVERY_SHARDS, Kind, Webhook, add_webhook, read_waiting
-from datastore.layout import ensure_layout
-from datastore.receipts import UnitOfWork
-from resolvers.context import utc_now
-from resolvers.viewer import Role
+from datastore.jobs.jobs import read_unfinished_jobs
+from datastore.journal import add_webhook, read_waiting
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.context import utc_now
+from resolvers.requests.viewer import Role
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.engines import EnginePair, RunningEngine

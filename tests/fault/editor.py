@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
-from datastore.journal import Kind
-from resolvers.node_ids import node_id
+from datastore.changes.kinds import Kind
+from resolvers.values.node_ids import node_id
 from resolvers.whole.taking_back import CONTRIBUTIONS
 from tests import season
 from tests.erasing import ERASE

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from datastore.journal import Kind
-from resolvers.node_ids import parse_node_id
-from resolvers.viewer import FORMER_PREFIX
+from datastore.changes.kinds import Kind
+from resolvers.requests.viewer import FORMER_PREFIX
+from resolvers.values.node_ids import parse_node_id
 from tests.client import Asks, pages
 from tests.leagues import LEAGUE, OWN_LEAGUES
 

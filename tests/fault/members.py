@@ -14,8 +14,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
-from datastore.journal import Kind
-from resolvers.node_ids import node_id
+from datastore.changes.kinds import Kind
+from resolvers.values.node_ids import node_id
 from tests import season
 from tests.fault.ledger import SEASON, ExpectedComment, ExpectedLeague, ExpectedPrediction, ExpectedVote
 from tests.fault.recording import (

@@ -10,15 +10,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
 
+from datastore.changes.kinds import Kind
 from datastore.comments import COMMENT, Comment
 from datastore.comments.counts import change_updates
 from datastore.dynamo import DynamoError, Table, open_table
-from datastore.ids import Ids
-from datastore.journal import Kind
+from datastore.values.ids import Ids
 from datastore.voting import VOTE, PairVerdict, Vote
 from datastore.voting.votes import counter_updates
-from resolvers.context import utc_now
-from resolvers.node_ids import node_id
+from resolvers.requests.context import utc_now
+from resolvers.values.node_ids import node_id
 from tests.client import serving
 from tests.engines import EnginePair
 from tests.fault.all_parts import FAULT_RATE, MEMBERS, FaultReport, faulty_table, find_differences

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from resolvers.comments.transfer import parse_line
-from resolvers.node_ids import node_id
+from resolvers.values.node_ids import node_id
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.comments import post

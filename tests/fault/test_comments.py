@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 import pytest
 
+from datastore.changes.occurrences import OCCURRENCE
 from datastore.comments.records import REPORTS
 from datastore.dynamo import Table
-from datastore.journal import OCCURRENCE
-from resolvers.viewer import Role
+from resolvers.requests.viewer import Role
 from server.audit.comments import breaches
 from server.settings import Settings
 from tests.client import Client, serving

@@ -12,11 +12,11 @@ from random import Random
 import pytest
 
 from datastore.comments import settle_product
-from datastore.ids import first_id
+from datastore.values.ids import first_id
 from resolvers.comments.arrivals import comment_posted
-from resolvers.context import Context
 from resolvers.live import feed
-from resolvers.viewer import Kind, Role, Viewer
+from resolvers.requests.context import Context
+from resolvers.requests.viewer import Kind, Role, Viewer
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.comments import Traversal, post

@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.leases import LEASE_SECONDS
-from datastore.receipts import UnitOfWork
+from datastore.jobs.leases import LEASE_SECONDS
 from datastore.vocabulary import WordList
-from resolvers.context import utc_now
-from resolvers.node_ids import node_id
+from resolvers.requests.context import utc_now
+from resolvers.values.node_ids import node_id
 from tests.confirmations import REQUEST_SUBSCRIPTION
 from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, mail_server

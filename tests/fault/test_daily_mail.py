@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.people import PROFILE, Profile
-from datastore.receipts import UnitOfWork
-from datastore.seal import Seal
+from datastore.people.profiles import PROFILE, Profile
+from datastore.values.seal import Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word, WordBatch, WordList
-from resolvers.context import Services, utc_now
+from resolvers.requests.context import Services, utc_now
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.delivery import RunLimits
 from server.mail.message import EmailTemplate

@@ -19,8 +19,8 @@ from datastore.dynamo import (
     metered,
 )
 from datastore.dynamo.conditions import absent, where
-from datastore.people import PROFILE, Profile
-from resolvers.context import utc_now
+from datastore.people.profiles import PROFILE, Profile
+from resolvers.requests.context import utc_now
 from server.table import UnusableTable, validate_table
 from tests.client import Client, serving
 from tests.conftest import settings_for

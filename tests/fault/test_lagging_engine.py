@@ -11,8 +11,8 @@ import pytest
 from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline, open_table
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.declaration import create
-from datastore.people import PROFILE, Profile
-from resolvers.context import utc_now
+from datastore.people.profiles import PROFILE, Profile
+from resolvers.requests.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine, Limits
 from tests.lagging.replica import ItemName

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datastore import pickem as pickem_store
-from resolvers.node_ids import parse_node_key
+from resolvers.values.node_ids import parse_node_key
 from server.audit import leagues as audit
 from server.demo import leagues as demo
 from server.demo.people import MEMBERS

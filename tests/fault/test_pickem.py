@@ -13,8 +13,8 @@ import pytest
 
 from datastore.pickem import EVENT, read_events
 from datastore.pickem.seeding import seed_event
-from resolvers.context import Services
-from resolvers.node_ids import node_id
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import node_id
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from datastore.layout import ensure_layout
 from datastore.pickem import GateState, read_events, read_gates
-from resolvers.node_ids import node_id, parse_node_key
-from resolvers.viewer import Role
+from datastore.whole.layout import ensure_layout
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests.client import Client, serving

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from datastore import leases
 from datastore import pickem as pickem_store
 from datastore.dynamo import Table
-from datastore.layout import ensure_layout
+from datastore.jobs import leases
 from datastore.pickem import Event, Histogram, Match, standings
 from datastore.pickem.histograms import store_histogram
 from datastore.pickem.predictions import RANKING_SHARDS
 from datastore.pickem.seeding import seed_event
 from datastore.pickem.standings import SEASON
-from resolvers.context import Services
-from resolvers.node_ids import node_id
+from datastore.whole.layout import ensure_layout
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.scoring import score
+from resolvers.requests.context import Services
+from resolvers.values.node_ids import node_id
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions

@@ -8,24 +8,24 @@ from contextlib import contextmanager
 
 import pytest
 
-from datastore import jobs as jobs_store
-from datastore import leases
 from datastore import pickem as pickem_store
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.jobs import Job, JobState, read_unfinished_jobs
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs import leases
+from datastore.jobs.jobs import Job, JobState, read_unfinished_jobs
 from datastore.pickem import Credit, Share
 from datastore.pickem.auditing import all_predictions, all_standings
 from datastore.pickem.predictions import read_prediction
 from datastore.pickem.removal import remove_prediction
 from datastore.pickem.seeding import seed_event
-from datastore.receipts import UnitOfWork
 from datastore.refusals import Conflict
-from resolvers.context import Services
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem.event_jobs import SCORE_EVENT, UNSCORE_EVENT, event_job
 from resolvers.pickem.removing import count_again
 from resolvers.pickem.scoring import begin_scoring, score, score_event_job
 from resolvers.pickem.unscoring import begin_unscoring, unscore_event_job
+from resolvers.requests.context import Services
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions

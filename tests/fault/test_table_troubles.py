@@ -19,8 +19,8 @@ from datastore.dynamo import (
     retries,
 )
 from datastore.dynamo.declaration import definition, differences
-from datastore.people import PROFILE, Profile
-from resolvers.context import utc_now
+from datastore.people.profiles import PROFILE, Profile
+from resolvers.requests.context import utc_now
 from tests.client import serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 from datastore import vocabulary as vocabulary_store
+from datastore.changes.occurrences import OCCURRENCE
 from datastore.dynamo import Table
-from datastore.journal import OCCURRENCE
 from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION, WORD
-from resolvers.context import Services
-from resolvers.node_ids import parse_node_key
-from resolvers.viewer import Role
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
+from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client, serving

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from datastore.dynamo import Table
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 from datastore.vocabulary import LIST
-from resolvers.context import Services
-from resolvers.viewer import Role
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Role
 from tests.client import serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from datastore import voting
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.leases import Leases
-from datastore.receipts import UnitOfWork
-from datastore.shards import shard_of
+from datastore.jobs.leases import Leases
+from datastore.values.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, Board, Contender, PairVerdict, Vote
 from datastore.voting.shards import shard_count
-from resolvers.context import utc_now
+from resolvers.requests.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine
 from tests.lagging.capacity import PartitionKey

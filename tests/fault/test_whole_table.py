@@ -15,10 +15,15 @@ from uuid import uuid4
 
 import pytest
 
-from datastore import whole_table
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
+from datastore.whole import table as whole_table
+from datastore.whole.layout import (
+    CURRENT_LAYOUT,
+    LAYOUT,
+    Layout,
+    ensure_layout,
+)
 from server.commands.transfer import imports
 from server.commands.transfer.exports import export_table
 from server.commands.transfer.file import End

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.layout import ensure_layout
+from datastore.whole.layout import ensure_layout
 from tests.engines import EnginePair, running_pair
 from tests.lagging.engine import LaggingEngine
 

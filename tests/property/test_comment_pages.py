@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from datastore.comments import COMMENT, Comment, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.dynamo import Table, Window
-from datastore.ids import Ids
-from datastore.seal import Seal
-from resolvers.context import utc_now
+from datastore.values.ids import Ids
+from datastore.values.seal import Seal
+from resolvers.requests.context import utc_now
 from tests.comments import matches
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo.lines import BadLine, canonical_number, item_line, parse_line
-from datastore.whole_table import TableRow, parse_row
+from datastore.whole.table import TableRow, parse_row
 from resolvers.transfer.sources import Unreadable
 from server.commands.transfer.file import End, ExportReader, is_export, write_export
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo.conditions import absent, among, less, more, outside, present, where
-from datastore.jobs import JOB, new_job
+from datastore.jobs.jobs import JOB, new_job
 
 TEXT = re.compile(r"[A-Za-z0-9_#:.,=<> ()]*")
 NOW = datetime(2026, 11, 25, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from structlog.testing import capture_logs
 
 from datastore.dynamo import EngineUnavailable
-from datastore.ids import Ids
+from datastore.values.ids import Ids
 from resolvers.live import feed as feeds
 from resolvers.live import resume_point
 from resolvers.live.feed import Arrival, Feed, Source

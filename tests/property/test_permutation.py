@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datastore.permutation import Permutation
+from datastore.values.permutation import Permutation
 
 KEYS = st.binary(max_size=64)
 

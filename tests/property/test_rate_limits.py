@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.refusals import RateLimited
-from resolvers import rate_limits
-from resolvers.rate_limits import Rate, RateLimit, Rates, parse_rate
+from resolvers.requests import rate_limits
+from resolvers.requests.rate_limits import (
+    Rate,
+    RateLimit,
+    Rates,
+    parse_rate,
+)
 
 PAUSES = st.lists(st.one_of(st.just(0.0), st.floats(0, 0.4), st.floats(0, 3)), min_size=1, max_size=80)
 

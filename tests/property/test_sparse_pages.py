@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo.paging import Page, SparsePage, Window
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 
 SEAL = Seal(["a secret for the cursors of these tests"])
 POSITIONS = [f"{number:03}" for number in range(40)]

@@ -7,17 +7,18 @@ from itertools import chain
 
 import pytest
 
-from datastore import folding, receipts
+from datastore.changes import unit_of_work as receipts
 from datastore.journal import webhooks
 from datastore.pickem import leagues
+from datastore.values import folding
 from datastore.vocabulary import lists, words
 from resolvers.comments import rules as comment_rules
 from resolvers.pickem import league_codes
 from resolvers.pickem import rules as card_rules
-from resolvers.rate_limits import parse_rate
+from resolvers.requests.rate_limits import parse_rate
 from resolvers.vocabulary import quizzes, subscriptions
 from resolvers.voting import texts
-from schema.windows import LARGEST_PAGE
+from schema.framework.windows import LARGEST_PAGE
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from tests.generated import ROOT

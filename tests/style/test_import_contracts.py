@@ -23,33 +23,53 @@ from tests.service import ROOT
 LAYERS: Final = ("server", "schema", "resolvers", "datastore")
 FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "Four layers, imports only downward": (
-        ("datastore/voting/votes.py", "import resolvers.policy"),
-        ("schema/scalars.py", "import server.settings"),
+        ("datastore/voting/votes.py", "import resolvers.requests.policy"),
+        ("schema/framework/scalars.py", "import server.settings"),
     ),
     "Only datastore.dynamo imports the AWS libraries": (
-        ("datastore/seal.py", "import botocore"),
+        ("datastore/values/seal.py", "import botocore"),
         ("server/app.py", "import aioboto3"),
     ),
     "Only the datastore imports entities, keys, conditions and writes": (
-        ("resolvers/policy.py", "import datastore.dynamo.conditions"),
-        ("schema/scalars.py", "from datastore.dynamo.entity import Entity"),
+        ("resolvers/requests/policy.py", "import datastore.dynamo.conditions"),
+        ("schema/framework/scalars.py", "from datastore.dynamo.entity import Entity"),
         ("server/audit/voting.py", "from datastore.dynamo import writes"),
     ),
     "Resolvers and datastore do not import GraphQL": (
-        ("resolvers/policy.py", "import graphql"),
+        ("resolvers/requests/policy.py", "import graphql"),
         ("datastore/dynamo/keys.py", "import strawberry"),
     ),
-    "Parts are independent in the datastore": (("datastore/voting/votes.py", "import datastore.comments.planner"),),
-    "Parts are independent in the resolvers": (("resolvers/pickem/rules.py", "import resolvers.comments.languages"),),
-    "Parts are independent in the schema": (("schema/voting.py", "import schema.comments"),),
+    "The rooms of the datastore import only downward": (
+        ("datastore/voting/votes.py", "import datastore.comments.planner"),
+        ("datastore/changes/created.py", "import datastore.people.profiles"),
+        ("datastore/members/suspensions.py", "import datastore.whole.layout"),
+        ("datastore/loose.py", ""),
+    ),
+    "The rooms of the resolvers import only downward": (
+        ("resolvers/pickem/rules.py", "import resolvers.comments.languages"),
+        ("resolvers/jobs/running.py", "import resolvers.whole.jobs"),
+        ("resolvers/members/suspensions.py", "import resolvers.whole.parts"),
+        ("resolvers/loose.py", ""),
+    ),
+    "The rooms of the schema import only downward": (
+        ("schema/voting.py", "import schema.comments"),
+        ("schema/framework/scalars.py", "import schema.jobs"),
+        ("schema/loose.py", ""),
+    ),
     "Parts are independent in the server": (("server/demo/voting.py", "import server.demo.comments"),),
     "The compiler imports nothing else of the service": tuple(
         ("server/compiler/paths.py", f"import {module}")
-        for module in ("datastore.seal", "resolvers.policy", "schema.scalars", "server.settings", "server.http.sse")
+        for module in (
+            "datastore.values.seal",
+            "resolvers.requests.policy",
+            "schema.framework.scalars",
+            "server.settings",
+            "server.http.sse",
+        )
     ),
     "The transport imports nothing else of the service": tuple(
         ("datastore/dynamo/transport/signing.py", f"import {module}")
-        for module in ("datastore.dynamo", "datastore.dynamo.errors", "datastore.seal")
+        for module in ("datastore.dynamo", "datastore.dynamo.errors", "datastore.values.seal")
     ),
 }
 """By contract: a file, and an import in it that breaks this contract alone."""
@@ -67,13 +87,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def planted(file: Path, line: str) -> Iterator[None]:
-    """The file with one more line."""
-    text = file.read_text(encoding="utf-8")
-    file.write_text(f"{text}\n{line}\n", encoding="utf-8")
+    """The file with one more line; a new file is removed afterwards."""
+    text = file.read_text(encoding="utf-8") if file.exists() else None
+    file.write_text(f"{text or ''}\n{line}\n", encoding="utf-8")
     try:
         yield
     finally:
-        file.write_text(text, encoding="utf-8")
+        file.unlink() if text is None else file.write_text(text, encoding="utf-8")
 
 
 def broken_contracts(folder: Path) -> set[str]:

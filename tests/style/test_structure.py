@@ -23,13 +23,13 @@ LARGE_MODULE = 600
 RECURSIVE_TYPES = frozenset(
     {
         "schema.comments",
-        "schema.leagues",
-        "schema.learning",
-        "schema.members",
+        "schema.pickem.leagues",
+        "schema.vocabulary.learning",
+        "schema.members.members",
         "schema.people",
-        "schema.pickem",
-        "schema.vocabulary",
-        "schema.lazy",
+        "schema.pickem.events",
+        "schema.vocabulary.lists",
+        "schema.framework.lazy",
     }
 )
 """GraphQL's mutually recursive types import each other's names, lazily."""

@@ -14,8 +14,8 @@ from graphql import ExecutionResult, parse
 from typer.testing import CliRunner
 
 from resolvers.loading.batched import batched
-from schema.fields import described, field
-from schema.types import record_type
+from schema.framework.fields import described, field
+from schema.framework.types import record_type
 from server.__main__ import app
 from server.compiler import Fallback, PreparedOperation, to_dicts
 from server.compiler.operation import MAX_PLANS

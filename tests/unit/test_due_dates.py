@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.people import Profile
+from datastore.people.profiles import Profile
 from datastore.vocabulary import CharacterSet, Subscription
 from server.mail.due import dates_begun, due_at, due_date, due_subscriptions
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import EngineUnavailable
-from datastore.ids import CLOCK_SKEW, Ids
 from datastore.refusals import Overloaded
+from datastore.values.ids import CLOCK_SKEW, Ids
 from resolvers.live import feed as arrivals
 from resolvers.live import topics as live_module
 from resolvers.live.feed import Arrival, Feed, Source

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.pickem import slugify
 from datastore.refusals import InvalidInput
+from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.voting import folded
-from resolvers.texts import is_line
+from resolvers.values.texts import is_line
 from resolvers.vocabulary.quiz_questions import compared
 
 MARKS = "\u0301\u0334\u0345\u0323\u3099\U0001d165"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from datastore.seal import Seal
-from resolvers.context import Context, Services
-from resolvers.node_ids import node_id
-from resolvers.viewer import Kind, Viewer
+from datastore.values.seal import Seal
+from resolvers.requests.context import Context, Services
+from resolvers.requests.viewer import Kind, Viewer
+from resolvers.values.node_ids import node_id
 from schema import schema
 
 CONTENDER = node_id("Contender", "main/3")

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from datastore.seal import Seal
-from resolvers.context import Services
-from resolvers.viewer import Kind, Role, Viewer
+from datastore.values.seal import Seal
+from resolvers.requests.context import Services
+from resolvers.requests.viewer import Kind, Role, Viewer
 from server.auth.errors import Unauthenticated
 from server.auth.identification import COOKIE, READER_COOKIE, Identification, Identified
 from server.auth.tokens import MAX_CACHED, MAX_TOKEN_LENGTH, Tokens, mint

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from datastore.refusals import InvalidInput
-from datastore.seal import Forged, Seal
+from datastore.values.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Word
 from server.mail.message import Email, EmailTemplate, Section, Unsubscription, message_id
 from server.mail.serialization import UnsafeEmail, serialize

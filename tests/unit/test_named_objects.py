@@ -8,7 +8,7 @@ import pytest
 from graphql import GraphQLError, GraphQLInterfaceType, GraphQLObjectType, get_nullable_type, is_list_type
 
 from schema import schema
-from schema.arguments import MOST_NAMED, names_objects
+from schema.framework.arguments import MOST_NAMED, names_objects
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 from server.execution.limits import Limits
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo import Window
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 from datastore.vocabulary import QuizResult, Sentence
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboard, Selection
 

@@ -11,11 +11,16 @@ import pytest
 import strawberry
 
 from datastore.refusals import InvalidInput
-from resolvers.context import UNSET, Context, NodeOf, Unset
-from resolvers.node_ids import node_id
-from schema.arguments import Parameters, input_type
-from schema.fields import field
-from schema.mutations import mutation
+from resolvers.requests.context import (
+    UNSET,
+    Context,
+    NodeOf,
+    Unset,
+)
+from resolvers.values.node_ids import node_id
+from schema.framework.arguments import Parameters, input_type
+from schema.framework.fields import field
+from schema.framework.mutations import mutation
 
 calls: list[Any] = []
 

@@ -24,7 +24,7 @@ from cryptography.x509.oid import NameOID
 from datastore.dynamo import EngineUnavailable, Table, deadline, open_table
 from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.dynamo.transport.signing import read_endpoint
-from datastore.people import PROFILE
+from datastore.people.profiles import PROFILE
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 CHAIN = ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")

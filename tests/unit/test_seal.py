@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.seal import LONGEST, Forged, Seal
+from datastore.values.seal import LONGEST, Forged, Seal
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 OLD = "an old secret of thirty-two letters"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from datastore.seal import MOST_SECRETS
-from resolvers.viewer import Role
+from datastore.values.seal import MOST_SECRETS
+from resolvers.requests.viewer import Role
 from server.auth.secret import load_or_create_secrets
 from server.settings import (
     BadSettings,

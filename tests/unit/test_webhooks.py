@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.ids import first_id
-from datastore.journal import Delivery, DeliveryState, Occurrence
+from datastore.changes.occurrences import Delivery, DeliveryState, Occurrence
 from datastore.refusals import InvalidInput
+from datastore.values.ids import first_id
 from resolvers.journal.addresses import ForbiddenAddress, check_address, parse_destination
 from server.webhooks.delivering import next_attempt
 from server.webhooks.signatures import sign

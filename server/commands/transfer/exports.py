@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from datastore.dynamo import Table
-from datastore.whole_table import SEGMENTS, read_rows
+from datastore.whole.table import SEGMENTS, read_rows
 from server.commands.files import STANDARD, open_output, owner_only
 from server.commands.transfer.file import End, is_export, write_export
 from server.commands.transfer.sources import identity, table_to_read

@@ -22,8 +22,13 @@ from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
-from datastore.layout import CURRENT_LAYOUT
-from datastore.whole_table import BadLine, TableRow, parse_row, read_row
+from datastore.whole.layout import CURRENT_LAYOUT
+from datastore.whole.table import (
+    BadLine,
+    TableRow,
+    parse_row,
+    read_row,
+)
 from resolvers.transfer.readers import Row
 from resolvers.transfer.sources import Unreadable
 

@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from datastore import whole_table
 from datastore.dynamo import Table
-from datastore.whole_table import TableRow
+from datastore.whole import table as whole_table
+from datastore.whole.table import TableRow
 from resolvers.transfer.loop import Added, OnProblem, Store, batches, import_records
 from resolvers.transfer.readers import Row
 from server.commands.files import STANDARD, open_input

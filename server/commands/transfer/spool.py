@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from datastore.whole_table import SEGMENTS, TableRow, is_expired
+from datastore.whole.table import SEGMENTS, TableRow, is_expired
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS state (source TEXT, pass INTEGER);

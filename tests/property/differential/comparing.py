@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 from graphql import DocumentNode, ExecutionResult, GraphQLSchema, OperationDefinitionNode, execute, parse, validate
 
-from datastore.seal import Seal
+from datastore.values.seal import Seal
 from server.compiler import CompiledOperation, Fallback, PreparedOperation, encode_json, to_dicts
 from tests.property.differential.random_operations import RandomOperation
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 
-from schema.arguments import parse_value
+from schema.framework.arguments import parse_value
 from server.compiler import planning
 from server.compiler.fields import DirectResolver, FieldSource, SchemaResolver, field_source
 from tests.property.differential.random_values import RandomValues

@@ -1,0 +1,216 @@
+"""A request's changes, and their receipt: a repeated request finds the first answer and changes nothing.
+
+| wanted                                 | operation                                        | requests |
+|----------------------------------------|--------------------------------------------------|----------|
+| the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
+| a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
+| a change of steps, not begun again     | a check of the receipt in the first transaction  | 0 more   |
+| a change made once, its answer lost    | its occurrence, on the condition that it is new  | 0 more   |
+| the receipts that name a member        | gsi1 RECEIPTS#<id>, gsi2 RECEIPTSABOUT#<hash>    | 2        |
+| nothing for or about an erased member  | a check of a tombstone in the same transaction   | 0 more   |
+
+A receipt is written in the same transaction as the change, and contains the answer. So a repeat by the client, or a
+retry by this service after a lost connection, finds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from datastore.changes.recording import OFF, is_record
+from datastore.changes.tombstones import MemberErased, checked_members, is_tombstone_check
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.attributes import codec_for
+from datastore.dynamo.conditions import absent, less
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import Check
+from datastore.refusals import IdempotencyMismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datastore.changes.kinds import Ground, Kind
+    from datastore.changes.recording import Journal
+    from datastore.changes.tombstones import Tombstones
+    from datastore.dynamo import Table
+    from datastore.dynamo.conditions import Condition
+    from datastore.dynamo.writes import Write
+
+RECEIPT_LIFETIME = timedelta(days=7)
+LONGEST_KEY = 128
+_MEMBER = "User:"
+"""What the journal's names of members begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to one request of one owner."""
+
+    owner: str
+    key: str
+    input_hash: str
+    answer: str
+    expires: datetime
+    member: str | None = None
+    """The owner, if that is a member."""
+    about: str | None = None
+    """The hash, by the newest secret, of another member, whom the answer may describe."""
+
+
+RECEIPT = Entity(
+    Receipt,
+    Key("IDEMPOTENCY#{owner}#{key}", "IDEMPOTENCY"),
+    gsi1=Key("RECEIPTS#{member}", "{key}", when="member"),
+    gsi2=Key("RECEIPTSABOUT#{about}", "{owner}#{key}", when="about"),
+    ttl="expires",
+)
+
+
+class AlreadyAnswered(Exception):
+    """The request was carried out before; its receipt contains the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOfWork:
+    """The changes of one request, stored with what the journal says of them and with the request's receipt.
+
+    Without an idempotency key there is no receipt.
+    """
+
+    owner: str
+    key: str | None
+    input_hash: str
+    now: datetime
+    journal: Journal = OFF
+    actor: str | None = None
+    """Whom the journal names."""
+    tombstones: Tombstones | None = None
+    """Those that writes are checked against; None for a change that is no member's, or that erases one."""
+
+    @classmethod
+    def unkeyed(
+        cls, now: datetime, journal: Journal = OFF, actor: str | None = None, tombstones: Tombstones | None = None
+    ) -> UnitOfWork:
+        """For a change that no request asked for: it leaves no receipt."""
+        return cls("", None, "", now, journal, actor, tombstones)
+
+    def occurred(
+        self,
+        kind: Kind,
+        name: str | None,
+        *,
+        about: str | None = None,
+        ground: Ground | None = None,
+        note: str | None = None,
+    ) -> tuple[Write, ...]:
+        """The journal's writes for a change (see `Journal.occurrence`): they belong in the change's transaction.
+
+        With `about` come the checks that this member is not erased.
+        """
+        writes = self.journal.occurrence(kind, self.actor, name, about=about, ground=ground, note=note)
+        return (*writes, *self.not_erased(about)) if about is not None else writes
+
+    def not_erased(self, member: str) -> tuple[Write, ...]:
+        """The checks that a member is not erased, for `apply` and `transact`."""
+        return () if self.tombstones is None else tuple(self.tombstones.checks(member, self.now))
+
+    async def refuse_erased(self, table: Table) -> None:
+        """MemberErased if the actor is erased: before work that has no first write of its own to say so."""
+        if checks := () if self._member is None else self.not_erased(self._member):
+            await self.apply(table, *checks)
+
+    async def apply(self, table: Table, *writes: Write) -> None:
+        """Carry out the writes without a receipt, unless an attempt whose answer was lost has done so.
+
+        MemberErased if the actor, or a member they are about, is erased. ConditionFailed has the indexes of `writes`;
+        checks of tombstones come last among them. It is doubtful only if nothing is recorded.
+        """
+        changes = [write for write in writes if not is_tombstone_check(write)]
+        checks = [write for write in writes if is_tombstone_check(write)]
+        if self._member is not None:
+            checks += self.not_erased(self._member)
+        # A transaction names each item once.
+        unique = {write.key["pk"]["S"]: write for write in checks if isinstance(write, Check)}
+        try:
+            await table.transact(*changes, *unique.values())
+        except ConditionFailed as failed:
+            records = [index for index, change in enumerate(changes) if is_record(change)]
+            if any(map(failed.at, records)):
+                return  # nothing else can have written it: its id is new
+            if any(index >= len(changes) for index in failed.failures):
+                raise MemberErased from None
+            if records:  # none of the attempts was applied: it would have left its record
+                raise ConditionFailed(failed.failures) from None
+            raise
+
+    async def transact(self, table: Table, answer: Any, *writes: Write) -> None:
+        """Carry out the writes, together with the receipt for `answer`.
+
+        ConditionFailed has the indexes of `writes`; AlreadyAnswered means that the receipt already existed, and
+        MemberErased that the actor, or a member that the writes are about, is erased.
+        """
+        if self.key is None:
+            await self.apply(table, *writes)
+            return
+        changes = [write for write in writes if not is_tombstone_check(write)]
+        checks = [write for write in writes if is_tombstone_check(write)]
+        try:
+            await self.apply(table, *changes, self._receipt(self.key, answer, checks), *checks)
+        except ConditionFailed as failed:
+            if failed.at(len(changes)):
+                raise AlreadyAnswered from None
+            raise
+
+    async def store_receipt(self, table: Table, answer: Any, *, about: str | None = None) -> None:
+        """Store the receipt for an answer to which nothing is left to write. `about` is a member that it names."""
+        if self.key is not None:
+            await self.transact(table, answer, *(() if about is None else self.not_erased(about)))
+
+    def unanswered(self) -> tuple[Write, ...]:
+        """The check that there is no receipt, for the first step of a change whose last one leaves it."""
+        if self.key is None:
+            return ()
+        return (RECEIPT.check(RECEIPT.at(owner=self.owner, key=self.key), self._is_free),)
+
+    @property
+    def _is_free(self) -> Condition:
+        # The engine removes expired items late; until then an expired receipt counts as absent.
+        return absent() | less("expires", self.now)
+
+    @property
+    def _member(self) -> str | None:
+        is_member = self.actor is not None and self.actor.startswith(_MEMBER)
+        return self.actor.removeprefix(_MEMBER) if is_member and self.actor is not None else None
+
+    def _receipt(self, key: str, answer: Any, checks: Sequence[Write]) -> Write:
+        kind: Any = type(answer)
+        stored = orjson.dumps(codec_for(kind).encode(answer)).decode()
+        expires, member = self.now + RECEIPT_LIFETIME, self._member
+        own = checked_members(() if member is None else self.not_erased(member))
+        about = next((hashed for hashed in checked_members(checks) if hashed not in own), None)
+        receipt = Receipt(self.owner, key, self.input_hash, stored, expires, member, about)
+        return RECEIPT.put(receipt, when=self._is_free)
+
+    async def answer(self, table: Table, kind: Any) -> Any:
+        """The stored answer of an earlier request; IdempotencyMismatch if that request had another input."""
+        if self.key is None:
+            return None
+        receipt = await table.get(RECEIPT.at(owner=self.owner, key=self.key), consistent=True)
+        if receipt is None or receipt.expires < self.now:
+            return None
+        if receipt.input_hash != self.input_hash:
+            raise IdempotencyMismatch(path=("input", "idempotencyKey"))
+        return codec_for(kind).decode(orjson.loads(receipt.answer))
+
+
+async def delete_receipts(table: Table, member: str, hashes: Sequence[str]) -> int:
+    """Delete the receipts of a member, and those of others whose answers are about them; how many the indexes show."""
+    partitions = [RECEIPT.on("gsi1", member=member), *(RECEIPT.on("gsi2", about=hashed) for hashed in hashes)]
+    found = [receipt for partition in partitions async for receipt in table.iterate(partition)]
+    await table.write_many(RECEIPT.delete(RECEIPT.item_key(receipt)) for receipt in found)
+    return len(found)

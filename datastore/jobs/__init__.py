@@ -1,0 +1,7 @@
+"""Long work: jobs, and the leases that say which process does a piece of work.
+
+| module | contents                                             |
+|--------|------------------------------------------------------|
+| jobs   | jobs, with their progress and outcome                |
+| leases | which process does a piece of work                   |
+"""

@@ -1,0 +1,172 @@
+"""Jobs: work that continues beside requests and across restarts.
+
+| wanted                       | read or write                                              | requests |
+|------------------------------|------------------------------------------------------------|----------|
+| one job                      | GetItem JOB#<id> JOB, consistent                           | 1        |
+| all jobs, newest first       | gsi1 JOBS                                                  | 1 a page |
+| jobs that are not finished   | gsi2 JOBS#RUNNING, oldest first                            | 1        |
+| begin a job                  | PutItem if absent, or part of another transaction          | 1        |
+| acquire, report, finish      | UpdateItem of its lease (`datastore.jobs.leases`)               | 1        |
+
+A job's item is its lease: one process works on it, and stores progress and outcome there. The work of every kind is
+idempotent, so a process that was taken for dead and goes on for a moment costs time and nothing else.
+
+A finished job keeps no `input`, which may name a member, and is removed after 30 days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo.conditions import absent
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import Put, Write
+from datastore.jobs.leases import Held, Leases
+from datastore.values.ids import Ids
+
+LIFETIME = timedelta(days=30)
+_UNFINISHED_AT_ONCE = 100
+
+
+class JobState(StrEnum):
+    """How a job stands."""
+
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work. `place` is where its kind goes on after an interruption, and means something to it alone.
+
+    `starter` is a keyed hash of the member or key that began it, since a job may outlive them.
+    """
+
+    id: str
+    kind: str
+    starter: str
+    started_at: datetime
+    expires: datetime
+    input: dict[str, str] = field(default_factory=dict)
+    state: JobState = JobState.RUNNING
+    done: int = 0
+    total: int | None = None
+    finished_at: datetime | None = None
+    message: str | None = None
+    place: str | None = None
+    about: str | None = None
+    """A keyed hash of the member that it is about, if it leaves something that erasing them must delete."""
+    holder: str | None = None
+    """The process that works on it; None before the first, and after one that stopped in an orderly way."""
+    term: int = 0
+    beat: int = 0
+    role: str | None = None
+    """The role of those who see it besides who began it and admins: the one that its mutation asks for."""
+    due_at: datetime | None = None
+    """When it may be worked on; None for at once. The id of one that waits is of that time: it is listed last."""
+
+    @property
+    def node_key(self) -> str:
+        return self.id
+
+    @property
+    def is_running(self) -> bool:
+        return self.state is JobState.RUNNING
+
+    def is_due(self, now: datetime) -> bool:
+        return self.due_at is None or self.due_at <= now
+
+
+JOB = Entity(
+    Job,
+    Key("JOB#{id}", "JOB"),
+    ttl="expires",
+    gsi1=Key("JOBS", "{id}"),
+    gsi2=Key("JOBS#RUNNING", "{id}", when="is_running"),
+)
+
+
+def new_job(
+    id_: str,
+    kind: str,
+    starter: str,
+    now: datetime,
+    input_: Mapping[str, str],
+    about: str | None = None,
+    role: str | None = None,
+) -> Job:
+    return Job(id_, kind, starter, now, now + LIFETIME, dict(input_), about=about, role=role)
+
+
+def later_job(job: Job, kind: str, due_at: datetime, message: str) -> Job:
+    """A job that follows another one, with the same input; `message` says what it waits for."""
+    id_ = Ids().next(due_at)  # not the process's own: its next ids would be of that time too
+    return replace(new_job(id_, kind, job.starter, due_at, job.input), due_at=due_at, message=message)
+
+
+def job_put(job: Job) -> Put:
+    """The write that begins a job, for a transaction with what it depends on."""
+    return JOB.put(job, when=absent())
+
+
+async def begin_job(table: Table, job: Job) -> Job:
+    """Begin a job unless one with its id exists; the stored one."""
+    try:
+        await table.write(job_put(job))
+    except ConditionFailed as failed:
+        return failed.stored(JOB) or job
+    return job
+
+
+async def begin_job_once(table: Table, job: Job, answer: Any, unit: UnitOfWork, *writes: Write) -> None:
+    """Begin a new job together with other writes and the request's receipt."""
+    try:
+        await unit.transact(table, answer, job_put(job), *writes)
+    except ConditionFailed as failed:
+        if not (failed.doubtful and failed.at(0)):  # an attempt whose answer was lost has begun it
+            raise
+
+
+async def read_job(table: Table, id_: str) -> Job | None:
+    return await table.get(JOB.at(id=id_), consistent=True)
+
+
+def all_jobs(table: Table) -> AsyncIterator[Job]:
+    """Newest first, as the index shows them."""
+    return table.iterate(JOB.on("gsi1").newest_first())
+
+
+async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
+    """The oldest unfinished jobs, as the index shows them: it may be behind, so claiming one may fail."""
+    return (await table.query(JOB.on("gsi2"), limit=_UNFINISHED_AT_ONCE)).records
+
+
+def is_free(leases: Leases, seen: Job) -> bool:
+    """Whether no living process works on a job, now that it was seen like this."""
+    return leases.is_free(JOB, seen)
+
+
+async def acquire_job(leases: Leases, seen: Job) -> Held[Job] | None:
+    """The job, now this process's; None if it has changed since it was seen."""
+    return await leases.acquire(JOB, seen)
+
+
+async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
+    """End a job and forget its input."""
+    await job.release(state=state, finished_at=now, message=message, place=None, input={})
+
+
+async def unfinished_jobs_naming(table: Table, member: str) -> AsyncIterator[Job]:
+    """The unfinished jobs whose input names a member, as the index shows them."""
+    names = {member, f"User:{member}"}
+    async for job in table.iterate(JOB.on("gsi2")):
+        if names & set(job.input.values()):
+            yield job

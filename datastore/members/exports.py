@@ -1,0 +1,82 @@
+"""Exported files: they lie in the table in pieces until they are fetched, or for an hour.
+
+| wanted        | read or write                                              | requests      |
+|---------------|------------------------------------------------------------|---------------|
+| write a file  | transaction: EXPORT#<job> PIECE#<attempt>#<number>         | 1 for 300 KB  |
+| publish it    | transaction: EXPORT#<job> EXPORT                           | 1             |
+| read it       | GetItem EXPORT#<job> EXPORT; each piece; consistent        | 1, and pieces |
+| end its link  | DeleteItem EXPORT#<job> EXPORT, BatchWriteItem of pieces   | 1, and 1 a 25 |
+
+Each attempt at a job writes pieces of its own, so a file is never made of two attempts. Pieces that nobody published
+expire as the others do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+
+if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
+    from datastore.dynamo import Table
+
+PIECE_BYTES = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A complete file. It can be fetched until it expires."""
+
+    job: str
+    attempt: str
+    pieces: int
+    expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPiece:
+    """A part of a file."""
+
+    job: str
+    attempt: str
+    number: int
+    data: bytes
+    expires: datetime
+
+
+EXPORT = Entity(Export, Key("EXPORT#{job}", "EXPORT"), ttl="expires")
+EXPORT_PIECE = Entity(ExportPiece, Key("EXPORT#{job}", "PIECE#{attempt}#{number:06d}"), ttl="expires")
+
+
+async def write_piece(table: Table, piece: ExportPiece, member: str, unit: UnitOfWork) -> None:
+    """MemberErased if the member whose file it is was erased meanwhile."""
+    await unit.apply(table, EXPORT_PIECE.put(piece), *unit.not_erased(member))
+
+
+async def publish(table: Table, export: Export, member: str, unit: UnitOfWork) -> None:
+    await unit.apply(table, EXPORT.put(export), *unit.not_erased(member))
+
+
+async def read_export(table: Table, job: str) -> Export | None:
+    return await table.get(EXPORT.at(job=job), consistent=True)
+
+
+async def read_pieces(table: Table, export: Export) -> AsyncIterator[bytes]:
+    for number in range(export.pieces):
+        key = EXPORT_PIECE.at(job=export.job, attempt=export.attempt, number=number)
+        piece = await table.get(key, consistent=True)
+        if piece is None:
+            raise LookupError("a piece of an exported file has expired")
+        yield piece.data
+
+
+async def end_link(table: Table, export: Export) -> None:
+    """The file cannot be fetched again, and is removed."""
+    await table.write(EXPORT.delete(EXPORT.at(job=export.job)))
+    keys = (EXPORT_PIECE.at(job=export.job, attempt=export.attempt, number=number) for number in range(export.pieces))
+    await table.write_many(EXPORT_PIECE.delete(key) for key in keys)

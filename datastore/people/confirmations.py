@@ -1,0 +1,109 @@
+"""Emails that ask for a confirmation: a few for each purpose, address and day.
+
+| wanted                     | read or write                                                           | requests |
+|----------------------------|-------------------------------------------------------------------------|----------|
+| the right to send the day's| Put CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>; acquire it      | 2 a slot |
+| sent; not sent             | Update; Delete                                                          | 1        |
+| used                       | with what is confirmed, in its transaction                              | 0 more   |
+
+    acquire ── send ── mark as sent
+      │          └── certainly not sent: the record is deleted, and the address may be asked for again at once
+      └── the process was killed: its lease lapses (`datastore.jobs.leases`)
+
+A slot is free while it is absent, or nobody holds its lease and no email was sent. Visitors share one slot. Each member
+takes one of their own, the first that is free, so nobody's request keeps another member from confirming an address that
+is theirs, and an address gets no more emails a day than there are slots.
+
+The address is stored here as a keyed hash, and what is to be confirmed is only in the link: nobody else's address, list
+or request is stored before it is confirmed. So if a process is killed, no other one can send its email. Instead, the
+request that asked for it gets no answer or a refusal, and asking again sends it, once the process that is asked has
+seen the record unchanged for as long as a lease lasts. If the mail server had accepted the email before the process was
+killed, it then comes a second time, with the same Message-ID.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+
+if TYPE_CHECKING:
+    from datastore.changes.unit_of_work import UnitOfWork
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Update
+    from datastore.jobs.leases import Held, Leases
+
+MOST_ASKERS = 5
+"""Members whom one address may get an email for on one day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A day's email to an address: sent for a request; its link may then be used once."""
+
+    purpose: str
+    address: str
+    """Its keyed hash."""
+    date: date
+    asker: str
+    """The keyed hash of the member who asked; empty if anyone may."""
+    expires: datetime
+    sent: datetime | None = None
+    used: datetime | None = None
+    slot: int = 0
+    used_by: str | None = None
+    """The attempt that used it: two of them may be carried out within one millisecond."""
+    holder: str | None = None
+    term: int = 0
+    beat: int = 0
+
+
+CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}#{slot}"), ttl="expires")
+
+
+async def acquire_confirmation(
+    table: Table, leases: Leases, wanted: Confirmation, unit: UnitOfWork
+) -> Held[Confirmation] | Confirmation:
+    """The lease of the email, if this request must send it, else what an earlier one has stored.
+
+    MemberErased if `unit` is a member's who is erased: nothing is sent then.
+    """
+    stored = wanted
+    for slot in range(MOST_ASKERS if wanted.asker else 1):
+        stored = replace(wanted, slot=slot)
+        try:
+            await unit.apply(table, CONFIRMATION.put(stored, when=absent()))
+        except ConditionFailed as failed:
+            stored = failed.stored(CONFIRMATION) or stored
+        if stored.sent is None and leases.is_free(CONFIRMATION, stored):
+            lease = await leases.acquire(CONFIRMATION, stored)
+            if lease is not None:
+                lease.note(asker=wanted.asker)
+                return lease
+        if stored.asker == wanted.asker:
+            break
+    return stored
+
+
+async def delete_confirmation(table: Table, lease: Held[Confirmation]) -> None:
+    """The email was certainly not sent: the next request sends it."""
+    mine = where(term=lease.record.term) & absent("sent")
+    with suppress(ConditionFailed):  # another request has acquired it
+        await table.write(CONFIRMATION.delete(CONFIRMATION.item_key(lease.record), when=mine))
+
+
+async def read_confirmation(table: Table, purpose: str, address: str, on: date) -> Confirmation | None:
+    key = CONFIRMATION.at(purpose=purpose, address=address, date=on, slot=0)
+    return await table.get(key, consistent=True)
+
+
+def use_confirmation(purpose: str, address: str, on: date, now: datetime, attempt: str) -> Update:
+    """The write that uses a link up: it fails for one that was used, and for one whose email has expired."""
+    key = CONFIRMATION.at(purpose=purpose, address=address, date=on, slot=0)
+    return CONFIRMATION.change(key, values={"used": now, "used_by": attempt}, when=present() & absent("used"))

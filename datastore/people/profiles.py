@@ -1,0 +1,176 @@
+"""Members.
+
+| wanted                      | read or write                                        | requests      |
+|-----------------------------|------------------------------------------------------|---------------|
+| one member                  | GetItem USER#<id> PROFILE                            | 1             |
+| the members on a page       | BatchGetItem, distinct ids                           | 1 a hundred   |
+| a member's first write      | Put if absent                                        | 1, once a process |
+| a confirmed email address   | transaction: profile, if it is still wanted          | 1             |
+| all members                 | gsi1 USERS#<shard>, 16 shards                        | 16 and more   |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from datastore.changes.kinds import Kind
+from datastore.dynamo import ConditionFailed
+from datastore.dynamo.conditions import absent, present, where
+from datastore.dynamo.entity import Entity
+from datastore.dynamo.keys import Key
+from datastore.refusals import NotAllowed, NotFound
+from datastore.values.shards import shard_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+    from datastore.changes.unit_of_work import UnitOfWork
+    from datastore.dynamo import Table
+    from datastore.dynamo.conditions import Condition
+    from datastore.dynamo.writes import Write
+
+SHARDS = 16
+
+
+def member_shard(user: str) -> int:
+    """A member's shard in sharded indexes and tallies; never changes."""
+    return shard_of(user, SHARDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A member's public profile and private settings."""
+
+    user: str
+    name: str
+    joined_at: datetime
+    avatar_url: str | None = None
+    email: str | None = None
+    time_zone: str | None = None
+    daily_word_at: str | None = None
+    """When the daily words are due in the member's time zone: `07:30`. None means as soon as their date begins."""
+    lock_reminder_hours: int | None = None
+    """How long before an event's lock the member is reminded; None or 0 means never."""
+    email_confirmed: datetime | None = None
+    """When the member confirmed `email` by the link sent to it, or by a token that says so."""
+    email_pending: str | None = None
+    """The keyed hash of the address that is to be confirmed."""
+
+    @property
+    def node_key(self) -> str:
+        return self.user
+
+    @property
+    def proven_email(self) -> str | None:
+        """The address, if it is known to be the member's."""
+        return self.email if self.email_confirmed is not None else None
+
+    @property
+    def shard(self) -> int:
+        return member_shard(self.user)
+
+
+NO_EMAIL: Final[Mapping[str, None]] = {"email": None, "email_confirmed": None}
+"""The values of a profile that has no address any more."""
+
+
+def proven(email: str, at: datetime) -> dict[str, str | datetime]:
+    """The values of a profile with an address that was confirmed at a time."""
+    return {"email": email, "email_confirmed": at}
+
+
+PROFILE = Entity(
+    Profile,
+    Key("USER#{user}", "PROFILE"),
+    gsi1=Key("USERS#{shard:02d}", "USER#{user}"),
+)
+
+
+async def read_profile(table: Table, user: str) -> Profile | None:
+    """The profile as it is now; what is only shown comes from `read_profiles`, in batches."""
+    return await table.get(PROFILE.at(user=user), consistent=True)
+
+
+async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool = False) -> Mapping[str, Profile]:
+    """The profiles that exist, by id."""
+    profiles = await table.get_many([PROFILE.at(user=user) for user in users], consistent=consistent)
+    return {profile.user: profile for profile in profiles if profile is not None}
+
+
+def all_profiles(table: Table) -> AsyncIterator[Profile]:
+    """Every profile, found by a scan of the whole table."""
+    return table.scan(PROFILE)
+
+
+async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
+    """Every profile in the index of members, with the shard that lists it."""
+    for shard in range(SHARDS):
+        async for profile in table.iterate(PROFILE.on("gsi1", shard=shard), PROFILE, at_once=1000):
+            yield shard, profile
+
+
+async def create_profile(table: Table, new: Profile, unit: UnitOfWork) -> bool:
+    """Create a profile unless there is one; return whether it was created."""
+    try:
+        await unit.apply(table, PROFILE.put(new, when=absent()), *unit.not_erased(new.user))
+    except ConditionFailed:
+        return False
+    return True
+
+
+async def seed_profiles(table: Table, profiles: Iterable[Profile]) -> None:
+    """Write profiles in bulk, replacing those of the same members."""
+    await table.write_many(PROFILE.put(profile) for profile in profiles)
+
+
+async def update_profile(table: Table, changed: Profile, names: Iterable[str], unit: UnitOfWork) -> None:
+    """Change the named attributes of an existing profile; NotFound if there is none. Without names nothing occurred."""
+    key, values = PROFILE.item_key(changed), {name: getattr(changed, name) for name in names}
+    write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
+    others = unit.not_erased(changed.user)
+    if values:
+        write = PROFILE.change(key, values=values, when=present())
+        others = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
+    try:
+        await unit.transact(table, changed, write, *others)
+    except ConditionFailed:
+        raise NotFound from None
+
+
+async def remove_bounced_address(table: Table, profile: Profile, unit: UnitOfWork) -> bool:
+    """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
+    change = PROFILE.change(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
+    try:
+        await unit.apply(table, change, *occurrence)
+    except (ConditionFailed, NotAllowed):
+        return False
+    return True
+
+
+async def confirm_email(table: Table, user: str, email: str, pending: str, unit: UnitOfWork) -> Profile | None:
+    """Give a profile the address whose keyed hash is pending in it; None if none or another one is."""
+    values = {**proven(email, unit.now), "email_pending": None}
+    return await _set_email(table, user, values, where(email_pending=pending), unit)
+
+
+async def give_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:
+    """Give a profile without an address one that is proven to be the member's; None if it has one."""
+    return await _set_email(table, user, proven(email, unit.now), present() & absent("email"), unit)
+
+
+async def _set_email(
+    table: Table, user: str, values: Mapping[str, Any], when: Condition, unit: UnitOfWork
+) -> Profile | None:
+    """The profile as it then is; None if the condition did not hold."""
+    key = PROFILE.at(user=user)
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}", about=user)
+    try:
+        await unit.apply(table, PROFILE.change(key, values=values, when=when), *occurrence)
+    except ConditionFailed as failed:
+        if not failed.doubtful:
+            return None
+    stored = await table.get(key, consistent=True)
+    return stored if stored is not None and stored.email_confirmed == unit.now else None

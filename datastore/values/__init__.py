@@ -1,0 +1,10 @@
+"""Values that any room computes with: ids, signed values, shards, permutations, and the forms of Unicode.
+
+| module      | contents                                                                                |
+|-------------|-----------------------------------------------------------------------------------------|
+| folding     | the forms of Unicode in which texts are compared, and which texts are brought into them |
+| ids         | ULIDs, in the order of their times                                                      |
+| permutation | numbers in an order that looks random                                                   |
+| seal        | signed values and keyed hashes                                                          |
+| shards      | which shard an item belongs to                                                          |
+"""

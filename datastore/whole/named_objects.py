@@ -1,0 +1,127 @@
+"""What the journal names: whether it exists, or was removed as the journal says.
+
+| wanted                        | read                                             | requests      |
+|-------------------------------|--------------------------------------------------|---------------|
+| which of these objects exist  | BatchGetItem under the keys of their types       | 1 for 50      |
+| whether one was removed       | gsi2 OBJECT#<object> of the journal              | 1 an object   |
+
+A name is the type and key of a node, such as "Comment:42#01J…" or "Event:01J…".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from datastore.changes.kinds import REMOVALS
+from datastore.changes.occurrences import OCCURRENCE, WEBHOOK, object_key
+from datastore.comments.records import COMMENT, HELD
+from datastore.dynamo import BadKey
+from datastore.members.api_keys import API_KEY
+from datastore.people.profiles import PROFILE, member_shard
+from datastore.pickem.event_records import EVENT, MATCH
+from datastore.pickem.league_records import LEAGUE
+from datastore.pickem.predictions import PREDICTION
+from datastore.vocabulary.learning import QUIZ, SENTENCE
+from datastore.vocabulary.lists import LIST
+from datastore.vocabulary.subscriptions import SUBSCRIPTION
+from datastore.vocabulary.words import REMOVED_WORD, WORD
+from datastore.voting.boards import BOARD
+from datastore.voting.contenders import contender_key
+from datastore.voting.votes import VOTE
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.dynamo.entity import Entity, ItemKey
+
+Keys = list["ItemKey[Any]"]
+
+
+def _comment(key: str) -> Keys:
+    product, _, ulid = key.rpartition("#")
+    return [entity.at(product=product, ulid=ulid) for entity in (COMMENT, HELD)]
+
+
+def _contender(key: str) -> Keys:
+    board, _, ordinal = key.rpartition("/")
+    return [contender_key(board, int(ordinal))]
+
+
+def _vote(key: str) -> Keys:
+    board, number, voter = key.split(":", 2)
+    return [VOTE.at(voter=voter, board=board, number=int(number))]
+
+
+def _match(key: str) -> Keys:
+    event, _, match = key.partition(":")
+    return [MATCH.at(event=event, id=match)]
+
+
+def _prediction(key: str) -> Keys:
+    event, _, user = key.partition(":")
+    return [PREDICTION.at(event=event, shard=member_shard(user), user=user)]
+
+
+def _word(key: str) -> Keys:
+    word_list, _, ordinal = key.rpartition(".")
+    return [entity.at(list=word_list, ordinal=int(ordinal)) for entity in (WORD, REMOVED_WORD)]
+
+
+def _of_day(entity: Entity[Any]) -> Callable[[str], Keys]:
+    def keys(key: str) -> Keys:
+        day, result, user = key.split(".", 2)
+        return [entity.at(user=user, date=date.fromisoformat(day), id=result)]
+
+    return keys
+
+
+def _subscription(key: str) -> Keys:
+    word_list, character_set, user = key.split(".", 2)
+    return [SUBSCRIPTION.at(user=user, list=word_list, character_set=character_set)]
+
+
+_KEYS: Mapping[str, Callable[[str], Keys]] = {
+    "ApiKey": lambda key: [API_KEY.at(id=key)],
+    "Board": lambda key: [BOARD.at(slug=key)],
+    "Comment": _comment,
+    "Contender": _contender,
+    "Event": lambda key: [EVENT.at(id=key)],
+    "League": lambda key: [LEAGUE.at(id=key)],
+    "Match": _match,
+    "Prediction": _prediction,
+    "QuizResult": _of_day(QUIZ),
+    "Sentence": _of_day(SENTENCE),
+    "Subscription": _subscription,
+    "User": lambda key: [PROFILE.at(user=key)],
+    "Vote": _vote,
+    "Webhook": lambda key: [WEBHOOK.at(id=key)],
+    "Word": _word,
+    "WordList": lambda key: [LIST.at(list=key)],
+}
+
+
+def keys_of(name: str) -> Keys:
+    """Where an object may be stored; none if that is no name of an object."""
+    kind, _, key = name.partition(":")
+    find = _KEYS.get(kind)
+    try:
+        return [] if find is None else find(key)
+    except (BadKey, ValueError):
+        return []
+
+
+async def missing_objects(table: Table, names: Iterable[str]) -> list[str]:
+    """Those that are not stored, and that no occurrence says were removed."""
+    places = {name: keys_of(name) for name in dict.fromkeys(names)}
+    keys = [(name, key) for name, some in places.items() for key in some]
+    records = await table.get_many([key for _, key in keys], consistent=True)
+    found = {name for (name, _), record in zip(keys, records, strict=True) if record is not None}
+    return [name for name in places if name not in found and not await _was_removed(table, name)]
+
+
+async def _was_removed(table: Table, name: str) -> bool:
+    async for occurrence in table.iterate(OCCURRENCE.on("gsi2", object_key=object_key(name)).newest_first()):
+        if occurrence.kind in REMOVALS:
+            return True
+    return False

@@ -1,0 +1,182 @@
+"""API keys: issuing and revoking them, and finding the key of a machine that signs in.
+
+A process remembers keys for `KNOWN_SECONDS` and absent ones for `ABSENT_SECONDS`, both bounded. So a
+revoked key is refused within half a minute in every process. Strangers cause no read unless a text has a key's form
+and checksum, and then at most `LOOKUPS_PER_ADDRESS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Final
+
+from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
+from datastore.members import api_keys as api_key_store
+from datastore.members.api_keys import (
+    USE_INTERVAL,
+    WRONG_CLOCK,
+    ApiKey,
+    IssuedKey,
+)
+from datastore.refusals import InvalidInput
+from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading.loader import Loader
+from resolvers.requests.context import Context, NodeOf
+from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.values.network_addresses import network
+from resolvers.values.texts import parse_line
+
+if TYPE_CHECKING:
+    from resolvers.requests.context import Services
+
+ApiKeyId = Annotated[str, NodeOf("ApiKey")]
+
+LONGEST_NAME = 80
+LONGEST_DAYS = 3650
+
+KNOWN_SECONDS = 25.0
+"""Together with the half minute after which open sockets are checked again, this is less than a minute."""
+
+ABSENT_SECONDS = 60.0
+MOST_ABSENT = 10_000
+"""Absent keys that are remembered, some megabytes."""
+
+LOOKUPS_PER_ADDRESS: Final = "60/minute"
+"""Keys per network address and process that are looked up and were not in use here."""
+
+WRITE_SECONDS = 10.0
+
+
+class KeyRefused(Exception):
+    """A key that signs nobody in; the message says why."""
+
+
+# ── fields ──
+
+
+async def api_keys(ctx: Context, /, *, window: Window) -> Page[ApiKey]:
+    """Newest first; for admins."""
+    ctx.with_role(Role.ADMIN)
+    return await api_key_store.read_api_keys_page(ctx.table, window)
+
+
+async def api_key_node(ctx: Context, key: str) -> ApiKey | None:
+    """For admins; nobody else learns which keys exist."""
+    return await api_key_store.read_api_key(ctx.table, key) if ctx.viewer.may(Role.ADMIN) else None
+
+
+async def create_api_key(ctx: Context, /, *, name: str, roles: list[str], days: int | None = None) -> IssuedKey:
+    ctx.with_role(Role.ADMIN)
+    issued = issue(name, roles, days, ctx.now())
+    await api_key_store.store_api_key(ctx.table, issued, ctx.unit)
+    return issued
+
+
+async def revoke_api_key(ctx: Context, /, *, key: ApiKeyId) -> ApiKey:
+    ctx.with_role(Role.ADMIN)
+    revoked = await api_key_store.revoke_api_key(ctx.table, key, ctx.unit)
+    ctx.services.get(ApiKeys).forget(key)
+    return revoked
+
+
+# ── rules for a key's values ──
+
+
+def issue(name: str, roles: Sequence[str], days: int | None, now: datetime) -> IssuedKey:
+    """A new key, not stored yet, or InvalidInput."""
+    if days is not None and not 1 <= days <= LONGEST_DAYS:
+        raise InvalidInput(f"A key is valid for 1 to {LONGEST_DAYS} days.", path=("input", "days"))
+    secret = api_key_store.new_secret()
+    key = ApiKey(
+        id=api_key_store.id_in(secret) or "",
+        name=parse_line(name, LONGEST_NAME, "A key's name", ("input", "name")),
+        roles=tuple(role.value for role in parse_roles(roles)),
+        secret_hash=api_key_store.hash_of(secret),
+        created_at=now,
+        expires_at=None if days is None else now + timedelta(days=days),
+    )
+    return IssuedKey(key, secret)
+
+
+def parse_roles(texts: Sequence[str]) -> list[Role]:
+    """Each role once, in the order of `Role`."""
+    known = ", ".join(Role)
+    for text in texts:
+        if text not in set(Role):
+            raise InvalidInput(f"{text[:40]!r} is not a role. The roles are {known}.", path=("input", "roles"))
+    if not texts:
+        raise InvalidInput(f"A key needs at least one role: {known}.", path=("input", "roles"))
+    return [role for role in Role if role in texts]
+
+
+# ── signing in ──
+
+
+class ApiKeys:
+    """The keys that machines use in this process."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._keys: Loader[str, ApiKey] = services.loaders.add("api_keys", Loader(self._read, ttl=KNOWN_SECONDS))
+        self._absent: BoundedDict[str, float] = BoundedDict(MOST_ABSENT)
+        """Until when keys count as absent, by id, the oldest first."""
+        self._used_at: dict[str, datetime] = {}
+        """When the keys that were found here were used, as far as it is stored or being stored."""
+        self._writes: SingleFlight[str, None] = SingleFlight(shared_context)
+
+    async def sign_in(self, secret: str, address: str) -> tuple[Viewer, datetime | None]:
+        """The viewer with this secret and when the key expires; or KeyRefused, RateLimited or a DynamoError."""
+        key_id = api_key_store.id_in(secret)
+        if key_id is None:
+            raise KeyRefused("This is not an API key of a Ringside service: it was altered, or is incomplete.")
+        key = await self._find(key_id, address)
+        if key is None or not key.has_secret(secret):
+            raise KeyRefused("There is no such API key. It may have been revoked.")
+        now = self._services.clock()
+        if key.expires_at is not None and key.expires_at <= now:
+            raise KeyRefused("The API key has expired: create a new one.")
+        self._note_use(key, now)
+        roles = frozenset(role for role in Role if role in key.roles)
+        return Viewer(id=key.id, kind=Kind.KEY, name=key.name, roles=roles), key.expires_at
+
+    def forget(self, key_id: str) -> None:
+        """Refuse from now on a key that this process has just revoked.
+
+        The key stays in `_used_at` until its next lookup, because lookups of keys in use are not limited. Otherwise its
+        holder could exhaust the limit and so keep a socket open.
+        """
+        self._keys.forget(key_id)
+
+    async def close(self) -> None:
+        await self._writes.close()
+
+    async def _find(self, key_id: str, address: str) -> ApiKey | None:
+        if self._absent.get(key_id, 0.0) > monotonic():
+            return None
+        if key_id not in self._used_at:
+            self._services.rates.hit(LOOKUPS_PER_ADDRESS, "api key", network(address))
+        key = await self._keys.load(key_id)
+        if key is None:
+            self._used_at.pop(key_id, None)
+            self._absent[key_id] = monotonic() + ABSENT_SECONDS
+        return key
+
+    async def _read(self, key_ids: Sequence[str]) -> Mapping[str, ApiKey]:
+        return await api_key_store.read_api_keys(self._services.table, key_ids)
+
+    def _note_use(self, key: ApiKey, now: datetime) -> None:
+        """Store the use beside the request, at most once a minute for all processes together."""
+        known = [at for at in (key.last_used_at, self._used_at.get(key.id)) if at is not None]
+        if known and now - USE_INTERVAL < max(known) < now + WRONG_CLOCK:
+            self._used_at[key.id] = max(known)
+            return
+        self._used_at[key.id] = now
+        self._writes.begin(key.id, partial(self._record_use, key.id, now))
+
+    async def _record_use(self, key_id: str, now: datetime) -> None:
+        with suppress(DynamoError), deadline(WRITE_SECONDS):  # it helps people only; the next use stores it
+            await api_key_store.record_use(self._services.table, key_id, now)

@@ -1,0 +1,9 @@
+"""Who uses the service, as far as every part needs to know.
+
+| module        | contents                                                     |
+|---------------|--------------------------------------------------------------|
+| profile       | a member's own profile                                       |
+| visibility    | what a viewer sees of profiles                               |
+| confirmations | emails that confirm an address by a link                     |
+| member_data   | how a part says what it does with one member's data          |
+"""

@@ -1,0 +1,277 @@
+"""Emails with a link by which somebody confirms that an address is theirs.
+
+Nothing about an address is stored before it is confirmed, except a keyed hash: the link itself says what it confirms,
+sealed. So the process that gets the request also sends the email. A member's request waits for that, for some seconds
+at most. That of a visitor, who may name any address, is answered before anything is looked up or sent, so neither the
+answer nor its time depends on the address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import structlog
+
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
+from datastore.jobs.leases import Held, LeaseLost
+from datastore.people import confirmations as confirmation_store
+from datastore.people.confirmations import Confirmation
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
+from resolvers.requests.address_limits import AddressLimits
+from resolvers.values.email_addresses import with_ascii_domain
+
+if TYPE_CHECKING:
+    from datastore.values.seal import Seal
+    from resolvers.requests.context import Context, Services
+
+LINK_HOURS = 24
+PATH = "/confirm"
+_PURPOSE = "confirmation"
+_KEPT = timedelta(days=2)
+"""For longer than a link counts, so that a used one is known."""
+_LONGEST_WAIT = 5.0
+"""Seconds that a request waits for the mail server."""
+_STORING = 10.0
+_MOST_SENDING = 32
+"""Emails that one process sends or has waiting."""
+_RATE = "20/day"
+"""Emails that one member may ask for, in each process."""
+_SOON = timedelta(seconds=30)
+_log = structlog.get_logger("ringside.confirmations")
+
+
+class Purpose(Enum):
+    """What a link confirms."""
+
+    SUBSCRIPTION = "SUBSCRIPTION"
+    ADDRESS = "ADDRESS"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a link says. `about` is a list and a character set, or a member."""
+
+    purpose: Purpose
+    email: str
+    address: str
+    """The keyed hash that stands for the address in the table."""
+    on: date
+    about: Sequence[str]
+    expires: datetime
+
+    def token(self, seal: Seal) -> str:
+        fields = [self.purpose.value, self.email, self.address, self.on, self.about, int(self.expires.timestamp())]
+        return seal.sign_text(_PURPOSE, orjson.dumps(fields))
+
+    @property
+    def used_up(self) -> tuple[str, str, date]:
+        """The email that it came with."""
+        return self.purpose.value, self.address, self.on
+
+    @classmethod
+    def parse(cls, seal: Seal, token: str) -> Link:
+        """Forged unless this service signed the token. It may have expired."""
+        purpose, email, address, on, about, expires = orjson.loads(seal.open_text(_PURPOSE, token))
+        ends = datetime.fromtimestamp(expires, UTC)
+        return cls(Purpose(purpose), email, address, date.fromisoformat(on), about, ends)
+
+
+class NotSent(Exception):
+    """The email was certainly not sent."""
+
+
+class Undeliverable(NotSent):
+    """The mail server takes no address with such characters."""
+
+
+class PerhapsSent(Exception):
+    """The mail server got the email, and its answer is missing."""
+
+
+class Outcome(Enum):
+    """What became of a request for an email."""
+
+    SENT = auto()
+    SENT_BEFORE = auto()
+    OF_ANOTHER = auto()
+    """As many other members have asked for the address today as may."""
+    BEGUN_ELSEWHERE = auto()
+    NOT_SENT = auto()
+    UNDELIVERABLE = auto()
+    UNKNOWN = auto()
+    NO_TABLE = auto()
+
+
+_Sending = Coroutine[Any, Any, None]
+Send = Callable[[Link, dict[str, Any]], _Sending]
+"""Sends the email with a link, made of these values; raises NotSent, Undeliverable or PerhapsSent."""
+
+
+def address_hash(seal: Seal, email: str) -> str:
+    """The keyed hash of an address, the same for all of its spellings."""
+    name, _, domain = email.rpartition("@")
+    ascii_domain = with_ascii_domain(f"@{domain}").lower()
+    return seal.keyed_hash("email address", f"{name.lower()}{ascii_domain}".encode()).hex()
+
+
+class Confirmations:
+    """The emails that this process sends."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._send: Send | None = None
+        self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
+        self._under_way = 0
+        self._answered: set[asyncio.Task[None]] = set()
+        """Work whose requests were answered."""
+
+    def start(self, send: Send) -> None:
+        """Send emails from now on. Without this, requests for one are refused."""
+        self._send = send
+
+    @property
+    def can_send(self) -> bool:
+        return self._send is not None
+
+    async def ask(
+        self, ctx: Context, purpose: Purpose, email: str, about: Sequence[str], values: dict[str, Any]
+    ) -> Link:
+        """Send the link, unless today's email to the address was sent.
+
+        For a member a refusal if it was not or may not have been. Of a subscription it is sent after this has returned.
+        """
+        link = self._link(purpose, email, about)
+        send = self._send
+        if send is None:
+            raise NotAllowed(
+                "This service sends no emails: RINGSIDE_SMTP_URL, which names the mail server, is not set."
+            )
+        await self._services.get(AddressLimits).admit_email(ctx)
+        asker, unit = "", UnitOfWork.unkeyed(ctx.now())
+        if purpose is Purpose.ADDRESS:
+            self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
+            asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
+            unit = ctx.unit  # checks that the member is not erased, though their token still counts
+        wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
+        key = (purpose.value, link.address, asker)
+        if self._under_way + len(self._answered) >= _MOST_SENDING:
+            raise Overloaded(retry_after=_SOON.total_seconds())
+        work = self._sending.run(key, lambda: self._send_once(wanted, unit, partial(send, link, values)))
+        if purpose is Purpose.SUBSCRIPTION:
+            task = asyncio.create_task(_complete(work))
+            self._answered.add(task)
+            task.add_done_callback(self._answered.discard)
+            return link
+        wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
+        try:
+            outcome = await asyncio.wait_for(work, wait)
+        except TimeoutError:
+            raise Unavailable(
+                "The mail server has not answered yet: the email may still arrive. If it does not, ask again.",
+                retry_after=_SOON.total_seconds(),
+            ) from None
+        _refuse(outcome)
+        return link
+
+    def _link(self, purpose: Purpose, email: str, about: Sequence[str]) -> Link:
+        now = self._services.clock().astimezone(UTC)
+        hashed = address_hash(self._services.seal, email)
+        return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
+
+    async def _send_once(self, wanted: Confirmation, unit: UnitOfWork, send: Callable[[], _Sending]) -> Outcome:
+        services = self._services
+        self._under_way += 1
+        try:
+            with deadline(_STORING):
+                found = await confirmation_store.acquire_confirmation(services.table, services.leases, wanted, unit)
+            return _judge(found, wanted) if isinstance(found, Confirmation) else await self._deliver(found, send)
+        except LeaseLost:
+            return Outcome.BEGUN_ELSEWHERE
+        except DynamoError:
+            return Outcome.NO_TABLE
+        finally:
+            self._under_way -= 1
+
+    async def _deliver(self, lease: Held[Confirmation], send: Callable[[], _Sending]) -> Outcome:
+        outcome, purpose = Outcome.SENT, lease.record.purpose
+        try:
+            await lease.renewed_during(send())
+        except NotSent as error:
+            _log.warning("a confirmation email was not sent", purpose=purpose, reason=str(error))
+            with deadline(_STORING):
+                await confirmation_store.delete_confirmation(self._services.table, lease)
+            return Outcome.UNDELIVERABLE if isinstance(error, Undeliverable) else Outcome.NOT_SENT
+        except PerhapsSent as error:
+            _log.warning("a confirmation email may not have been sent", purpose=purpose, reason=str(error))
+            outcome = Outcome.UNKNOWN
+        try:
+            with deadline(_STORING):
+                await lease.release(sent=self._services.clock())
+        except (DynamoError, LeaseLost) as error:
+            _log.warning("a confirmation email was not marked as sent", reason=str(error))
+        return outcome
+
+    async def settled(self) -> None:
+        """Wait until every email is sent, or certainly not, whose request was answered before."""
+        while self._answered:
+            await asyncio.wait(self._answered)
+
+    async def close(self) -> None:
+        """Send what was promised, for some seconds; then give it up: those leases lapse."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.settled(), _LONGEST_WAIT)
+        for task in self._answered:
+            task.cancel()
+        await self._sending.close()
+
+
+async def _complete(work: Awaitable[Outcome]) -> None:
+    """Work that nobody waits for; an email that was not sent is logged where that happens."""
+    if await work is Outcome.NO_TABLE:
+        _log.warning("a confirmation email was not sent", purpose=Purpose.SUBSCRIPTION.value, reason="no table")
+
+
+def _judge(existing: Confirmation, wanted: Confirmation) -> Outcome:
+    """What an earlier request of the day means for this one."""
+    if existing.asker != wanted.asker:
+        return Outcome.OF_ANOTHER
+    return Outcome.BEGUN_ELSEWHERE if existing.sent is None else Outcome.SENT_BEFORE
+
+
+def _refuse(outcome: Outcome) -> None:
+    """The refusal of a request whose email was not sent, or may not have been."""
+    match outcome:
+        case Outcome.OF_ANOTHER:
+            raise Conflict("This address gets no more emails today: too many members asked. Ask again tomorrow.")
+        case Outcome.BEGUN_ELSEWHERE:
+            raise Unavailable(
+                "An email to this address is being sent, or its sending was interrupted. If none arrives, ask again "
+                "in half a minute.",
+                retry_after=_SOON.total_seconds(),
+            )
+        case Outcome.NOT_SENT:
+            raise Unavailable(
+                "The email was not sent: the mail server does not accept it now. Check the address, or try again "
+                "later.",
+                retry_after=_SOON.total_seconds(),
+            )
+        case Outcome.UNDELIVERABLE:
+            raise InvalidInput(
+                "The mail server of this service accepts only addresses in ASCII characters. Use another address.",
+                path=("input", "email"),
+            )
+        case Outcome.UNKNOWN:
+            raise Unavailable(
+                "The mail server did not confirm the email: it may still arrive. If it does not, ask again tomorrow.",
+            )
+        case Outcome.NO_TABLE:
+            raise Unavailable(retry_after=1.0)

@@ -1,0 +1,167 @@
+"""A member's own profile: its first write, its changes, and the rules for its values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from time import monotonic
+from typing import TYPE_CHECKING
+from zoneinfo import available_timezones
+
+from datastore.changes.tombstones import MemberErased
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
+from datastore.refusals import InvalidInput
+from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.people.confirmations import Confirmations, Purpose
+from resolvers.requests.context import UNSET, Context, Unset
+from resolvers.requests.viewer import LONGEST_NAME, member_name
+from resolvers.values.email_addresses import LONGEST_EMAIL, is_email_address
+from resolvers.values.texts import parse_line, validate_web_address
+
+if TYPE_CHECKING:
+    from resolvers.requests.context import Services
+
+MOST_REMINDER_HOURS = 168
+_TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
+
+
+async def update_profile(
+    ctx: Context,
+    /,
+    *,
+    name: str | None = None,
+    avatar_url: str | Unset | None = UNSET,
+    email: str | Unset | None = UNSET,
+    time_zone: str | Unset | None = UNSET,
+    daily_word_at: str | Unset | None = UNSET,
+    lock_reminder_hours: int | Unset | None = UNSET,
+) -> Profile:
+    """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
+    member = ctx.member()
+    stored = await people_store.read_profile(ctx.table, member.id)
+    current = ctx.services.with_name(stored) if stored else new_profile(ctx)
+    changes: dict[str, str | int | datetime | None] = {}
+    if name is not None:
+        changes["name"] = parse_display_name(name, member.id)
+    if avatar_url is not UNSET:
+        changes["avatar_url"] = (
+            None if avatar_url is None else validate_web_address(avatar_url, ("input", "avatarUrl"), "An avatar")
+        )
+    if time_zone is not UNSET:
+        changes["time_zone"] = None if time_zone is None else validate_time_zone(time_zone)
+    if daily_word_at is not UNSET:
+        changes["daily_word_at"] = None if daily_word_at is None else validate_time_of_day(daily_word_at)
+    if lock_reminder_hours is not UNSET:
+        changes["lock_reminder_hours"] = validate_reminder_hours(lock_reminder_hours or 0) or None
+    if email is not UNSET:  # the last, because it may send an email
+        changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
+    changed = replace(current, **changes)  # type: ignore[arg-type]
+    await people_store.update_profile(ctx.table, changed, changes, ctx.unit)
+    ctx.services.profiles.put(member.id, changed)
+    return changed
+
+
+async def _email_changes(ctx: Context, current: Profile, email: str | None) -> dict[str, str | datetime | None]:
+    """What the profile stores: the address if it is confirmed, and else that it is to be, once its link was sent.
+
+    A later change makes the links of earlier ones void.
+    """
+    changes: dict[str, str | datetime | None] = {"email_pending": None}
+    if email is None:
+        return {**changes, **people_store.NO_EMAIL}
+    if ctx.viewer.verified_email == email:
+        return {**changes, **people_store.proven(email, ctx.now())}
+    confirmations = ctx.services.get(Confirmations)
+    if email == current.email and (current.proven_email or not confirmations.can_send):
+        return changes
+    link = await confirmations.ask(ctx, Purpose.ADDRESS, email, [current.user], {"name": current.name})
+    return {"email_pending": link.address}
+
+
+def new_profile(ctx: Context) -> Profile:
+    """A member's profile before their first write, made from their token."""
+    member = ctx.viewer
+    name = member_name(ctx.services.seal, member.id, member.name)
+    return Profile(user=member.id, name=name, joined_at=ctx.now(), email=member.email)
+
+
+class KnownMembers:
+    """Ids of members who have a profile, so that only their first write of a day in this process has to check it.
+
+    An erased member who comes back once their tombstone has expired gets a profile again, within that day.
+    """
+
+    MAX_MEMBERS = 100_000
+    SECONDS = 24 * 3600.0
+
+    def __init__(self, _: Services) -> None:
+        self._known_at: BoundedDict[str, float] = BoundedDict(self.MAX_MEMBERS)
+
+    def __contains__(self, member: str) -> bool:
+        return monotonic() - self._known_at.get(member, -self.SECONDS) < self.SECONDS
+
+    def add(self, member: str) -> None:
+        self._known_at[member] = monotonic()
+
+
+async def ensure_profile(ctx: Context) -> None:
+    """Create the member's profile at their first write."""
+    member, known_members = ctx.viewer, ctx.services.get(KnownMembers)
+    if not member.is_member or member.id in known_members:
+        return
+    profile = new_profile(ctx)
+    try:
+        if await people_store.create_profile(ctx.table, profile, ctx.unit):
+            ctx.services.profiles.put(member.id, profile)
+    except MemberErased:
+        return  # whatever they want to write is refused for the same reason
+    known_members.add(member.id)
+
+
+# ── rules for a profile's values ──
+
+
+def parse_display_name(text: str, user: str) -> str:
+    name = parse_line(text, LONGEST_NAME, "A name", ("input", "name"))
+    if name == user[:LONGEST_NAME]:
+        raise InvalidInput("A name must differ from the member's id, which is not shown.", path=("input", "name"))
+    return name
+
+
+def validate_email_address(text: str) -> str:
+    if not is_email_address(text):
+        raise InvalidInput(
+            f"An email address looks like name@example.org and has at most {LONGEST_EMAIL} characters.",
+            path=("input", "email"),
+        )
+    return text
+
+
+def validate_time_zone(text: str) -> str:
+    if text not in _time_zones():
+        raise InvalidInput("A time zone is an IANA name such as Europe/Vienna.", path=("input", "timeZone"))
+    return text
+
+
+@cache
+def _time_zones() -> frozenset[str]:
+    """The names of all zones but the server's own and none. Finding them opens their files, so it is done once."""
+    return frozenset(available_timezones() - {"localtime", "Factory"})
+
+
+def validate_time_of_day(text: str) -> str:
+    if not _TIME_OF_DAY.fullmatch(text):
+        raise InvalidInput("A time of day is written as 07:30, from 00:00 to 23:59.", path=("input", "dailyWordAt"))
+    return text
+
+
+def validate_reminder_hours(hours: int) -> int:
+    if not 0 <= hours <= MOST_REMINDER_HOURS:
+        raise InvalidInput(
+            f"A reminder comes 1 to {MOST_REMINDER_HOURS} hours before the lock; 0 means none.",
+            path=("input", "lockReminderHours"),
+        )
+    return hours

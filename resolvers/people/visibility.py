@@ -1,0 +1,90 @@
+"""What a viewer sees of members: a profile becomes a `ShownProfile` before a field shows it.
+
+Everybody sees names and pictures. The rest of a profile is shown by the functions below, to the member and, where it
+says so, to admins or moderators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NewType
+
+from datastore.dynamo import key_text
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
+from datastore.refusals import NotFound
+from resolvers.people.profile import new_profile
+from resolvers.requests.context import Context, UserId
+from resolvers.requests.viewer import Role, member_name
+
+AS_STORED: Final[Mapping[str, str]] = {}
+"""What fields show without passing here, and why that gives nothing away."""
+
+ShownProfile = NewType("ShownProfile", Profile)
+
+
+async def load_member(ctx: Context, user: str) -> Profile:
+    """The member whom a mutation names, by a consistent read; NotFound if there is none."""
+    profile = await people_store.read_profile(ctx.table, key_text(user))
+    if profile is None:
+        raise NotFound("There is no member with this id.", path=("input", "user"))
+    return ctx.services.with_name(profile)
+
+
+async def viewer(ctx: Context, /) -> ShownProfile | None:
+    """The viewer's profile; None for an anonymous visitor and an API key."""
+    if not ctx.viewer.is_member:
+        return None
+    return ShownProfile(await ctx.services.profiles.load(ctx.viewer.id) or new_profile(ctx))
+
+
+async def user(ctx: Context, /, *, id: UserId) -> ShownProfile | None:  # noqa: A002 - the argument's public name
+    if ctx.viewer.is_user(id):
+        return await viewer(ctx)
+    profile = await ctx.services.profiles.load(key_text(id))
+    return None if profile is None else ShownProfile(profile)
+
+
+async def author(ctx: Context, user: str) -> ShownProfile:
+    """The profile of a user that a record names; without a name if there is none."""
+    return _show_author(ctx, user, await ctx.services.profiles.load(user))
+
+
+async def authors(ctx: Context, users: Sequence[str]) -> list[ShownProfile]:
+    """The same for many users, with one batch read."""
+    profiles = await ctx.services.profiles.load_many(users)
+    return [_show_author(ctx, user, profile) for user, profile in zip(users, profiles, strict=True)]
+
+
+def _show_author(ctx: Context, user: str, profile: Profile | None) -> ShownProfile:
+    if profile is None:
+        profile = Profile(user=user, name=member_name(ctx.services.seal, user, None), joined_at=ctx.now())
+    return ShownProfile(profile)
+
+
+async def show_changed(_: Context, profile: Profile) -> ShownProfile:
+    """The answer to whoever was allowed to change it."""
+    return ShownProfile(profile)
+
+
+# ── fields ──
+
+
+def email(ctx: Context, profile: ShownProfile, /) -> str | None:
+    """For the member and admins."""
+    return profile.email if ctx.viewer.is_user(profile.user) or ctx.viewer.may(Role.ADMIN) else None
+
+
+def time_zone(ctx: Context, profile: ShownProfile, /) -> str | None:
+    """For the member only: it reveals where they live."""
+    return profile.time_zone if ctx.viewer.is_user(profile.user) else None
+
+
+def daily_word_at(ctx: Context, profile: ShownProfile, /) -> str | None:
+    """For the member only, as their time zone is."""
+    return profile.daily_word_at if ctx.viewer.is_user(profile.user) else None
+
+
+def lock_reminder_hours(ctx: Context, profile: ShownProfile, /) -> int | None:
+    """For the member only."""
+    return profile.lock_reminder_hours if ctx.viewer.is_user(profile.user) else None

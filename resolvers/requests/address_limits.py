@@ -1,0 +1,179 @@
+"""Limits per network address, over all processes: on votes, on new visitors, and on emails asked for.
+
+Invariant: whatever an address does and however many processes serve it, the hits admitted in a period (a minute, an
+hour … by the clock), plus the share of the previous period's hits that a sliding window of one period still covers,
+stay within the limit; and each process writes at most once a second for each of the limits. A process reserves shares
+of a limit in the table in advance and admits hits from them. What it has reserved and not used is lost for the period:
+at most a quarter of the limit per process; for one with few hits, what the limit allows in a second, or a fiftieth of
+it. While a process waits to write, requests wait up to a second.
+
+An IPv6 address counts as its /64, which is what one customer of a provider gets. A visitor is new when they draw a pair
+on a board they have never voted on, or start a visit, unless this process has counted them before. A cookie or a
+visit's token proves nothing, since these can be collected; people who only look at pages are not counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from datastore.dynamo import SingleFlight, shared_context, within_deadline
+from datastore.people import address_use
+from datastore.people.address_use import AddressUse
+from datastore.refusals import RateLimited
+from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.requests.rate_limits import (
+    OFF,
+    Rate,
+    address_hash,
+    parse_rate,
+)
+
+if TYPE_CHECKING:
+    from resolvers.requests.context import Context, Services
+
+VOTES = "VOTES"
+VISITORS = "VISITORS"
+EMAILS = "EMAILS"
+
+_WRITE_INTERVAL = 1.0
+_MAX_WAITING = 64
+"""Requests of one address that wait for the next share, for at most a second; any more are refused."""
+
+_MAX_SHARES = 20_000
+_MAX_VISITORS = 50_000
+_KEPT_PERIODS = 3
+"""A period's item is read until the next period ends."""
+
+
+def allowed_hits(rate: Rate, previous: int, elapsed: float) -> int:
+    """How many hits a period may have so far, after so many in the previous period."""
+    return floor(rate.limit - previous * (1 - elapsed / rate.seconds))
+
+
+def seconds_to_wait(rate: Rate, hits: int, previous: int, elapsed: float) -> float:
+    """The time until the next hit is allowed: in this period, or in the next one, but no more than a whole period."""
+    if hits < rate.limit:
+        return _allowed_from(rate, previous, rate.limit - hits) - elapsed
+    return min(rate.seconds, rate.seconds - elapsed + _allowed_from(rate, hits, rate.limit))
+
+
+def _allowed_from(rate: Rate, previous: int, room: int) -> float:
+    """The time within a period from which a hit is allowed, with room for so many."""
+    return rate.seconds * max(0.0, 1 - (room - 1) / previous) if previous else 0.0
+
+
+@dataclass(slots=True)
+class _Share:
+    """What this process may still admit for one address in a period, and when it may ask for more."""
+
+    period: int = -1
+    left: int = 0
+    previous: int | None = None
+    """What all processes reserved in the previous period. While it is not known, the whole limit is assumed."""
+    used: int = 0
+    """What all processes had reserved in this period when this one last asked."""
+    size: int = 0
+    reserved_at: float = float("-inf")
+    refused_until: float = float("-inf")
+    waiting: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def take(self, period: int) -> bool:
+        if self.period != period or self.left == 0:
+            return False
+        self.left -= 1
+        return True
+
+    def next_size(self, rate: Rate, now: float) -> int:
+        """Twice the last share if that was used up soon, enough for those who wait, at most a quarter of the limit."""
+        smallest = max(ceil(rate.limit / rate.seconds), rate.limit // 50)
+        doubled = 2 * self.size if now - self.reserved_at < 2 * _WRITE_INTERVAL else 0
+        return min(max(smallest, doubled, self.waiting), max(1, rate.limit // 4))
+
+
+class AddressLimits:
+    """The shares of one process."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._shares: BoundedDict[tuple[str, str], _Share] = BoundedDict(_MAX_SHARES)
+        self._visitors: BoundedDict[str, None] = BoundedDict(_MAX_VISITORS)
+        self._admissions: SingleFlight[str, None] = SingleFlight(shared_context)
+
+    async def admit_vote(self, ctx: Context) -> None:
+        """Count a vote; RateLimited if the viewer's address has cast too many."""
+        await self._take(VOTES, self._services.policy.votes_per_address, ctx.address)
+
+    async def admit_email(self, ctx: Context) -> None:
+        """Count an email that the viewer asks for; RateLimited if their address has asked for too many."""
+        await self._take(EMAILS, self._services.policy.emails_per_address, ctx.address)
+
+    async def admit_visitor(self, ctx: Context) -> None:
+        """Count a visitor who has not voted on a board; RateLimited if the address has had too many new ones."""
+        visitor = ctx.viewer.id
+        if ctx.viewer.is_signed_in or visitor in self._visitors:
+            return
+        # Requests of one visitor at the same time count once, and are admitted or refused together.
+        await within_deadline(self._admissions.run(visitor, partial(self._admit, visitor, ctx.address)))
+
+    async def _admit(self, visitor: str, address: str) -> None:
+        await self._take(VISITORS, self._services.policy.new_visitors_per_address, address)
+        self._visitors[visitor] = None
+
+    async def close(self) -> None:
+        await self._admissions.close()
+
+    async def _take(self, kind: str, limit: str, address: str) -> None:
+        if limit == OFF or not address:
+            return
+        rate, key = parse_rate(limit), (kind, address_hash(self._services.seal, address))
+        share = self._shares[key] = self._shares.get(key) or _Share()
+        while not share.take(self._period(rate)[0]):
+            wait = share.refused_until - asyncio.get_running_loop().time()
+            if wait > 0 or share.waiting >= _MAX_WAITING:
+                raise RateLimited(retry_after=ceil(max(wait, _WRITE_INTERVAL) * 10) / 10)
+            await self._wait_for_share(share, rate, key)
+
+    def _period(self, rate: Rate) -> tuple[int, float]:
+        """The number of the present period and the seconds since it began, by the clock that all processes share."""
+        period, elapsed = divmod(self._services.clock().timestamp(), rate.seconds)
+        return int(period), elapsed
+
+    async def _wait_for_share(self, share: _Share, rate: Rate, key: tuple[str, str]) -> None:
+        loop = asyncio.get_running_loop()
+        share.waiting += 1
+        try:
+            async with share.turn:
+                if share.left and share.period == self._period(rate)[0]:
+                    return  # reserved while this request waited for its turn
+                if share.refused_until > loop.time():
+                    return
+                await asyncio.sleep(share.reserved_at + _WRITE_INTERVAL - loop.time())
+                await self._reserve(share, rate, key)
+        finally:
+            share.waiting -= 1
+
+    async def _reserve(self, share: _Share, rate: Rate, key: tuple[str, str]) -> None:
+        loop, (kind, address), (period, elapsed) = asyncio.get_running_loop(), key, self._period(rate)
+        share.size, share.reserved_at = share.next_size(rate, loop.time()), loop.time()
+        if share.period != period:
+            share.period, share.left, share.used, share.previous = period, 0, 0, None
+        if share.previous is None and allowed_hits(rate, rate.limit, elapsed) < share.size:
+            share.previous = await self._read_previous(rate, key, period)
+        allowed = allowed_hits(rate, rate.limit if share.previous is None else share.previous, elapsed)
+        use = AddressUse(address, kind, period, ttl=(period + _KEPT_PERIODS) * rate.seconds)
+        size = max(1, min(share.size, allowed - share.used))  # more would be lost
+        share.left, share.used = await address_use.reserve(self._services.table, use, size, allowed)
+        if share.left == 0 and share.previous is None:
+            share.previous = await self._read_previous(rate, key, period)  # for the next attempt, a second later
+        elif share.left == 0:
+            wait = seconds_to_wait(rate, share.used, share.previous or 0, elapsed)
+            share.refused_until = loop.time() + max(_WRITE_INTERVAL, wait)
+
+    async def _read_previous(self, rate: Rate, key: tuple[str, str], period: int) -> int:
+        kind, address = key
+        return min(rate.limit, await address_use.read_used(self._services.table, address, kind, period - 1))

@@ -1,0 +1,176 @@
+"""What a resolver may use: the services of the process, and the context of one request.
+
+A resolver is a plain function. Its first parameter is the `Context`; a field of a record has the record second, both
+positional-only; all other parameters are keyword arguments. A resolver returns records and raises refusals, and knows
+nothing of GraphQL. `schema/framework/arguments.py` reads the annotations below to derive a field's arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Annotated, Any, TypeVar, cast
+
+from datastore.changes.recording import Journal
+from datastore.changes.tombstones import Tombstones
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import Table, Window
+from datastore.jobs.leases import Leases
+from datastore.people import profiles as people_store
+from datastore.people.profiles import Profile
+from datastore.refusals import NotAllowed, NotSignedIn
+from datastore.values.ids import Ids
+from datastore.values.seal import Seal
+from resolvers.live.topics import Live
+from resolvers.loading.loader import Loader
+from resolvers.loading.registry import Loaders
+from resolvers.requests.policy import Policy
+from resolvers.requests.rate_limits import Rates
+from resolvers.requests.viewer import Role, Viewer, member_name
+from resolvers.values.network_addresses import network
+
+P = TypeVar("P")
+
+PROFILE_TTL = 10.0
+"""Seconds for which others may see an old profile; the process that changes one shows the change at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOf:
+    """Marks a parameter that takes the id of a node of this GraphQL type and receives its key.
+
+    Without a type name it is an ID whose text the resolver parses itself: the id of any node, or an external name.
+    """
+
+    type_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BothWays:
+    """Marks a window that also takes `last` and `before`."""
+
+
+class Unset(Enum):
+    """The value of an argument that the client left out, where that differs from null."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+AnyId = Annotated[str, NodeOf()]
+UserId = Annotated[str, NodeOf("User")]
+BothWaysWindow = Annotated[Window, BothWays()]
+
+
+def utc_now() -> datetime:
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+
+class Services:
+    """The state that all requests of a process share."""
+
+    def __init__(
+        self, table: Table, seal: Seal, policy: Policy | None = None, *, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self.table = table
+        self.seal = seal
+        self.policy = policy or Policy()
+        self.clock = clock
+        self.rates = Rates()
+        self.live = Live()
+        self.ids = Ids()
+        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
+        self.tombstones = Tombstones(seal)
+        self.leases = Leases(table)
+        self.loaders = Loaders()
+        profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILE_TTL)
+        self.profiles = self.loaders.add("profiles", profiles)
+        self._parts: dict[Callable[..., Any], Any] = {}
+
+    async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
+        profiles = await people_store.read_profiles(self.table, users)
+        return {user: self.with_name(profile) for user, profile in profiles.items()}
+
+    def with_name(self, profile: Profile) -> Profile:
+        """The profile with the name that others see, which is never the id."""
+        name = member_name(self.seal, profile.user, profile.name)
+        return profile if name == profile.name else replace(profile, name=name)
+
+    def unit(self, actor: str | None = None) -> UnitOfWork:
+        """For a change beside requests, by an actor that the journal names."""
+        return UnitOfWork.unkeyed(self.clock(), self.journal, actor, self.tombstones)
+
+    def get(self, kind: Callable[[Services], P]) -> P:
+        """The process's instance of a part's cache or background task, created at the first call."""
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        return cast("P", self._parts[kind])
+
+    async def close(self) -> None:
+        """End all subscriptions, then let the parts finish their background work."""
+        await self.live.close()
+        for part in self._parts.values():
+            if hasattr(part, "close"):
+                await part.close()
+        await self.journal.close()
+        await self.loaders.close()
+
+
+@dataclass(slots=True)
+class Context:
+    """One request: its viewer, the services, and its idempotency key."""
+
+    services: Services
+    viewer: Viewer
+    address: str = ""
+    """The client's network address; for rate limits only."""
+    page_origin: str = ""
+    """The `Origin` of the page that sends the request, which no page can choose; programs need not name one."""
+    own_origin: str = ""
+    """The origin that the request is addressed to."""
+    unit: UnitOfWork = field(init=False)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
+    explain: bool = False
+    """Whether the answer explains how it was read."""
+    last_event: str | None = None
+    """The id of the last event that the client of a stream received before it reconnected."""
+    event_id: str | None = None
+    """The id of the event that a stream sends; a client that reconnects returns it as `last_event`."""
+
+    @property
+    def table(self) -> Table:
+        return self.services.table
+
+    @property
+    def client(self) -> str:
+        """For whom the request's calls to the table take turns: a member, an API key, or a visitor's network."""
+        return self.viewer.id if self.viewer.is_signed_in else network(self.address)
+
+    def now(self) -> datetime:
+        return self.services.clock()
+
+    def new_id(self) -> str:
+        return self.services.ids.next(self.services.clock())
+
+    def signed_in(self) -> Viewer:
+        """The viewer, who must be a member or the machine of an API key."""
+        if not self.viewer.is_signed_in:
+            raise NotSignedIn
+        return self.viewer
+
+    def member(self) -> Viewer:
+        """The viewer, who must be a member."""
+        if not self.signed_in().is_member:
+            raise NotSignedIn("This needs a signed-in member, which an API key is not.")
+        return self.viewer
+
+    def with_role(self, role: Role) -> Viewer:
+        """The viewer, who must have this role."""
+        viewer = self.signed_in()
+        if not viewer.may(role):
+            raise NotAllowed(f"This needs the role {role.value}.")
+        return viewer

@@ -1,0 +1,106 @@
+"""Rules for what clients give to be shown on pages: lines of text, and the addresses of links, pictures and sounds.
+
+An address is only checked, and never fetched by this service.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from urllib.parse import SplitResult, urlsplit
+
+from datastore.refusals import InvalidInput
+from datastore.values.folding import MOST_MARKS, is_stream_safe
+
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U0010ffff]+")
+"""What no line may hold: it ends lines, controls terminals or turns the direction of the writing around it.
+
+U+10FFFF, which ends bounds of keys, is among them. The joiners U+200C and U+200D are not: several languages spell with
+them.
+"""
+
+_SELECTORS = (*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
+"""What chooses between the looks of the character before it."""
+FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(map(chr, _SELECTORS))
+"""Printable characters that show nothing."""
+
+LONGEST_ADDRESS = 2000
+_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
+"""Printable ASCII without quotes, angle brackets, braces and the backslash, which browsers take for a slash."""
+_HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
+
+
+# ── lines ──
+
+LINE = f"at least one visible, no control characters, and no more than {MOST_MARKS} accents or other marks in a row"
+"""The rules for its characters, for the messages of refusals."""
+
+
+def is_line(text: str, longest: int) -> bool:
+    """Whether a text may be shown as a line, and compared: not too long, and by the rules of `LINE`."""
+    if len(text) > longest or CONTROL_CHARACTERS.search(text):
+        return False
+    seen = any(letter.isprintable() and not letter.isspace() and letter not in FILLERS for letter in text)
+    return seen and is_stream_safe(text)
+
+
+def parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> str:
+    """One line, with single spaces. `subject` begins the refusal's message."""
+    line = " ".join(text.split())
+    if not is_line(line, longest):
+        raise InvalidInput(f"{subject} has 1 to {longest} characters, {LINE}.", path=path)
+    return line
+
+
+# ── addresses ──
+
+
+def validate_web_address(text: str, path: tuple[str, ...], subject: str) -> str:
+    """The address of a picture or a sound of any host. `subject` begins the refusal's message."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme == "https" and bool(parts.hostname)
+        usable = usable and not CONTROL_CHARACTERS.search(text) and not any(c.isspace() for c in text)
+    except ValueError:
+        usable = False
+    if not usable or len(text) > LONGEST_ADDRESS:
+        raise InvalidInput(
+            f"{subject}'s address begins with https:// and has at most {LONGEST_ADDRESS} characters.", path=path
+        )
+    return text
+
+
+def parse_link(text: str, path: tuple[str, ...]) -> str:
+    """An address that a page may link to."""
+    address = text.strip()
+    _split(address, path)
+    return address
+
+
+def parse_image_address(text: str, hosts: Collection[str], path: tuple[str, ...]) -> str:
+    """The address of a picture on one of these hosts."""
+    if not hosts:
+        raise InvalidInput(
+            "Pictures by address are off: the operator names their hosts in RINGSIDE_IMAGE_HOSTS.", path=path
+        )
+    address = text.strip()
+    parts = _split(address, path)
+    if parts.hostname not in hosts or parts.port not in (None, 443):
+        raise InvalidInput(f"Pictures may come from these hosts only: {', '.join(sorted(hosts))}.", path=path)
+    return address
+
+
+def _split(address: str, path: tuple[str, ...]) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme == "https" and parts.username is None and parts.password is None and parts.port != 0
+        usable = usable and _HOST.fullmatch(parts.hostname or "") is not None
+    except ValueError:
+        usable = False
+    if not usable or len(address) > LONGEST_ADDRESS or not _CHARACTERS.fullmatch(address):
+        raise InvalidInput(
+            "An address starts with https:// and a host, has no password and no spaces, and at most "
+            f"{LONGEST_ADDRESS:,} characters. Copy it from the address bar: https://example.com/fighters/ada.",
+            path=path,
+        )
+    return parts

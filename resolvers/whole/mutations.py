@@ -1,0 +1,101 @@
+"""Carrying out mutations: once for each idempotency key, and with a profile for every member who writes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar, get_type_hints
+
+import orjson
+
+from datastore.changes.unit_of_work import LONGEST_KEY, AlreadyAnswered, UnitOfWork
+from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
+from datastore.refusals import InvalidInput, Refusal, Unavailable
+from resolvers.members.suspensions import Suspensions
+from resolvers.people.profile import ensure_profile
+from resolvers.requests.context import Context
+
+A = TypeVar("A")
+
+
+async def run_mutation(
+    ctx: Context,
+    resolver: Callable[..., Awaitable[A]],
+    values: Mapping[str, Any],
+    given: Mapping[str, Any],
+    key: str | None,
+    *,
+    while_suspended: bool = False,
+) -> A:
+    """The resolver's answer, or the stored one if a request with this idempotency key was carried out before.
+
+    `given` is the input as the client sent it, `while_suspended` whether suspended members may send it. All failures of
+    the table except faults of this program are refusals.
+    """
+    try:
+        ctx.unit = _claim(ctx, key, resolver.__name__, given)
+        if ctx.viewer.is_member:
+            await ctx.services.get(Suspensions).check(ctx, while_suspended=while_suspended)
+        with unlimited():
+            return await _carry_out_once(ctx, resolver, values)
+    except BadKey as error:
+        raise InvalidInput(str(error), path=("input",)) from error
+    except Rejected:
+        raise  # the engine takes no request of this form, so this program is at fault and a repeat would not help
+    except StorageFailed as error:
+        raise Unavailable(f"The table cannot be used: {error}.", retry_after=1.0) from error
+    except DynamoError as error:
+        raise Unavailable(retry_after=1.0) from error
+
+
+async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
+    journal = ctx.services.journal
+    learning = () if journal.is_current else (journal.learn(ctx.table),)
+    if ctx.unit.key is None and not learning:
+        await ensure_profile(ctx)
+    else:
+        stored: A | None
+        stored, *_ = await asyncio.gather(_stored_answer(ctx, resolver), ensure_profile(ctx), *learning)
+        if stored is not None:
+            return stored
+    try:
+        return await resolver(ctx, **values)
+    except (AlreadyAnswered, Refusal) as refused:
+        # An earlier attempt may have been applied since the first look for its receipt, and be why this one is refused.
+        stored = await _stored_answer(ctx, resolver)
+        if stored is not None:
+            return stored
+        if isinstance(refused, Refusal):
+            raise
+        raise Unavailable(retry_after=1.0) from None
+
+
+async def _stored_answer(ctx: Context, resolver: Callable[..., Awaitable[A]]) -> A | None:
+    stored: A | None = await ctx.unit.answer(ctx.table, _answer_type(resolver))
+    return stored
+
+
+@cache
+def _answer_type(resolver: Callable[..., Any]) -> Any:
+    return get_type_hints(resolver)["return"]
+
+
+def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> UnitOfWork:
+    services = ctx.services
+    if key is None:
+        return UnitOfWork(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
+    try:
+        key_text(key)
+    except BadKey:
+        key = ""
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise InvalidInput(
+            f"An idempotencyKey has 1 to {LONGEST_KEY} characters, none of them '#' or a control character.",
+            path=("input", "idempotencyKey"),
+        )
+    # Receipts hold this hash for days: a change of the names or of their order refuses their repeats.
+    text = orjson.dumps([name, dict(sorted(given.items()))])
+    digest = hashlib.sha256(text).hexdigest()
+    return UnitOfWork(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node, services.tombstones)

@@ -1,0 +1,54 @@
+"""Any object by its id: a loading function for each node type."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from datastore.refusals import InvalidInput
+from resolvers.comments import visibility as comment_visibility
+from resolvers.jobs import running as jobs
+from resolvers.journal import occurrences, webhooks
+from resolvers.members import api_keys
+from resolvers.people import visibility as members
+from resolvers.pickem import events, leagues, predictions
+from resolvers.requests.context import AnyId, Context
+from resolvers.values.node_ids import parse_node_id
+from resolvers.vocabulary import learning, lists
+from resolvers.voting import boards
+
+LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
+    "Event": lambda ctx, key: events.event(ctx, id=key),
+    "Match": events.match_by_key,
+    "Prediction": predictions.prediction_by_key,
+    "Job": lambda ctx, key: jobs.job(ctx, id=key),
+    "League": leagues.league_by_key,
+    "User": lambda ctx, key: members.user(ctx, id=key),
+    "Comment": lambda ctx, key: comment_visibility.comment(ctx, id=key),
+    "Board": lambda ctx, key: boards.board(ctx, slug=key),
+    "Contender": lambda ctx, key: boards.contender(ctx, id=key),
+    "WordList": lists.list_node,
+    "Word": lists.word_node,
+    "QuizResult": learning.quiz_node,
+    "Sentence": learning.sentence_node,
+    "ApiKey": api_keys.api_key_node,
+    "Occurrence": occurrences.occurrence_node,
+    "Webhook": webhooks.webhook_node,
+    "Delivery": webhooks.delivery_node,
+}
+
+
+async def node(ctx: Context, /, *, id: AnyId) -> Any:  # noqa: A002 - the argument's public name
+    type_name, key = parse_node_id(id)
+    load = LOADERS.get(type_name)
+    if load is None:
+        raise InvalidInput(f"There is no node of the type {type_name}.", path=("id",))
+    return await load(ctx, key)
+
+
+async def nodes(ctx: Context, /, *, ids: list[AnyId]) -> list[Any]:
+    distinct = dict.fromkeys(ids)
+    found = await asyncio.gather(*(node(ctx, id=each) for each in distinct))
+    by_id = dict(zip(distinct, found, strict=True))
+    return [by_id[each] for each in ids]

@@ -1,0 +1,58 @@
+"""Connections: pages of a list, and the cursors to go on from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import strawberry
+
+from schema.framework.fields import described
+
+
+@strawberry.type(description="A page's position in its list.")
+class PageInfo:
+    has_next_page: bool = described(
+        "Whether items follow this page. When paging backwards: whether `before` was given."
+    )
+    has_previous_page: bool = described(
+        "Whether items precede this page. When paging forwards: whether `after` was given."
+    )
+    start_cursor: str | None = described("The cursor of the page's first edge.")
+    end_cursor: str | None = described("The cursor of the page's last edge.")
+
+
+def connection(node: type, description: str, *, edge: str, name: str | None = None, total_count: Any = None) -> Any:
+    """The connection type of a list; `edge` describes its edges, and `total_count` is a field if the list is counted.
+
+    Both types are named after the type of the nodes unless a `name` is given.
+    """
+    name = name or node.__name__
+    edge_type = _type(
+        f"{name}Edge",
+        edge,
+        cursor=(
+            str,
+            described("This edge's position, for `after` or `before`. It stays valid if the object is deleted."),
+        ),
+        node=(node, described("The object itself.")),
+    )
+    counted_fields = {} if total_count is None else {"total_count": (int, total_count)}
+    return _type(
+        f"{name}Connection",
+        description,
+        edges=(list[edge_type], described("The page's objects with their cursors.")),
+        nodes=(list[node], described("The page's objects without cursors.")),
+        page_info=(PageInfo, described("Whether there are more items, and the cursors for the next page.")),
+        **counted_fields,
+    )
+
+
+def counted() -> Any:
+    """The total count of a list whose pages hold it."""
+    return described("The number of items in the whole list.")
+
+
+def _type(name: str, description: str, /, **fields: tuple[Any, Any]) -> Any:
+    members = {field: value for field, (_, value) in fields.items()}
+    annotations = {field: annotation for field, (annotation, _) in fields.items()}
+    return strawberry.type(type(name, (), {**members, "__annotations__": annotations}), description=description)

@@ -1,0 +1,86 @@
+"""Mutations: fields whose input is made of a resolver's parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Union
+
+import strawberry
+from strawberry.types import Info
+
+from datastore.refusals import Refusal
+from resolvers.requests.context import Context
+from resolvers.whole.mutations import run_mutation
+from schema.framework.arguments import Argument, Parameters, make_input
+from schema.framework.refusals import Refused, refused
+
+_IDEMPOTENCY_KEY = Argument(
+    "idempotency_key",
+    str | None,
+    strawberry.UNSET,
+    "Choose one per request. A repeat with the same key and input returns the first result and changes nothing. An "
+    "empty key counts as none.",
+)
+
+
+def mutation(
+    resolver: Callable[..., Awaitable[Any]],
+    description: str,
+    payload: type,
+    /,
+    *,
+    input_description: str,
+    result_description: str,
+    show: Callable[[Context, Any], Awaitable[Any]] | None = None,
+    takes_key: bool = True,
+    while_suspended: bool = False,
+    **descriptions: str,
+) -> Any:
+    """A mutation that a resolver carries out.
+
+    The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
+    Its result is the payload or `Refused`; suspended members are refused, except `while_suspended`. Both types are
+    named after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
+    viewer sees, also when a receipt answers.
+    """
+    name = "".join(word.capitalize() for word in resolver.__name__.split("_"))
+    parameters = Parameters.of(resolver)
+    arguments = [*parameters.arguments(descriptions), *([_IDEMPOTENCY_KEY] if takes_key else [])]
+    input_type = make_input(f"{name}Input", input_description, arguments)
+    result = strawberry.union(f"{name}Result", description=result_description)
+    make_payload = _payload_maker(payload)
+
+    async def resolve(info: Info, input: Any) -> Any:  # noqa: A002 - the argument's public name
+        ctx: Context = info.context
+        try:
+            fields = dict(vars(input))
+            key = fields.pop("idempotency_key", None) or None
+            values = parameters.parse_values(fields, path=("input",))
+            given = parameters.hashed(fields)
+            answer = await run_mutation(ctx, resolver, values, given, key, while_suspended=while_suspended)
+            return make_payload(answer if show is None else await show(ctx, answer))
+        except Refusal as refusal:
+            return refused(refusal)
+
+    resolve.__name__ = resolver.__name__
+    resolve.__annotations__ = {
+        "info": Info,
+        "input": Annotated[input_type, strawberry.argument(description="The mutation's input.")],
+        "return": Annotated[Union[payload, Refused], result],  # noqa: UP007 - of a value
+    }
+    return strawberry.mutation(resolver=resolve, description=description)
+
+
+def _payload_maker(payload: type) -> Callable[[Any], Any]:
+    """A function from a resolver's answer to the payload.
+
+    The answer is the payload if that is the type of a record. If not, it is the payload's only field, or has the
+    payload's fields as attributes.
+    """
+    if hasattr(payload, "is_type_of"):
+        return lambda answer: answer
+    names = list(inspect.get_annotations(payload))
+    if len(names) == 1:
+        return lambda answer: payload(**{names[0]: answer})
+    return lambda answer: payload(**{name: getattr(answer, name) for name in names})

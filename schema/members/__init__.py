@@ -1,0 +1,1 @@
+"""Members: what is done with them, and the keys of machines."""

@@ -1,0 +1,149 @@
+"""What moderators and members do with a member as a whole."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import strawberry
+
+from datastore.members import suspensions as suspension_store
+from resolvers.members import suspensions, visibility
+from resolvers.people.member_data import Contributions, Part
+from resolvers.people.visibility import show_changed
+from resolvers.whole import erasing, exporting, taking_back
+from schema.framework.fields import described, field
+from schema.framework.lazy import LazyUser
+from schema.framework.mutations import mutation
+from schema.framework.types import enum, record_type
+from schema.jobs import Job
+
+
+@record_type(
+    suspension_store.Suspension,
+    "A suspended member can read as before, but not write, except to export or erase their own data.",
+)
+class Suspension:
+    until: datetime | None = described("When it ends; null if a moderator has to end it.")
+    reason: str = described("Why, in a moderator's words. The member sees it.")
+    at: datetime = described("When it began.")
+
+
+@strawberry.type
+class SuspensionOfUser:
+    """What suspensions add to a member."""
+
+    suspension: Suspension | None = field(
+        visibility.suspension, "The suspension that is in force; for the member and moderators."
+    )
+
+
+@strawberry.type(
+    description="The member is suspended. Every process refuses their mutations within a minute, except `exportMember` "
+    "and `eraseMember` of themselves."
+)
+class MemberSuspended:
+    user: LazyUser = described("The member.")
+
+
+@strawberry.type(description="The member may write again. Every process knows within a minute.")
+class MemberReinstated:
+    user: LazyUser = described("The member.")
+
+
+enum(
+    Part,
+    "A part of what is stored about a member.",
+    name="Part",
+    VOTES="Votes on all boards.",
+    PREDICTIONS="Predictions, with the points they gave.",
+    COMMENTS="Comments.",
+    QUIZZES="Quiz results.",
+    SENTENCES="Practice sentences.",
+    SUBSCRIPTIONS="Subscriptions to word lists.",
+    PROFILE="The profile.",
+)
+
+
+enum(
+    Contributions,
+    "What becomes of an erased member's contributions.",
+    name="Contributions",
+    REMOVE="They are deleted: every total and rank is as if the member had never been there.",
+    ANONYMISE='They stay, by a "Former member": every total and rank stays as it is.',
+)
+
+
+@strawberry.type(description="The member is being erased, or is erased.")
+class MemberErasure:
+    job: Job = described("The job that does it.")
+
+
+@strawberry.type(description="The contributions are being taken back.")
+class TakenBack:
+    job: Job = described("The job that does it.")
+
+
+@strawberry.type(description="The member's file is being written.")
+class MemberExport:
+    job: Job = described("The job that writes it.")
+    url: str = described(
+        "The file as JSON Lines, once, within an hour after the job is done. Until then the answer is 425, with a "
+        "Retry-After. Anyone with this link can fetch the file."
+    )
+
+
+@strawberry.type
+class MembersMutation:
+    export_member = mutation(
+        exporting.export_member,
+        "Exports everything that is stored about a member. For the member, even while suspended, and for admins.",
+        MemberExport,
+        input_description="A member to export.",
+        result_description="The job and the link to its file, or why it was not started.",
+        while_suspended=True,
+        user="The member's id.",
+    )
+    erase_member = mutation(
+        erasing.erase_member,
+        "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
+        "even in the journal. Once the answer is sent, nothing more is written for them. Erasing again returns the "
+        "same job. For the member, even while suspended, and for admins.",
+        MemberErasure,
+        input_description="A member to erase.",
+        result_description="The job that erases them, or why it was not started.",
+        while_suspended=True,
+        user="The member's id. Admins can be erased only by themselves.",
+        contributions="What becomes of votes, predictions, comments, quiz results and sentences.",
+    )
+    take_back = mutation(
+        taking_back.take_back,
+        "Takes back what a member contributed: votes are voided, comments rejected, predictions, quiz results and "
+        "sentences removed, and events scored again, so that every total and rank is as if they had not been there. "
+        "For moderators.",
+        TakenBack,
+        input_description="Contributions to take back.",
+        result_description="The job that takes them back, or why it was not started.",
+        user="The member's id.",
+        since="Only what they contributed since this time.",
+        parts="What to take back: any parts but SUBSCRIPTIONS and PROFILE.",
+    )
+    suspend_member = mutation(
+        suspensions.suspend_member,
+        "Suspends a member, or changes their suspension. For moderators.",
+        MemberSuspended,
+        show=show_changed,
+        input_description="A member to suspend.",
+        result_description="The suspended member, or why they were not suspended.",
+        user="The member's id. Admins cannot be suspended, and nobody can suspend themselves.",
+        until="When the suspension ends; without it, when a moderator ends it.",
+        reason="Why, 1 to 500 characters. The member sees it.",
+    )
+    reinstate_member = mutation(
+        suspensions.reinstate_member,
+        "Ends a member's suspension. For moderators.",
+        MemberReinstated,
+        show=show_changed,
+        input_description="A suspended member to reinstate.",
+        result_description="The member, or why they were not reinstated.",
+        user="The member's id.",
+    )

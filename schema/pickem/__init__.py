@@ -1,0 +1,1 @@
+"""Pick'Em: events, predictions and standings; leagues; scoring."""

@@ -1,0 +1,375 @@
+"""Pick'em: events and their matches, predictions, standings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import strawberry
+
+from datastore import pickem as pickem_store
+from resolvers.pickem import events as event_resolvers  # a class with a field `events` does not see a module `events`
+from resolvers.pickem import predictions as prediction_resolvers
+from resolvers.pickem import rules, tie_breaks, visibility
+from resolvers.pickem import standings as standing_resolvers
+from schema.framework.arguments import input_type
+from schema.framework.connections import connection, counted
+from schema.framework.fields import READ, described, field
+from schema.framework.lazy import LazyUser
+from schema.framework.mutations import mutation
+from schema.framework.subscriptions import subscription
+from schema.framework.types import Node, enum, record_type
+
+PREDICTIONS_COMPLEXITY = 8 * READ
+"""Before it is scored, an event's predictions are read from 16 partitions, by small calls."""
+
+EventState = pickem_store.EventState
+MatchOutcome = pickem_store.MatchOutcome
+
+enum(
+    EventState,
+    "The state of an event.",
+    UPCOMING="Predictions are accepted.",
+    LOCKED="It has begun or was locked early: predictions can no longer be submitted or changed.",
+    SCORED="Its predictions have been scored.",
+    CANCELLED="It will not take place.",
+)
+enum(
+    MatchOutcome,
+    "How a match ended.",
+    WON="A team won; picks of that team earn the match's points.",
+    DRAWN="Nobody won.",
+    NO_CONTEST="It was stopped without a result.",
+    CANCELLED="It did not take place.",
+)
+
+
+@record_type(pickem_store.Team, "One side of a match.")
+class Team:
+    name: str | None = described("The team's name.")
+    members: list[str] = described("The team's members, at least one.")
+    champion: bool = described("Whether the team defends a championship.")
+
+
+@record_type(pickem_store.Result, "How a match ended.")
+class MatchResult:
+    outcome: MatchOutcome = described("The kind of ending.")
+    winner: int | None = described("The position of the winning team, from 0; null unless a team won.")
+
+
+@record_type(pickem_store.TieBreak, "A number that an event asks for; the nearest guess is listed first among equals.")
+class TieBreak:
+    question: str = described("The question.")
+    unit: str | None = described("What the number counts.")
+    answer: float | None = described("The answer; null until it is recorded.")
+
+
+@record_type(visibility.MatchView, "A match on an event's card.")
+class Match(Node):
+    name: str = described("The kind of match.")
+    order: int = described("Its position on the card, from 1; the pre-show comes first.")
+    preshow: bool = described("Whether it belongs to the pre-show.")
+    championships: list[str] = described("The titles at stake.")
+    points: int = described("The points for a correct pick: 1 to 1,000.")
+    teams: list[Team] = described("Two or more sides. Picks and results refer to a team by its position, from 0.")
+    result: MatchResult | None = described("The result; null until it is recorded.")
+    pick_counts: list[int] | None = field(
+        visibility.pick_counts, "Picks per team, in team order; null until the event is locked."
+    )
+
+
+@record_type(visibility.Pick, "A member's choice in one match.")
+class Pick:
+    match: strawberry.ID = field(prediction_resolvers.pick_match, "The match's id.")
+    team: int = described("The position of the picked team, from 0.")
+    correct: bool | None = described("Whether that team won; null until there is a result.")
+
+
+@record_type(visibility.PredictionView, "A member's picks for one event.")
+class Prediction(Node):
+    event: Event = field(prediction_resolvers.prediction_event, "The event it is for.")
+    user: LazyUser = field(prediction_resolvers.prediction_users, "Whose prediction it is.")
+    submitted_at: datetime = described("When these picks were accepted.")
+    picks: list[Pick] | None = field(
+        visibility.picks, "The picks, in the card's order. Other members' are null until the event is locked."
+    )
+    guess: float | None = field(
+        visibility.prediction_guess,
+        "The guess for the event's tie-break; null if it was for an earlier question. Other members' are null until "
+        "the event is locked.",
+    )
+    points: int | None = described("The points it earned; null until the event is scored.")
+    correct: int | None = described("The number of correct picks; null until the event is scored.")
+    rank: int | None = field(
+        visibility.prediction_rank,
+        "The rank among the event's predictions, shared by equal points; null until the event is scored.",
+    )
+
+
+PredictionConnection = connection(Prediction, "A page of predictions.", edge="A prediction in a list.")
+
+
+@record_type(pickem_store.Event, "An evening of matches to predict.")
+class Event(Node):
+    slug: str = described("Day and name in a form for URLs. It changes with them; only the id is permanent.")
+    name: str = described("Its name.")
+    season: str = described("The season it counts for.")
+    starts_at: datetime = described("When it begins. It locks automatically at this time.")
+    state: EventState = described("Its current state.")
+    description: str | None = described("What it is about; lines of plain text.")
+    place: str | None = described("Where it takes place.")
+    image_url: str | None = described("The address of a picture, on a host that the operator allows.")
+    tie_break: TieBreak | None = described("The number that it asks for.")
+    matches: list[Match] = field(event_resolvers.event_matches, "The card, pre-show first.", complexity=READ)
+    viewer_prediction: Prediction | None = field(
+        prediction_resolvers.viewer_prediction, "The viewer's own prediction, always visible.", complexity=READ
+    )
+    predictions: PredictionConnection = field(
+        prediction_resolvers.event_predictions,
+        "All predictions: best first once the event is scored, by member until then. Other members' picks are hidden "
+        "until the event is locked.",
+        complexity=PREDICTIONS_COMPLEXITY,
+    )
+
+
+EventConnection = connection(Event, "A page of events.", edge="An event in a list.")
+
+
+@record_type(visibility.StandingView, "A member's totals for one season, and their rank.")
+class Standing:
+    user: LazyUser = field(standing_resolvers.standing_users, "Whose standing it is.")
+    season: str = described("The season.")
+    rank: int = described("One more than the number of members with more points; equal points share a rank: 1, 1, 3.")
+    points: int = described("Points from all scored events.")
+    correct: int = described("The number of correct picks.")
+    events_played: int = described("The number of scored events with a prediction by the member.")
+
+
+StandingConnection = connection(Standing, "A page of standings.", edge="A standing in a list.", total_count=counted())
+
+
+@strawberry.type
+class PickemOfUser:
+    """What pick'em adds to a member."""
+
+    standings: list[Standing] = field(
+        standing_resolvers.user_standings,
+        "The member's standings in all seasons, in descending order of the season's name.",
+        complexity=READ,
+    )
+    standing: Standing | None = field(
+        standing_resolvers.user_standing,
+        "The member's standing in one season; null if they have none.",
+        complexity=READ,
+        season="The season.",
+    )
+    predictions: PredictionConnection = field(
+        prediction_resolvers.user_predictions,
+        "The member's predictions, newest event first: by the start that an event had when the picks were submitted, "
+        "or when they were scored.",
+        complexity=2 * READ,
+    )
+
+
+@strawberry.type
+class PickemQuery:
+    event: Event | None = field(event_resolvers.event, "An event.", id="The event's id.")
+    events: EventConnection = field(
+        event_resolvers.events,
+        "Events, newest first. Can be paged in both directions.",
+        state="Only events in this state.",
+    )
+    standings: StandingConnection = field(
+        standing_resolvers.standings,
+        "A season's members by points, then by correct picks, then by nearer guesses, then by joining order.",
+        season="The season's name, as in its events.",
+    )
+    predictions: PredictionConnection = field(
+        prediction_resolvers.predictions,
+        "An event's predictions, in the order of `Event.predictions`.",
+        complexity=PREDICTIONS_COMPLEXITY,
+        event="The event's id.",
+    )
+
+
+@strawberry.type
+class PickemSubscription:
+    standings_changed: list[Standing] = subscription(
+        standing_resolvers.standings_changed,
+        "A season's first rows immediately, then again after each change, at most every two seconds.",
+        season="The season.",
+        league="Only the members of this league of the season, ranked among themselves.",
+        first="The number of rows: 1 to 100, default 20.",
+    )
+    event_changed: Event = subscription(
+        event_resolvers.event_changed,
+        "The event immediately, then again after each change of its card, state or results.",
+        event="The event's id.",
+    )
+
+
+# ── mutations ──
+
+input_type(
+    rules.TeamInput,
+    "TeamInput",
+    "One side of a match.",
+    name="The team's name, up to 200 characters.",
+    members="The team's members: 1 to 40 names.",
+    champion="Whether the team defends a championship.",
+)
+input_type(
+    tie_breaks.TieBreakInput,
+    "TieBreakInput",
+    "A number that an event asks for.",
+    question="The question, 1 to 200 characters: minutes of the main event.",
+    unit="What the number counts, 1 to 40 characters: minutes.",
+)
+input_type(
+    prediction_resolvers.PickInput,
+    "PickInput",
+    "A choice in one match.",
+    match="A match on the event's card.",
+    team="The position of the picked team, from 0.",
+)
+
+
+@strawberry.type(description="The event was created.")
+class EventCreated:
+    event: Event = described("The new event.")
+
+
+@strawberry.type(description="The event was changed.")
+class EventUpdated:
+    event: Event = described("The event as it is now.")
+
+
+@strawberry.type(description="The event is locked.")
+class EventLocked:
+    event: Event = described("The event as it is now.")
+
+
+@strawberry.type(description="The match was added to the card.")
+class MatchAdded:
+    match: Match = described("The new match.")
+    event: Event = described("Its event.")
+
+
+@strawberry.type(description="The match was changed.")
+class MatchUpdated:
+    match: Match = described("The match as it is now.")
+
+
+@strawberry.type(description="The match was removed from the card.")
+class MatchRemoved:
+    event: Event = described("The event as it is now.")
+
+
+@strawberry.type(description="The card was reordered.")
+class MatchesReordered:
+    event: Event = described("The event as it is now.")
+
+
+@strawberry.type(description="The prediction was accepted in time.")
+class PredictionSubmitted:
+    prediction: Prediction = described("The viewer's current prediction.")
+
+
+@strawberry.type
+class PickemMutation:
+    create_event = mutation(
+        event_resolvers.create_event,
+        "Creates an event. For editors.",
+        EventCreated,
+        show=visibility.show_answer,
+        input_description="A new event, with an empty card.",
+        result_description="The new event, or why there is none.",
+        name="The name: 1 to 200 characters.",
+        season="The season it counts for: 1 to 40 characters, no '#'.",
+        starts_at="When it begins. It locks automatically at this time.",
+        description="What it is about: up to 2,000 characters of plain text.",
+        place="Where it takes place: up to 200 characters.",
+        image_url="The https address of a picture, on a host that the operator allows (RINGSIDE_IMAGE_HOSTS).",
+        tie_break="A number that predictions may guess.",
+    )
+    update_event = mutation(
+        event_resolvers.update_event,
+        "Renames, moves or cancels an event. For editors.",
+        EventUpdated,
+        show=visibility.show_answer,
+        input_description="Changes to an event. Omitted fields stay as they are.",
+        result_description="The changed event, or why it was not changed.",
+        event="The event.",
+        name="A new name; can be changed at any time.",
+        starts_at="A new start, if the event is not locked. The deadline moves with it.",
+        cancelled="True cancels the event if scoring has not begun; false restores its previous state.",
+        description="A new description; null for none.",
+        place="A new place; null for none.",
+        image_url="The address of a new picture; null for none.",
+        tie_break="Another number to guess, or null for none, until the event is locked. Guesses for an earlier "
+        "question or unit then count as missing; the same question again keeps them.",
+    )
+    add_match = mutation(
+        event_resolvers.add_match,
+        "Adds a match to an upcoming event's card. For editors.",
+        MatchAdded,
+        input_description="A match to append to an upcoming event's card or pre-show.",
+        result_description="The new match, or why it was not added.",
+        event="The event.",
+        name="The kind of match: 1 to 200 characters.",
+        points="The points for a correct pick: 1 to 1,000.",
+        teams="2 to 40 teams. Picks and results refer to a team by its position, from 0.",
+        championships="The titles at stake, at most 10.",
+        preshow="Whether it belongs to the pre-show.",
+    )
+    update_match = mutation(
+        event_resolvers.update_match,
+        "Changes a match of an upcoming event. For editors.",
+        MatchUpdated,
+        input_description="Changes to a match of an upcoming event. Omitted fields stay as they are.",
+        result_description="The changed match, or why it was not changed.",
+        match="The match.",
+        name="The kind of match.",
+        points="The points for a correct pick: 1 to 1,000.",
+        teams="The new list of teams. Picks refer to a team's position; a position that someone picked cannot be "
+        "removed.",
+        championships="The new list of titles at stake.",
+        preshow="Whether it belongs to the pre-show.",
+    )
+    remove_match = mutation(
+        event_resolvers.remove_match,
+        "Removes a match from an upcoming event's card. For editors.",
+        MatchRemoved,
+        show=visibility.show_answer,
+        input_description="A match to remove from an upcoming event's card. Picks of it no longer count.",
+        result_description="The event without the match, or why it was not removed.",
+        match="The match.",
+    )
+    reorder_matches = mutation(
+        event_resolvers.reorder_matches,
+        "Reorders a card. For editors.",
+        MatchesReordered,
+        show=visibility.show_answer,
+        input_description="A new order for an upcoming event's card.",
+        result_description="The event with the new order, or why it was not changed.",
+        event="The event.",
+        matches="Each match of the card, once. The pre-show stays first.",
+    )
+    submit_prediction = mutation(
+        prediction_resolvers.submit_prediction,
+        "Submits or changes the viewer's picks until the event locks.",
+        PredictionSubmitted,
+        input_description="The viewer's picks for an event. They replace all earlier ones.",
+        result_description="The prediction, or why it was not accepted.",
+        event="The event.",
+        picks="One team per match. An omitted match is left unpicked.",
+        guess="The number that the event asks for, rounded to thousandths; at most a million either way.",
+    )
+    lock_event = mutation(
+        event_resolvers.lock_event,
+        "Locks an event before it starts. For editors.",
+        EventLocked,
+        show=visibility.show_answer,
+        input_description="An event to lock before it starts.",
+        result_description="The locked event, or why it was not locked.",
+        event="The event.",
+    )

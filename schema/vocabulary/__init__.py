@@ -1,0 +1,1 @@
+"""Vocabulary: lists and their subscriptions; learning."""

@@ -1,0 +1,410 @@
+"""Word lists, daily words, subscriptions, quizzes and sentences."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+import strawberry
+
+from datastore import vocabulary as vocabulary_store
+from resolvers.vocabulary import (
+    corrections,
+    daily_words,
+    learning,
+    lists,
+    quiz_leaderboard,
+    streaks,
+    subscriptions,
+    texts,
+    visibility,
+)
+from schema.framework.arguments import input_type
+from schema.framework.connections import connection
+from schema.framework.fields import READ, described, field
+from schema.framework.lazy import LazyUser
+from schema.framework.mutations import mutation
+from schema.framework.types import Node, enum, record_type
+
+enum(
+    vocabulary_store.CharacterSet,
+    "One of the two spellings of a Chinese word; without effect on words of other languages.",
+    SIMPLIFIED="As written in mainland China and Singapore.",
+    TRADITIONAL="As written in Taiwan, Hong Kong and Macau.",
+)
+
+_WORD_TEXTS: Any = {
+    "definition": "What it means, 1 to 1,000 characters.",
+    "term": "The word in its own script, 1 to 100 characters.",
+    "reading": "How it is read, up to 200 characters.",
+    "example": "A sentence with it, up to 500 characters.",
+    "audio_url": "The address of its audio, starting with https://.",
+}
+_FROM = "The first day to include."
+_TO = "The last day to include."
+
+
+# ── lists and words ──
+
+
+@record_type(vocabulary_store.Word, "A word to learn, of any language.")
+class Word(Node):
+    term: str = described("The word; a Chinese one in simplified characters.")
+    reading: str | None = described("How it is read: kana, a transcription or, for a Chinese word, its pinyin.")
+    example: str | None = described("A sentence with it.")
+    audio_url: str | None = described("The address of its audio.")
+    simplified: str = described("In simplified characters; a word of another language as it is.")
+    traditional: str | None = described("In traditional characters, if they were given.")
+    pinyin: str | None = described("How a Chinese word is pronounced.")
+    definition: str = described("What it means.")
+
+
+@record_type(
+    vocabulary_store.DailyWord,
+    "A list's word of one day. It is the same for everyone, and no word is repeated before all have been used.",
+)
+class DailyWord:
+    list: WordList = field(daily_words.daily_word_list, "The list it was drawn from.")
+    date: date = described("The day.")
+    word: Word = field(daily_words.daily_word_words, "The word, even if it has since been removed from the list.")
+
+
+WordConnection = connection(
+    Word, "A page of a list's words, in the order they were added.", edge="A word's place in a page."
+)
+DailyWordConnection = connection(
+    DailyWord, "A page of past daily words, newest first.", edge="A daily word's place in a page."
+)
+
+
+@record_type(
+    vocabulary_store.WordList, "A list of words: a public one, maintained by editors, or a member's private one."
+)
+class WordList(Node):
+    name: str = described("Its name.")
+    level: int | None = described("The difficulty of its words, 0 to 100, on the community's own scale.")
+    public: bool = described("Whether everyone may see it and subscribe to it.")
+    owner: LazyUser | None = field(lists.owner, "The owner of a private list; null for a public one.")
+    created_at: datetime = described("When it was created.")
+    word_count: int = described("The number of words.")
+    subscriber_count: int = field(
+        lists.subscriber_count,
+        "The number of subscribed members. A member with both character sets counts once.",
+        complexity=READ,
+    )
+    words: WordConnection = field(visibility.words, "Its words, in the order they were added.", complexity=READ)
+    daily_word: DailyWord | None = field(
+        daily_words.daily_word,
+        "The word of a day; null if the list has no words, or if none was drawn on a past day.",
+        complexity=READ,
+        on="The day; default today in UTC. A future day is refused.",
+    )
+    review: DailyWordConnection = field(
+        daily_words.review, "Past daily words, newest first.", complexity=READ, from_=_FROM, to=_TO
+    )
+
+
+WordListConnection = connection(WordList, "A page of lists, by name.", edge="A list's place in a page.")
+
+
+# ── learning ──
+
+
+@record_type(
+    vocabulary_store.Subscription, "A member's subscription to a list's words by email.", name="ListSubscription"
+)
+class ListSubscription:
+    list: WordList = field(subscriptions.subscription_list, "The list.")
+    character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the email.")
+    active: bool = described(
+        "Whether it is active; an ended one stays in the member's history. It ends when its list is deleted."
+    )
+    since: datetime = described("When it began.")
+
+
+@record_type(vocabulary_store.QuizResult, "The result of one quiz.")
+class QuizResult(Node):
+    user: LazyUser = field(learning.quiz_result_users, "The member who took the quiz.")
+    list: WordList = field(learning.quiz_result_list, "The list of the quiz; without its words if it was deleted.")
+    date: date = described("The member's own day, set on submission and never changed.")
+    correct: int = described("Questions answered correctly.")
+    total: int = described("Questions asked.")
+    submitted_at: datetime = described("When it was submitted.")
+    proven: bool = described("Whether the service set and graded it, about a public list; `recordQuiz` gives false.")
+
+
+@record_type(vocabulary_store.Sentence, "A practice sentence.")
+class Sentence(Node):
+    user: LazyUser = field(learning.sentence_users, "Its author.")
+    word: Word | None = field(
+        learning.sentence_word,
+        "The word it practises; null if its list was deleted and, for other members, if it is from a private list.",
+    )
+    date: date = described("The member's own day when it was first written.")
+    text: str = described("The sentence.")
+    created_at: datetime = described("When it was first written.")
+
+
+@record_type(
+    streaks.Streak,
+    "Consecutive days with a quiz or a sentence, in the member's own time zone. A sentence that is deleted later keeps "
+    "its day.",
+)
+class Streak:
+    current: int = described("Consecutive active days up to today or yesterday; otherwise 0.")
+    longest: int = described("The longest streak so far.")
+    last_active_on: date | None = described("The latest active day.")
+    freezes: int = described(
+        "Missed days that the streak will survive: each seventh active day in a row earns one, two at most."
+    )
+
+
+@record_type(quiz_leaderboard.QuizStanding, "A member's row in a day's leaderboard.")
+class QuizStanding:
+    user: LazyUser = field(learning.quiz_standing_users, "The member.")
+    rank: int = described(
+        "The rank by correct answers, then accuracy, then fewer quizzes. Equal results share a rank: 1, 1, 3."
+    )
+    correct: int = described("Correct answers of the day.")
+    total: int = described("Questions of the day.")
+    quizzes: int = described("Quizzes of the day.")
+    sentences: int = described("Practice sentences of the day.")
+
+
+QuizResultConnection = connection(QuizResult, "A page of quizzes, newest day first.", edge="A quiz's place in a page.")
+SentenceConnection = connection(
+    Sentence, "A page of sentences, newest day first.", edge="A sentence's place in a page."
+)
+QuizStandingConnection = connection(
+    QuizStanding, "A page of a day's leaderboard, best first.", edge="A row's place in a page."
+)
+
+
+@strawberry.type
+class VocabularyOfUser:
+    subscriptions: list[ListSubscription] = field(
+        subscriptions.subscriptions,
+        "The member's subscriptions, including ended ones. Visible to the member only.",
+        complexity=READ,
+    )
+    quiz_results: QuizResultConnection = field(
+        learning.quiz_results,
+        "Quizzes, newest day first. Those of a private list are visible to its owner only.",
+        complexity=READ,
+        from_=_FROM,
+        to=_TO,
+    )
+    sentences: SentenceConnection = field(
+        learning.sentences, "Practice sentences, newest day first.", complexity=4 * READ, from_=_FROM, to=_TO
+    )
+    streak: Streak = field(learning.streak, "The member's streaks of active days.", complexity=READ)
+
+
+# ── queries ──
+
+
+@strawberry.type
+class VocabularyQuery:
+    word_list: WordList | None = field(
+        lists.word_list, "A list; null for another member's private one.", id="The list's id."
+    )
+    word_lists: WordListConnection = field(lists.word_lists, "Public lists and the viewer's own private ones, by name.")
+    daily_words: list[DailyWord] = field(
+        daily_words.daily_words,
+        "A day's words of all lists the viewer may see, by list name.",
+        on="The day; default today in UTC. A future day is refused.",
+    )
+    quiz_leaderboard: QuizStandingConnection = field(
+        learning.quiz_leaderboard,
+        "A day's members by correct answers, then accuracy, then fewer quizzes.",
+        on="The day, in each member's own time zone.",
+        list="Quizzes of this list only.",
+        proven="True for quizzes about public lists that the service set and graded, false for others; all by default.",
+    )
+
+
+# ── mutations ──
+
+input_type(
+    texts.NewWord,
+    "WordInput",
+    "A new word: `term` for any language, or `simplified` for Chinese in one or both character sets.",
+    simplified="A Chinese word in simplified characters, 1 to 100.",
+    traditional="The same in traditional characters, up to 100.",
+    pinyin="How a Chinese word is pronounced, up to 200 characters.",
+    **_WORD_TEXTS,
+)
+
+
+@strawberry.type(description="The list was created.")
+class WordListCreated:
+    list: WordList = described("The new list.")
+
+
+@record_type(visibility.AddedView, "Words were added.")
+class WordsAdded:
+    list: WordList = described("The list as it is now.")
+    words: list[Word] = field(visibility.words_added, "The new words, in the order they were given.")
+
+
+@strawberry.type(description="The list was changed.")
+class WordListUpdated:
+    list: WordList = described("The list as it is now.")
+
+
+@strawberry.type(description="The list was deleted.")
+class WordListDeleted:
+    deleted_id: strawberry.ID = described("The deleted list's id.")
+
+
+@strawberry.type(description="The word was changed.")
+class WordUpdated:
+    word: Word = described("The word as it is now.")
+
+
+@strawberry.type(description="The word was removed.")
+class WordRemoved:
+    list: WordList = described("The list without the word.")
+
+
+@strawberry.type(description="The subscription is active.")
+class Subscribed:
+    subscription: ListSubscription = described("The active subscription.")
+
+
+@strawberry.type(description="The subscription has ended.")
+class Unsubscribed:
+    subscription: ListSubscription = described("The ended subscription.")
+
+
+@strawberry.type(description="A quiz was recorded.")
+class QuizRecorded:
+    result: QuizResult = described("The result.")
+    streak: Streak = described("The member's streak including this quiz.")
+
+
+@strawberry.type(description="A sentence was written.")
+class SentenceWritten:
+    sentence: Sentence = described("The sentence as it is now.")
+
+
+@strawberry.type(description="The sentence was deleted.")
+class SentenceDeleted:
+    deleted_id: strawberry.ID = described("The deleted sentence's id.")
+
+
+@strawberry.type
+class VocabularyMutation:
+    create_word_list = mutation(
+        lists.create_word_list,
+        "Creates a list. Editors may create public lists, and members up to ten private ones.",
+        WordListCreated,
+        show=visibility.show_changed_list,
+        input_description="A new list.",
+        result_description="The new list, or why there is none.",
+        name="The name, 1 to 100 characters.",
+        level="The difficulty of its words, 0 to 100.",
+        public="Whether it is public. Only editors can create public lists.",
+    )
+    add_words = mutation(
+        lists.add_words,
+        "Adds words to a list; a private one holds up to 500.",
+        WordsAdded,
+        show=visibility.show_added,
+        input_description="Words for a list.",
+        result_description="The new words, or why none was added.",
+        list="The list.",
+        words="1 to 500 words; all are added or none.",
+    )
+    update_word = mutation(
+        corrections.update_word,
+        "Corrects a word. Daily words of the past show it as it is now.",
+        WordUpdated,
+        show=visibility.show_changed_word,
+        input_description="Changes to a word. Omitted texts stay as they are; null clears an optional one.",
+        result_description="The changed word, or why it was not changed.",
+        word="The word.",
+        simplified="A Chinese word in simplified characters, 1 to 100.",
+        traditional="The same in traditional characters, up to 100.",
+        pinyin="How a Chinese word is pronounced, up to 200 characters.",
+        **_WORD_TEXTS,
+    )
+    remove_word = mutation(
+        corrections.remove_word,
+        "Removes a word from its list: it is not drawn again. Past daily words, quizzes and sentences keep it.",
+        WordRemoved,
+        show=visibility.show_changed_list,
+        input_description="A word to remove.",
+        result_description="The list without the word, or why it was not removed.",
+        word="The word.",
+    )
+    update_word_list = mutation(
+        corrections.update_word_list,
+        "Changes a list's name or level, or publishes a private list.",
+        WordListUpdated,
+        show=visibility.show_changed_list,
+        input_description="Changes to a list. Omitted values stay as they are; null clears the level.",
+        result_description="The changed list, or why it was not changed.",
+        list="The list.",
+        name="The name, 1 to 100 characters.",
+        level="The difficulty of its words, 0 to 100.",
+        public="True publishes an editor's own private list. A public list stays public.",
+    )
+    delete_word_list = mutation(
+        corrections.delete_word_list,
+        "Deletes a list with its words and ends its subscriptions. Quizzes stay and go on showing its name.",
+        WordListDeleted,
+        input_description="A list to delete.",
+        result_description="The deleted list's id, or why it was not deleted.",
+        list="The list.",
+    )
+    delete_sentence = mutation(
+        corrections.delete_sentence,
+        "Deletes a practice sentence. Its author still counts as active on its day.",
+        SentenceDeleted,
+        input_description="A sentence to delete.",
+        result_description="The deleted sentence's id, or why it was not deleted.",
+        sentence="The sentence.",
+    )
+    subscribe = mutation(
+        subscriptions.subscribe,
+        "Subscribes to a list's daily word by email.",
+        Subscribed,
+        show=visibility.show_own_subscription,
+        input_description="A list to subscribe to.",
+        result_description="The subscription, or why there is none.",
+        list="The list.",
+        character_set="The spelling of its words.",
+    )
+    unsubscribe = mutation(
+        subscriptions.unsubscribe,
+        "Ends a subscription; ending it again changes nothing.",
+        Unsubscribed,
+        show=visibility.show_own_subscription,
+        input_description="A list to unsubscribe from.",
+        result_description="The ended subscription, or why it was not ended.",
+        list="The list.",
+        character_set="The spelling of the subscription to end.",
+    )
+    record_quiz = mutation(
+        learning.record_quiz,
+        "Records the result of a quiz.",
+        QuizRecorded,
+        input_description="A quiz that was taken.",
+        result_description="The result, or why it was not recorded.",
+        list="The list of the quiz.",
+        correct="Questions answered correctly, 0 to `total`.",
+        total="Questions asked, 1 to 1,000.",
+        on="The day it was taken, up to 31 days ago; default the member's current day.",
+    )
+    write_sentence = mutation(
+        learning.write_sentence,
+        "Writes or edits a practice sentence.",
+        SentenceWritten,
+        input_description="A practice sentence to write or edit.",
+        result_description="The sentence, or why it was not written.",
+        sentence="The viewer's sentence to edit. Omit it to write a new one.",
+        word="The word it practises. Null removes it from an edited sentence.",
+        text="The text, 1 to 2,000 characters.",
+        on="The day of a new sentence, up to 31 days ago. An edited sentence keeps its day.",
+    )
