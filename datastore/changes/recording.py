@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.writes import Put, Write
 
+MOST_WEBHOOKS = 10
+"""Each one that wants a kind adds an item to the transactions of that kind, which have at most 100."""
 MOST_AGE = 10.0
 """Seconds for which a process may not know of a webhook that was added."""
 _NEW = absent()

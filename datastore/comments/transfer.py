@@ -30,6 +30,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from datastore.changes.kinds import Kind
+from datastore.changes.recording import MOST_WEBHOOKS
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import SHARDS, count_updates
 from datastore.comments.leaders import read_unsettled_products, settle_product
@@ -40,7 +41,6 @@ from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Write
-from datastore.journal.webhooks import MOST_WEBHOOKS
 from datastore.values.seal import MOST_SECRETS
 
 GROUP = 50

@@ -15,8 +15,8 @@
 | it is queued again                | a transaction: Put if absent, Delete in the other two states      | 1           |
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
-`recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the webhooks and their
-leases, `deliveries` what waits for them. An occurrence is kept for as many days as its process was
+`datastore.changes.recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the
+webhooks and their leases, `deliveries` what waits for them. An occurrence is kept for as many days as its process was
 told; then the engine removes it. Nothing else changes or deletes one, except when a member is erased.
 """
 

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from datastore.dynamo.writes import Put, Update
     from datastore.jobs.leases import Held, Leases
 
-MOST_WEBHOOKS = 10
-"""Each one that wants a kind adds an item to the transactions of that kind, which have at most 100."""
-
 BOTH_SIGN_FOR = timedelta(days=1)
 
 MOST_OLD_SECRETS = 4

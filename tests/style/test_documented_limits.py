@@ -7,8 +7,7 @@ from itertools import chain
 
 import pytest
 
-from datastore.changes import unit_of_work as receipts
-from datastore.journal import webhooks
+from datastore.changes import recording, unit_of_work
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
@@ -61,8 +60,8 @@ FIGURES = {
     ],
     "words of a public list; of a member's own list": [words.LONGEST_LIST, words.MOST_WORDS],
     "lists of a member; active subscriptions of a member": [lists.MOST_LISTS, subscriptions.MOST_SUBSCRIPTIONS],
-    "webhooks": [webhooks.MOST_WEBHOOKS],
-    "letters of an idempotency key": [receipts.LONGEST_KEY],
+    "webhooks": [recording.MOST_WEBHOOKS],
+    "letters of an idempotency key": [unit_of_work.LONGEST_KEY],
     "characters of a bearer token": [tokens.MAX_TOKEN_LENGTH],
 }
 
