@@ -22,6 +22,7 @@ from datastore.changes.occurrences import (
     Webhook,
     WebhookAdditions,
 )
+from datastore.changes.recording import MOST_WEBHOOKS
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent, where
 from datastore.refusals import Conflict, NotFound
