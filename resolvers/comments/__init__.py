@@ -10,7 +10,7 @@
 | arrivals    | the stream of comments as they become visible                       |
 | writing     | posting, editing and deleting                                       |
 | moderation  | the moderators' queue, reports and decisions                        |
-| withdrawing | rejecting what a member has posted since a time                     |
+| member_data | taking back and erasing a member's comments and reports             |
 | counts      | statistics, and the counts that pages are planned by                |
 | transfer    | importing and exporting comments                                    |
 | leaders     | products by their five-star comments, kept up to date               |

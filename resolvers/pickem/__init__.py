@@ -14,6 +14,7 @@
 | crediting    | giving every prediction of an event its share                                                  |
 | unscoring    | taking back all points of an event                                                             |
 | removing     | removing a member's predictions, and counting their events again                               |
+| member_data  | taking back and erasing a member's predictions, and erasing their places in leagues            |
 | standings    | seasons and ranks                                                                              |
 | leagues      | who belongs to a league                                                                        |
 | league_codes | codes to join by, and the limit on trying them                                                 |

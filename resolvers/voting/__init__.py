@@ -7,6 +7,7 @@
 | ballots       | drawing and voting                                                   |
 | editing       | what editors change                                                  |
 | voiding       | taking back a voter's votes                                          |
+| member_data   | taking back and erasing a member's votes                             |
 | visits        | how pages of other sites identify their visitors                     |
 | hours         | when a board takes votes                                             |
 | texts         | rules for names, titles and descriptions                             |
