@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from datastore.dynamo import Table
 
 
-async def forget_reporter(table: Table, user: str, alias: str | None) -> int:
-    """Remove a member's reports, or let them be those of another name; return the number that the index shows."""
-    found = 0
+async def forget_reporter(table: Table, user: str, alias: str | None) -> None:
+    """Remove a member's reports that the index shows, or let them be those of another name."""
     async for listed in table.iterate(REPORTS.on("gsi1")):
         if user in listed.reasons:
-            found += 1
             await _forget(table, listed, user, alias)
-    return found
 
 
 async def _forget(table: Table, listed: Reports, user: str, alias: str | None) -> None:

@@ -101,15 +101,15 @@ async def clear_standing(table: Table, user: str, season: str) -> None:
 # ── leagues ──
 
 
-async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> int:
-    """Take a member out of every league; return the number. Safe to repeat.
+async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
+    """Take a member out of every league. Safe to repeat.
 
     Where they are the last captain, the longest member becomes one; a league without another member is deleted.
     """
 
-    async def leave_one(own: MemberLeagues) -> int:
+    async def leave_one(own: MemberLeagues) -> None:
         if not own.leagues:
-            return 0
+            return
         league_id = min(own.leagues)
         found = await read_whole_league(table, league_id)
         place = await read_place(table, league_id, user)
@@ -117,20 +117,17 @@ async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> int:
             if place is not None:
                 await table.write(LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place)))
             await drop_leagues(table, own, {league_id})
-            return 0
+            return
         try:
             if _is_last(*found, place):
                 await delete_league(table, place, found[0], unit, None)
-                return 0
-            await leave(table, place, _successor(*found, place), own, unit, None)
+            else:
+                await leave(table, place, _successor(*found, place), own, unit, None)
         except (Conflict, NotFound):
             raise Stale from None
-        return 1
 
-    left = 0
     while (own := await read_member_leagues(table, user)).leagues:
-        left += await optimistic_from(own, lambda: read_member_leagues(table, user), leave_one)
-    return left
+        await optimistic_from(own, lambda: read_member_leagues(table, user), leave_one)
 
 
 def _members(members: Sequence[LeagueMember]) -> list[LeagueMember]:

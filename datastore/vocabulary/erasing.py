@@ -40,12 +40,10 @@ async def end_subscriptions(table: Table, user: str, unit: UnitOfWork) -> None:
             await unsubscribe(table, user, subscription.list, subscription.character_set, unit)
 
 
-async def delete_private_lists(table: Table, user: str, unit: UnitOfWork) -> int:
-    """Delete a member's private lists, those too that they deleted; return how many the index shows."""
-    found = [word_list async for word_list in lists_including_deleted(table, user)]
-    for word_list in found:
+async def delete_private_lists(table: Table, user: str, unit: UnitOfWork) -> None:
+    """Delete a member's private lists that the index shows, those too that they deleted."""
+    for word_list in [word_list async for word_list in lists_including_deleted(table, user)]:
         await _delete(table, word_list, unit)
-    return len(found)
 
 
 async def _delete(table: Table, word_list: WordList, unit: UnitOfWork) -> None:
