@@ -219,7 +219,10 @@ class JobRunner:
         return self._awaited.run(job.id, partial(self.ended, job, work))
 
     async def take_over(self, job: Job) -> None:
-        """Carry a job to its end, even if another process works on it: that one learns of it at its next save."""
+        """Carry a job to its end, even if another process works on it: that one learns of it at its next save.
+
+        A kind that this process does not know is left to those that do.
+        """
         if work := self._kinds.get(job.kind):
             await self.ended(job, work, take_over=True)
 
