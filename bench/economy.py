@@ -47,7 +47,7 @@ How much there is to this code, and what it costs. `bench/economy.py` says what 
 | | |
 |---|---:|
 """
-ABOUT_WORK: Final = re.compile(r"(^|_)(claim|lease|mark|narrowing|term)(ed|s|_|$)")
+ABOUT_WORK: Final = re.compile(r"(^|_)(claim|lease|mark|term)(ed|s|_|$)")
 """In a name: that the expression is about who does some work."""
 CONDITIONS: Final = {"outside", "less", "more"}
 """Functions that compare a stored value."""

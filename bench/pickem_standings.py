@@ -52,7 +52,7 @@ def standings(size: int, points: Counter[int]) -> Iterator[Standing]:
         worth = max(0, int(random.gauss(MEAN, DEVIATION)))
         points[worth] += 1
         joined_at = JOINED + timedelta(seconds=number)
-        yield Standing(f"fan-{number:07d}", SEASON, joined_at, worth, worth // 20, events_played=12, version=1)
+        yield Standing(f"fan-{number:07d}", SEASON, joined_at, worth, worth // 20, events_played=12)
 
 
 def puts(size: int, points: Counter[int], chosen: list[Standing]) -> Iterator[Put]:

@@ -25,7 +25,7 @@ def locked_event(season: str, name: str = "Crowded") -> tuple[Event, tuple[Match
         for index in range(MATCHES)
     )
     card = tuple(match.id for match in matches)
-    event = Event(event_id, name, season, START, START, EventState.LOCKED, card=card)
+    event = Event(event_id, name, season, START, START, EventState.LOCKED, version=MATCHES, card=card)
     results = {match.id: Result(MatchOutcome.WON, index % 2) for index, match in enumerate(matches)}
     return replace(event, results=results, generation=1 + MATCHES, locked_at=START), matches
 
@@ -55,7 +55,7 @@ def generate_predictions(event: Event, number: int) -> Iterator[Prediction]:
 async def count_scored(table: Table, event: Event) -> int:
     """The number of predictions that are scored for the event's generation."""
     predictions = [prediction async for prediction in all_predictions(table, event.id)]
-    return sum(prediction.generation >= event.generation for prediction in predictions)
+    return sum(one.share is not None and one.share.generation >= event.generation for one in predictions)
 
 
 async def count_wrong_scores(table: Table, event: Event, matches: Sequence[Match]) -> int:

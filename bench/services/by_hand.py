@@ -32,7 +32,8 @@ from datastore.dynamo.keys import HIGHEST
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.transport.signing import Endpoint, Signer
 from datastore.people.profiles import PROFILE
-from datastore.pickem import EVENT, MATCH, PREDICTION, RANKING_SHARDS
+from datastore.pickem import EVENT, MATCH, PREDICTION
+from datastore.pickem.predictions import RANKING_SHARDS
 from datastore.values.ids import creation_time
 from datastore.voting import BOARD, CONTENDER
 from datastore.voting.boards import BLOCK_SIZE

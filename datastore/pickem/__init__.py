@@ -10,20 +10,21 @@
 | an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
 | picks per team                         | BatchGetItem of the gates, once it is locked; then cached  | 1 an event  |
 | a new event                            | transaction: event, matches, 48 gates                      | 1           |
-| a larger or reordered card             | transaction: event (version, not begun), match             | 1           |
-| a smaller card, an earlier start,      | event (version): announced; 48 gates, each if older;       | 1 + 48 + 1  |
-| a lock, a cancellation                 | event (version): done                                      |             |
-| a later start, a cancellation undone   | event (version); 48 gates, each if older                   | 1 + 48      |
-| a result                               | Put of the event (version)                                 | 1           |
+| a card with another match, order, …    | transaction: event (version, not begun), match             | 1           |
+| a match with fewer teams               | the same, and 48 gates (not picked)                        | 1           |
+| a card without a match                 | the same as another match; 48 gates, each if older         | 1 + 48      |
+| an earlier start, a cancellation       | Put of the event (version); 48 gates, each if older        | 1 + 48      |
+| a lock                                 | the same; Put of the event                                 | 1 + 48 + 1  |
+| any other change of an event           | Put of the event (version)                                 | 1           |
 | who needs no reminder before a lock    | BatchGetItem of reminders and predictions, consistent      | 2 a hundred |
 | one prediction                         | GetItem EVENT#<id>#<shard> USER#<user>, consistent         | 1           |
-| a submission                           | transaction: gate (open, in time, card), prediction (version) | 1        |
+| a submission                           | transaction: gate (version), prediction (as read)          | 1           |
 | predictions before scoring             | EVENT#<id>#<shard>, 16 shards merged                       | 16 a page   |
 | ranked predictions                     | gsi2 EVENT#<id>#RANKED#<shard>, 4 shards merged            | 4 a page    |
 | predictions to score                   | EVENT#<id>#<shard>, consistent, in turns                   | 4 a hundred |
 | a scoring or an unscoring begins       | transaction: event (version), job                          | 1           |
 | it ends                                | Put of the event (version)                                 | 1           |
-| 25 scored or unscored predictions      | transaction: predictions and standings (version)           | 1           |
+| 25 scored or unscored predictions      | transaction: predictions and standings (as read)           | 1           |
 | standings of a season                  | gsi2 RANKING#<season>#<shard>, 4 shards merged             | 4 a page    |
 | a count of a season's points           | STANDINGS#<season>#<shard>, 16 shards, consistent          | 1 a megabyte |
 | a rank among all                       | STANDINGS#<season> RANKS; its histogram, cached            | 1, then 1   |
@@ -39,39 +40,29 @@ from datastore.pickem.event_records import (
     THOUSAND,
     Event,
     EventState,
-    GuessRange,
     Match,
     MatchOutcome,
     Result,
     Team,
     TieBreak,
-    slugify,
 )
 from datastore.pickem.events import (
-    CardChange,
-    Clock,
+    EventChanged,
     Locked,
-    VersionConflict,
     all_events,
+    change_card,
     change_event,
     create_event,
     every_event,
-    finish_narrowing,
-    gate_state,
-    name_of,
-    put_match,
-    put_match_with_fewer_teams,
+    finish_lock,
     read_events,
     read_events_page,
     read_matches,
     read_unscored_seasons,
-    remove_match,
-    reorder_card,
 )
 from datastore.pickem.gates import (
     GATE,
     Gate,
-    GateState,
     PickCounts,
     pick_counter,
     read_gates,
@@ -80,9 +71,11 @@ from datastore.pickem.gates import (
 from datastore.pickem.histograms import (
     HISTOGRAM_PART,
     Histogram,
-    delete_older_event_histograms,
-    read_event_histogram,
-    store_event_histogram,
+    delete_older_histograms,
+    event_scope,
+    read_histogram,
+    season_scope,
+    store_histogram,
 )
 from datastore.pickem.league_records import (
     LEAGUE,
@@ -116,11 +109,9 @@ from datastore.pickem.leagues import (
 )
 from datastore.pickem.predictions import (
     PREDICTION,
-    RANKING_SHARDS,
     Prediction,
     Share,
     Submission,
-    catch_up_gate,
     member_predictions_request,
     prediction_position,
     predictions_to_score,
@@ -147,7 +138,6 @@ from datastore.pickem.standings import (
     credit,
     read_member_page,
     read_member_standings,
-    read_season_histogram,
     read_seasons,
     read_standing,
     read_standings,
@@ -167,21 +157,17 @@ __all__ = [
     "MEMBER_LEAGUES",
     "MOST_LEAGUES",
     "PREDICTION",
-    "RANKING_SHARDS",
     "RECORD_LIFETIME",
     "REMINDERS",
     "SEASON",
     "STANDING",
     "THOUSAND",
-    "CardChange",
-    "Clock",
     "Credit",
     "Entry",
     "Event",
+    "EventChanged",
     "EventState",
     "Gate",
-    "GateState",
-    "GuessRange",
     "Histogram",
     "League",
     "LeagueCode",
@@ -202,35 +188,31 @@ __all__ = [
     "Submission",
     "Team",
     "TieBreak",
-    "VersionConflict",
     "admit",
     "all_events",
-    "catch_up_gate",
+    "change_card",
     "change_event",
     "create_event",
     "create_league",
     "credit",
     "delete_league",
-    "delete_older_event_histograms",
+    "delete_older_histograms",
     "drop_leagues",
+    "event_scope",
     "events_to_lock",
     "every_event",
-    "finish_narrowing",
-    "gate_state",
+    "finish_lock",
     "join_league",
     "leave",
     "member_predictions_request",
-    "name_of",
     "pick_counter",
     "prediction_position",
     "predictions_to_score",
-    "put_match",
-    "put_match_with_fewer_teams",
-    "read_event_histogram",
     "read_event_predictions",
     "read_events",
     "read_events_page",
     "read_gates",
+    "read_histogram",
     "read_league",
     "read_league_of_code",
     "read_leagues",
@@ -244,7 +226,6 @@ __all__ = [
     "read_place",
     "read_prediction",
     "read_predictions",
-    "read_season_histogram",
     "read_seasons",
     "read_standing",
     "read_standings",
@@ -253,12 +234,10 @@ __all__ = [
     "read_whole_league",
     "recount_season",
     "remove",
-    "remove_match",
-    "reorder_card",
     "rotate_code",
+    "season_scope",
     "settled_reminders",
-    "slugify",
     "standing_position",
-    "store_event_histogram",
+    "store_histogram",
     "submit_prediction",
 ]

@@ -40,18 +40,6 @@ class Result:
     winner: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """A change under way after which the event accepts less: what it becomes, or a card that loses something."""
-
-    state: EventState
-    starts_at: datetime
-    begun_at: datetime
-    smaller_card: bool = False
-    actor: str | None = None
-    """Who began it: somebody else may finish it, and records that."""
-
-
 THOUSAND = 1000
 """Answers and guesses are whole thousandths, so that sums of distances are exact."""
 
@@ -63,28 +51,15 @@ class TieBreak:
     question: str
     unit: str | None = None
     thousandths: int | None = None
+    number: int = 0
+    """The event's version when the question replaced another one; 0 if it was the first. Guesses have it too.
+
+    It cannot be a hash of the question: that would bring back guesses for an earlier one that is asked again.
+    """
 
     @property
     def answer(self) -> float | None:
         return None if self.thousandths is None else self.thousandths / THOUSAND
-
-
-@dataclass(frozen=True, slots=True)
-class GuessRange:
-    """The lowest and the highest guess, in thousandths; final after the lock. None if nobody guessed."""
-
-    low: int | None = None
-    high: int | None = None
-
-    def with_guess(self, guess: int | None) -> GuessRange:
-        if guess is None:
-            return self
-        if self.low is None or self.high is None:
-            return GuessRange(guess, guess)
-        return GuessRange(min(self.low, guess), max(self.high, guess))
-
-    def contains(self, other: GuessRange) -> bool:
-        return self.with_guess(other.low).with_guess(other.high) == self
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,32 +77,20 @@ class Event:
     card: tuple[str, ...] = ()
     results: dict[str, Result] = field(default_factory=dict)
     generation: int = 1
-    """Counts what changes points, not every change: a renamed event need not be scored again, a corrected one must."""
+    """Counts what changes points. It cannot be the version: a renamed event need not be scored again."""
     scored: int | None = None
-    """The generation of the predictions' points; behind `generation` after a correction. None: nobody sees points."""
+    """The generation of the points that are shown; 0 after they were taken back, None if there never were any.
+
+    The state does not tell it: points may be behind `generation`, and nobody sees them while they are taken back.
+    """
     job: str | None = None
     """The job that gives points or takes them back, or that failed to. No other begins while it runs."""
     locked_at: datetime | None = None
-    """When the gates were closed. After that, picks are public."""
-    narrowing: Narrowing | None = None
-    """The change under way, if it allows less than before."""
-    numbered: int = 0
-    """How many numbers were given to matches of its card. One that was removed keeps its own, so the card has fewer."""
-    unscored: int | None = None
-    """The generation in which points were last taken back: between that of the old points and that of the next ones,
-    and of no results, so nothing else tells it. It also tells a repeated unscoring from one of what never had points.
-    """
+    """When all gates refused predictions. The state does not tell it: picks are shown only after that."""
     description: str | None = None
     place: str | None = None
     image_url: str | None = None
     tie_break: TieBreak | None = None
-    question_number: int = 0
-    """Of the tie-break's question. Each question that replaces another, or none, gets the next one.
-
-    Predictions have it too; a hash of the question would bring back guesses for an earlier one that is asked again.
-    """
-    guesses: GuessRange | None = None
-    """Read by the first scoring that knows the answer."""
 
     @property
     def node_key(self) -> str:
@@ -153,24 +116,32 @@ class Event:
 
     @property
     def is_locking(self) -> bool:
-        """Whether a lock was announced: somebody will finish it."""
-        return self.narrowing is not None and self.narrowing.state is EventState.LOCKED
+        """Whether it is locked and its gates may accept what was decided before. Somebody will finish that."""
+        return self.state is EventState.LOCKED and not self.revealed
 
     def changed(self, **changes: Any) -> Event:
         return replace(self, version=self.version + 1, **changes)
 
-    def locked(self, now: datetime) -> Event:
-        return self.changed(state=EventState.LOCKED, locked_at=now)
+    def locked(self) -> Event:
+        return self.changed(state=EventState.LOCKED)
+
+    def reveal(self, now: datetime) -> Event:
+        """The event once no gate accepts predictions any more."""
+        return self.changed(locked_at=now)
 
     @property
     def may_have_points(self) -> bool:
         """Whether predictions may have points, seen or not. Then it cannot be cancelled."""
-        return self.scored is not None or self.job is not None
+        return bool(self.scored) or self.job is not None
 
     def unscoring(self, job: str) -> Event:
-        """While points are being taken back: that is a generation of its own, and scoring takes a later one."""
-        taken_back = self.generation + 1
-        return self.changed(generation=taken_back + 1, scored=None, unscored=taken_back, job=job)
+        """While points are being taken back: in a generation of its own, the one before that of the next scoring."""
+        return self.changed(generation=self.generation + 2, scored=0, job=job)
+
+    @property
+    def taken_back(self) -> int:
+        """The generation in which points are taken back while its job does that."""
+        return self.generation - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +165,7 @@ class Match:
     championships: tuple[str, ...] = ()
     preshow: bool = False
     number: int = 0
-    """Counted from 1 in the order of adding, and never given again: the gates count picks under it."""
+    """The event's version that added it, so it is never given again: the gates count picks under it."""
 
     @property
     def node_key(self) -> str:

@@ -1,27 +1,26 @@
 """Gates: each accepts or refuses the predictions of one shard of members, and counts their picks.
 
-Every gate has a partition key of its own, so an event takes as many submissions as its gates together. Gates change one
-by one: each carries the `revision` of the event that it was last changed for, and never goes back to an older one. So a
-change of all gates may be interrupted, repeated and done by several processes at once.
+A gate has a `version` of the event: it refuses predictions that were decided from an older one. It only rises, so
+raising the gates one by one may be interrupted, repeated and done by several processes at once. Every gate has a
+partition key of its own, so an event takes as many submissions as its gates together.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Attribute, Item
-from datastore.dynamo.conditions import ALWAYS, Condition, less
+from datastore.dynamo.conditions import Condition, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.dynamo.writes import Put
+from datastore.dynamo.writes import Update
 from datastore.values.shards import shard_of
 
 GATES = 48
@@ -37,25 +36,17 @@ def gate_number(user: str) -> int:
     return shard_of(user, GATES)
 
 
-class GateState(StrEnum):
-    OPEN = "open"
-    CLOSED = "closed"
-
-
 @dataclass(frozen=True, slots=True)
 class Gate:
     """Accepts or refuses the predictions of one shard of members.
 
-    `card` is the event's version when its card last lost a match or a team: predictions for an older card are refused.
+    `version` cannot be the event's own: a transaction that checked the event would conflict with all other submissions.
     `picked` counts the accepted picks of each team, under the names that `pick_counter` gives.
     """
 
     event: str
     number: int
-    state: GateState
-    lock_at: datetime
-    revision: int = 0
-    card: int = 0
+    version: int
     predictions: int = 0
     picked: dict[str, int] = field(default_factory=dict)
 
@@ -108,8 +99,6 @@ def none_picked(match: int, teams: Sequence[int]) -> Condition:
     """None of these teams is picked in any prediction that the gate accepted."""
 
     def spell(into: Any) -> str:
-        if not teams:
-            return ""
         zero = into.attribute({"N": "0"})
         # Kept short: forty teams must fit into the 4 kB of an expression.
         return f"NOT ({' OR '.join(f'{into.name(pick_counter(match, team))} > {zero}' for team in teams)})"
@@ -117,45 +106,20 @@ def none_picked(match: int, teams: Sequence[int]) -> Condition:
     return Condition(spell)
 
 
-@dataclass(frozen=True, slots=True)
-class GateChange:
-    """What the gates of an event become. `card` is None if the card stays; `when` must hold at each gate."""
-
-    event: str
-    revision: int
-    state: GateState
-    lock_at: datetime
-    card: int | None = None
-    when: Condition = ALWAYS
+def raised_gates(event: str, version: int, when: Condition) -> Iterator[Update]:
+    """The writes after which every gate refuses predictions from before a version."""
+    for number in range(GATES):
+        yield GATE.change(GATE.at(event=event, number=number), values={"version": version}, when=when)
 
 
-def new_gates(change: GateChange) -> list[Put]:
-    """The gates of a new event."""
-    return [
-        GATE.put(Gate(change.event, number, change.state, change.lock_at, change.revision)) for number in range(GATES)
-    ]
+async def raise_gates(table: Table, event: str, version: int) -> None:
+    """The same, one by one; gates that were raised further stay as they are."""
+    await asyncio.gather(*(_raise(table, gate) for gate in raised_gates(event, version, less("version", version))))
 
 
-async def change_gates(table: Table, change: GateChange, numbers: Iterable[int] = range(GATES)) -> None:
-    """Change gates; those that were changed for this revision or a newer one stay as they are.
-
-    ConditionFailed if `change.when` does not hold somewhere.
-    """
-    await asyncio.gather(*(_change_gate(table, change, number) for number in numbers))
-
-
-async def _change_gate(table: Table, change: GateChange, number: int) -> None:
-    key = GATE.at(event=change.event, number=number)
-    values = {"state": change.state, "lock_at": change.lock_at, "revision": change.revision}
-    if change.card is not None:
-        values["card"] = change.card
-    behind = less("revision", change.revision)
-    try:
-        await table.write(GATE.change(key, values=values, when=behind & change.when))
-    except ConditionFailed:
-        gate = await table.get(key, consistent=True)
-        if gate is None or gate.revision < change.revision:
-            raise
+async def _raise(table: Table, gate: Update) -> None:
+    with suppress(ConditionFailed):
+        await table.write(gate)
 
 
 async def read_gates(table: Table, event: str) -> Sequence[Gate]:

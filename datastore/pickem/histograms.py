@@ -70,27 +70,14 @@ class HistogramPart:
 HISTOGRAM_PART = Entity(HistogramPart, Key("HISTOGRAM#{scope}", "{revision:010d}#{number:03d}"))
 
 
-# ── of an event; the season's are in `standings` ──
-
-
-async def store_event_histogram(table: Table, event: str, generation: int, histogram: Histogram) -> None:
-    await store_histogram(table, _event_scope(event), generation, histogram)
-
-
-async def read_event_histogram(table: Table, event: str, generation: int) -> Histogram | None:
-    """The points of an event's predictions, or None if it was scored again since."""
-    return await read_histogram(table, _event_scope(event), generation)
-
-
-async def delete_older_event_histograms(table: Table, event: str, generation: int) -> None:
-    await delete_older_histograms(table, _event_scope(event), generation)
-
-
-def _event_scope(event: str) -> str:
+def event_scope(event: str) -> str:
+    """The histograms of an event's predictions. Their revisions are generations of its results."""
     return f"EVENT:{event}"
 
 
-# ── of any scope ──
+def season_scope(season: str) -> str:
+    """The histograms of a season's standings."""
+    return f"STANDINGS:{season}"
 
 
 async def store_histogram(table: Table, scope: str, revision: int, histogram: Histogram) -> None:

@@ -1,9 +1,10 @@
-"""Predictions: the transaction that stores one checks that a gate is open.
+"""Predictions: the transaction that stores one checks a gate.
 
-The gate's condition is the deadline: the gate is open, and its lock is ahead by this process's clock at each attempt.
-The same write counts the picks at the gate, so the counts per team are exact as soon as the event is locked.
+The prediction is stored if its gate accepts the version of the event that it was decided from, and if the start in that
+version is ahead by this process's clock at each attempt. The same write counts the picks at the gate, so the counts per
+team are exact as soon as the event is locked.
 
-After the lock no prediction is in flight: each was stored before its gate was closed, or never will be. So scoring
+After the lock no prediction is in flight: each was stored before its gate was raised, or never will be. So scoring
 reads them all, consistently, from the table.
 """
 
@@ -20,15 +21,16 @@ from typing import Any, TypeVar
 from datastore.changes.kinds import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, chunks
-from datastore.dynamo.conditions import Condition, absent, less, where
+from datastore.dynamo.attributes import record_fields
+from datastore.dynamo.conditions import Condition, absent, inside, less, permitted, where
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.dynamo.keys import Key, best_first
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.table import BATCH_READ
 from datastore.people.profiles import SHARDS, member_shard
-from datastore.pickem.event_records import Event, EventState, Match
-from datastore.pickem.events import Clock, gates_of, in_future
-from datastore.pickem.gates import GATE, GateState, change_gates, gate_number, pick_counter
+from datastore.pickem.event_records import Event, Match
+from datastore.pickem.events import Clock
+from datastore.pickem.gates import GATE, gate_number, pick_counter
 
 R = TypeVar("R")
 RANKING_SHARDS = 4
@@ -57,9 +59,16 @@ class Share:
         return cls(generation, 0, 0, counts=False)
 
 
+_SHARE = record_fields(Share)
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One member's picks for one event: the index of a team by match. `token` names the request that wrote it."""
+    """One member's picks for one event: the index of a team by match.
+
+    `token` names the request that wrote it. It tells a prediction from the one that replaced it, and a request whose
+    answer was lost from others; a version would be the same again after a removal.
+    """
 
     event: str
     user: str
@@ -68,16 +77,12 @@ class Prediction:
     joined_at: datetime
     starts_at: datetime
     token: str
-    version: int = 1
-    generation: int = 0
-    points: int | None = None
-    correct: int | None = None
     share: Share | None = None
     """Its part of the member's standing; both are written in one transaction."""
     guess: int | None = None
     """In thousandths. Only `tie_breaks.guess_of` says whether it is for the question that the event asks now."""
-    question_number: int = 0
-    """Of the question that the event asked when the picks were submitted."""
+    question: int = 0
+    """The number of the question that the event asked when the picks were submitted."""
 
     @property
     def node_key(self) -> str:
@@ -98,7 +103,15 @@ class Prediction:
 
     @property
     def is_scored(self) -> bool:
-        return self.generation > 0
+        return self.share is not None and self.share.counts
+
+    @property
+    def points(self) -> int | None:
+        return self.share.points if self.share and self.share.counts else None
+
+    @property
+    def correct(self) -> int | None:
+        return self.share.correct if self.share and self.share.counts else None
 
 
 _FARTHEST = 10**15 - 1
@@ -168,22 +181,32 @@ def pick_counters(prediction: Prediction, card: Mapping[str, Match]) -> list[str
     return [pick_counter(match.number, team) for match, team in picked if match is not None]
 
 
-def as_read(prediction: Prediction) -> Condition:
-    """It has not changed. The token tells it from one resubmitted after a removal, with version 1 again."""
-    return where(version=prediction.version, token=prediction.token)
+def as_read(prediction: Prediction | None) -> Condition:
+    """It has not changed: neither what the member submitted nor its share."""
+    if prediction is None:
+        return absent()
+    own, share = where(token=prediction.token), prediction.share
+    if share is None:
+        return own & absent("share")
+    stored = {name: getattr(share, name) for name in _SHARE}
+    return own & inside("share", _SHARE, where(**stored))
 
 
 async def submit_prediction(table: Table, submission: Submission, clock: Clock, unit: UnitOfWork, answer: Any) -> None:
-    """Store a prediction. Stale if the gate is closed or behind, or if the earlier prediction has changed.
+    """Store a prediction. Stale if the gate was raised, the start has passed, or the earlier prediction has changed.
 
     An attempt whose answer was lost may have stored it: the prediction is read back before that.
     """
     new, before, event = submission.new, submission.before, submission.event
+
+    def in_time() -> None:
+        if clock() >= event.starts_at:
+            raise Stale
+
     key, changes = GATE.at(event=event.id, number=gate_number(new.user)), submission.counter_changes()
-    card_unchanged = less("card", event.version + 1)
-    is_open = where(state=GateState.OPEN) & in_future("lock_at", clock) & card_unchanged
-    gate = GATE.change(key, add=changes, when=is_open) if changes else GATE.check(key, is_open)
-    unchanged = absent() if before is None else as_read(before)
+    accepted = less("version", event.version + 1) & permitted(in_time)
+    gate = GATE.change(key, add=changes, when=accepted) if changes else GATE.check(key, accepted)
+    unchanged = as_read(before)
     try:
         occurrence = unit.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}", about=new.user)
         await unit.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)
@@ -191,12 +214,6 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
         stored = await read_prediction(table, new.event, new.user)
         if stored is None or stored.token != new.token:
             raise Stale from None
-
-
-async def catch_up_gate(table: Table, event: Event, user: str) -> None:
-    """Change a member's gate if it is behind an event that is open and was not changed since it was read."""
-    if event.state is EventState.UPCOMING:
-        await change_gates(table, gates_of(event), [gate_number(user)])
 
 
 async def predictions_to_score(table: Table, event: str, at_once: int) -> AsyncIterator[list[Prediction]]:
@@ -216,7 +233,7 @@ async def predictions_to_score(table: Table, event: str, at_once: int) -> AsyncI
 
 async def read_event_predictions(table: Table, event: Event, window: Window) -> Page[Prediction]:
     """Best first once they are scored; until then in the order of the members' ids."""
-    if event.scored is not None:
+    if event.scored:
         ranked = [PREDICTION.on("gsi2", event=event.id, ranking_shard=shard) for shard in range(RANKING_SHARDS)]
         request = window.open(f"predictions:{event.id}:ranked")
         return await table.page(ranked, request, limit=shard_limit(request.wanted, RANKING_SHARDS))

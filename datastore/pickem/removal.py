@@ -1,35 +1,41 @@
-"""Removing a member's predictions: as if they had never been submitted.
+"""Taking a member out of predictions: as if they had never submitted them, or under a name that is nobody's.
 
 | wanted                          | read or write                                                | requests         |
 |---------------------------------|--------------------------------------------------------------|------------------|
 | a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
-| remove one                      | a transaction: prediction, gate, standing                     | 1                |
+| remove one                      | a transaction: prediction, gate, standing                    | 1                |
+| move a season's to another name | a transaction: both items of 40 predictions, both standings  | 1 for 40         |
 
-The index of a member's predictions is behind, so every event is asked instead. The transaction also uncounts the picks
-at the gate and takes the points out of the standing. What is counted from predictions, the histograms of the event and
-of the season, is for another scoring to count again.
+The index of a member's predictions is behind, so every event is asked instead. A removal also uncounts the picks at the
+gate and takes the points out of the standing. What is counted from predictions, the histograms of the event and of the
+season, is for another scoring to count again. The other name has the member's shards, so a move leaves every counter
+where it is. A season of up to 40 predictions moves at once: nobody sees half of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
 
 from datastore.changes.kinds import Kind
 from datastore.dynamo import Table, chunks, optimistic
-from datastore.dynamo.conditions import where
+from datastore.dynamo.conditions import absent
 from datastore.people.profiles import member_shard
+from datastore.pickem.event_records import Event
 from datastore.pickem.events import read_matches
 from datastore.pickem.gates import GATE, gate_number
 from datastore.pickem.predictions import PREDICTION, Prediction, Share, as_read, pick_counters
-from datastore.pickem.standings import Standing, read_counted, standing_write
+from datastore.pickem.standings import read_standing, standing_write
 
 if TYPE_CHECKING:
     from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo.writes import Write
-    from datastore.pickem.event_records import Event, Match
 
 _EVENTS_AT_ONCE = 100
+_MOVED_AT_ONCE = 40
+_Found: TypeAlias = list[tuple[Event, Prediction]]
 
 
 async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> AsyncIterator[tuple[Event, Prediction]]:
@@ -42,29 +48,54 @@ async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> As
                 yield event, prediction
 
 
-async def remove_prediction(table: Table, event: Event, user: str, unit: UnitOfWork) -> None:
-    """Remove a member's prediction for an event, with its picks and points."""
+async def take_out(table: Table, user: str, events: Sequence[Event], unit: UnitOfWork, alias: str | None = None) -> int:
+    """Remove a member's predictions for events of one season, or let them be those of another name; their number."""
 
-    async def remove(counted: tuple[Prediction | None, Standing | None]) -> None:
-        prediction, standing = counted
-        if prediction is None:
-            return
-        card = await read_matches(table, event.id)  # after the prediction, which may pick a match that was just added
-        occurrence = unit.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}", about=user)
-        await unit.apply(table, *_removal(prediction, standing, card), *occurrence)
+    async def read() -> _Found:
+        return [found async for found in predictions_in(table, user, events)]
 
-    await optimistic(lambda: read_counted(table, event.id, user, event.season), remove, idempotent=True)
+    async def take(found: _Found) -> int:
+        some = found[: 1 if alias is None else _MOVED_AT_ONCE]
+        if some:
+            predictions = [prediction for _, prediction in some]
+            writes = [write for one in predictions for write in await _taken(table, one, unit, alias)]
+            await unit.apply(table, *writes, *await _points(table, user, some[0][0].season, predictions, alias))
+        return len(some)
+
+    taken = 0
+    while some := await optimistic(read, take, idempotent=True):
+        taken += some
+    return taken
 
 
-def _removal(prediction: Prediction, standing: Standing | None, card: Mapping[str, Match]) -> list[Write]:
-    counters = pick_counters(prediction, card)
+async def _taken(table: Table, prediction: Prediction, unit: UnitOfWork, alias: str | None) -> list[Write]:
+    gone = PREDICTION.delete(PREDICTION.item_key(prediction), when=as_read(prediction))
+    if alias is not None:
+        return [gone, PREDICTION.put(replace(prediction, user=alias), when=absent())]
+    # The card is read after the prediction, which may pick a match that was just added.
+    counters = pick_counters(prediction, await read_matches(table, prediction.event))
     uncounted = {"predictions": -1, **{name: -counters.count(name) for name in counters}}
     gate = GATE.at(event=prediction.event, number=gate_number(prediction.user))
-    writes: list[Write] = [
-        PREDICTION.delete(PREDICTION.item_key(prediction), when=as_read(prediction)),
+    name = f"Prediction:{prediction.node_key}"
+    return [
+        gone,
         GATE.change(gate, add=uncounted),
+        *unit.occurred(Kind.PREDICTION_VOIDED, name, about=prediction.user),
     ]
-    if prediction.share is None or not prediction.share.counts or standing is None:
-        return writes
-    after = standing.credited(prediction.share, Share.taken_back(prediction.share.generation))
-    return [*writes, standing_write(after, where(version=standing.version))]
+
+
+async def _points(
+    table: Table, user: str, season: str, predictions: Sequence[Prediction], alias: str | None
+) -> list[Write]:
+    """The writes that take the predictions' shares out of one standing and into another."""
+    before = await read_standing(table, user, season)  # after the predictions; see `standings`
+    shares = [one.share for one in predictions if one.share is not None and one.share.counts]
+    if before is None or not shares:
+        return []
+    left = reduce(lambda standing, share: standing.credited(share, Share.taken_back(share.generation)), shares, before)
+    if alias is None:
+        return [standing_write(before, left)]
+    beside = await read_standing(table, alias, season)
+    own = beside or replace(before, user=alias, points=0, correct=0, events_played=0, closeness=0)
+    after = reduce(lambda standing, share: standing.credited(None, share), shares, own)
+    return [standing_write(before, left), standing_write(beside, after)]

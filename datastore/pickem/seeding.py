@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from datastore.dynamo.writes import Put
 from datastore.pickem.event_records import EVENT, MATCH, Event, Match
-from datastore.pickem.events import gate_state, number_matches
+from datastore.pickem.events import number_matches
 from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
 from datastore.pickem.predictions import PREDICTION, Prediction
 
@@ -35,14 +35,4 @@ def event_items(event: Event, matches: Sequence[Match], predictions: Iterable[Pr
         counts[gate].update(pick_counter(numbers[match], team) for match, team in prediction.picks.items())
         yield PREDICTION.put(prediction)
     for number, counted in enumerate(counts):
-        yield GATE.put(
-            Gate(
-                event=event.id,
-                number=number,
-                state=gate_state(event),
-                lock_at=event.starts_at,
-                revision=event.version,
-                predictions=predicted[number],
-                picked=dict(counted),
-            )
-        )
+        yield GATE.put(Gate(event.id, number, event.version, predicted[number], dict(counted)))

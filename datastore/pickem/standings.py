@@ -8,6 +8,9 @@ Code that changes a share reads the prediction first and then the standing (`rea
 unless the prediction has changed since. A standing that was read before could lack it. Then the points of a share that
 is taken away would stay, because a standing that is missing is taken for one to which nothing was added.
 
+A standing has no version: its numbers are all that it is, so one with the same numbers is the same, also if it was
+deleted and made again meanwhile.
+
 The standings of a season share 16 partitions of the table, so they can be counted by consistent reads. Ranks come from
 a histogram that is counted again at the end of each scoring. Each count takes a ticket first, and replaces a published
 histogram only if that has a lower ticket. So the published histogram is always of the count that began last, after
@@ -17,7 +20,6 @@ every scoring that had ended by then.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,18 +27,19 @@ from datetime import datetime
 from typing import Any
 
 from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, iso, optimistic
-from datastore.dynamo.conditions import Condition, absent, less, where
+from datastore.dynamo.conditions import absent, less, where
 from datastore.dynamo.entity import Entity, ItemKey, Partition
 from datastore.dynamo.keys import HIGHEST, Key, from_best_first
 from datastore.dynamo.merge import shard_limit
 from datastore.dynamo.writes import Delete, Put, Write
 from datastore.people.profiles import SHARDS, member_shard
-from datastore.pickem.histograms import Histogram, delete_older_histograms, read_histogram, store_histogram
+from datastore.pickem.histograms import Histogram, delete_older_histograms, season_scope, store_histogram
 from datastore.pickem.predictions import (
     PREDICTION,
     RANKING_SHARDS,
     Prediction,
     Share,
+    as_read,
     closeness_key,
     read_at_once,
     read_prediction,
@@ -45,16 +48,12 @@ from datastore.pickem.predictions import (
 CREDITS_AT_ONCE = 25
 """In one transaction, two items each; DynamoDB takes 100."""
 _USUAL_SEASONS = 16
-_VERSION_BYTES = 6
 _NO_SHARE = Share.taken_back(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A member's points in one season. `version` counts the changes, from a hash of the credit that made the standing.
-
-    So a standing that was deleted and created again never matches an old version.
-    """
+    """A member's points in one season."""
 
     user: str
     season: str
@@ -62,7 +61,6 @@ class Standing:
     points: int = 0
     correct: int = 0
     events_played: int = 0
-    version: int = 0
     closeness: int = 0
     """The sum over the events. Ordering by it is ordering by the sum of distances, where a missing guess, or a missing
     prediction, counts as the worst distance of its event."""
@@ -80,11 +78,6 @@ class Standing:
         """After points and correct picks in the ranking: the smallest sum of distances, then the first to join."""
         return f"{closeness_key(self.closeness)}{iso(self.joined_at)}"
 
-    @classmethod
-    def new(cls, prediction: Prediction, season: str) -> Standing:
-        first = hashlib.sha256(f"{prediction.event}#{prediction.version}".encode()).digest()[:_VERSION_BYTES]
-        return cls(prediction.user, season, prediction.joined_at, version=int.from_bytes(first))
-
     def credited(self, old: Share | None, new: Share) -> Standing:
         """With a share in place of an older one."""
         before = old or _NO_SHARE
@@ -93,14 +86,16 @@ class Standing:
             points=self.points + new.points - before.points,
             correct=self.correct + new.correct - before.correct,
             events_played=self.events_played + new.counts - before.counts,
-            version=self.version + 1,
             closeness=self.closeness + new.closeness - before.closeness,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Season:
-    """A season's standings as a whole. `published` is the revision of the histogram that counts."""
+    """A season's standings as a whole. `published` is the revision of the histogram that counts.
+
+    `tickets` cannot go: two counts that are under way at the same time must not store their parts under one revision.
+    """
 
     season: str
     tickets: int = 0
@@ -117,8 +112,11 @@ STANDING = Entity(
 SEASON = Entity(Season, Key("STANDINGS#{season}", "RANKS"))
 
 
-def standing_write(after: Standing, when: Condition) -> Put | Delete:
-    """The write of a changed standing, which is deleted once no event adds to it."""
+def standing_write(before: Standing | None, after: Standing) -> Put | Delete:
+    """The write of a standing that is as it was read, and which is deleted once no event adds to it."""
+    when = absent()
+    if before is not None:
+        when = where(**{name: getattr(before, name) for name in ("points", "correct", "events_played", "closeness")})
     if after.events_played:
         return STANDING.put(after, when=when)
     return STANDING.delete(STANDING.item_key(after), when=when)
@@ -208,34 +206,16 @@ class Credit:
         stored, share = self.prediction, self.share
         if stored.share is not None and stored.share.generation > share.generation:
             return True
-        return stored.share == share and _scores(stored) == _scores(self._scored())
-
-    def _scored(self) -> Prediction:
-        """The prediction with the share; without points if the share does not count."""
-        share = self.share
-        return replace(
-            self.prediction,
-            generation=share.generation if share.counts else 0,
-            points=share.points if share.counts else None,
-            correct=share.correct if share.counts else None,
-            share=share,
-            starts_at=self.starts_at,
-            version=self.prediction.version + 1,
-        )
+        return stored.share == share
 
     def writes(self, season: str, standing: Standing | None) -> list[Write]:
         stored = self.prediction
-        names = ("generation", "points", "correct", "share", "starts_at", "version")
-        change = PREDICTION.shift(self._scored(), *names, when=where(version=stored.version))
+        scored = replace(stored, share=self.share, starts_at=self.starts_at)
+        change = PREDICTION.shift(scored, "share", "starts_at", when=as_read(stored))
         if standing is None and not self.share.counts:  # nothing of it was ever added
             return [change]
-        before = standing or Standing.new(stored, season)
-        after, when = before.credited(stored.share, self.share), where(version=before.version) if standing else absent()
-        return [change, standing_write(after, when)]
-
-
-def _scores(prediction: Prediction) -> tuple[int, int | None, int | None]:
-    return prediction.generation, prediction.points, prediction.correct
+        before = standing or Standing(stored.user, season, stored.joined_at)
+        return [change, standing_write(standing, before.credited(stored.share, self.share))]
 
 
 async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> int:
@@ -281,16 +261,12 @@ async def _credit_alone(table: Table, season: str, wanted: Credit) -> bool:
 # ── counting ──
 
 
-def _scope(season: str) -> str:
-    return f"STANDINGS:{season}"
-
-
 async def recount_season(table: Table, season: str) -> Histogram:
     """Count a season's standings and publish the histogram, unless a count that began later is published already."""
     key = SEASON.at(season=season)
     ticket = (await table.write_back(SEASON.change(key, add={"tickets": 1}), SEASON)).tickets
     histogram = await count_season(table, season)
-    await store_histogram(table, _scope(season), ticket, histogram)
+    await store_histogram(table, season_scope(season), ticket, histogram)
     published = {"published": ticket, "members": histogram.total}
     older = less("published", ticket) | absent("published")
     try:
@@ -298,7 +274,7 @@ async def recount_season(table: Table, season: str) -> Histogram:
     except ConditionFailed as failed:
         if not failed.doubtful:
             return histogram
-    await delete_older_histograms(table, _scope(season), ticket)
+    await delete_older_histograms(table, season_scope(season), ticket)
     return histogram
 
 
@@ -313,7 +289,3 @@ async def _count_shard(table: Table, season: str, shard: int) -> Counter[int]:
     """The points of the standings in the table, not in the index, which shows them later."""
     standings = STANDING.on(season=season, shard=shard)
     return Counter([from_best_first(sort[:10]) async for sort in table.sort_keys_in("gsi2", standings)])
-
-
-async def read_season_histogram(table: Table, season: str, revision: int) -> Histogram | None:
-    return await read_histogram(table, _scope(season), revision)

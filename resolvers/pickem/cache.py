@@ -109,7 +109,7 @@ class PickemCache:
 
     async def settled(self, event: Event) -> Event | None:
         """The event after the changes that are due or under way; only then may it be changed."""
-        if event.narrowing is None and not event.is_due(self._services.clock()):
+        if not event.is_locking and not event.is_due(self._services.clock()):
             return event
         return await within_deadline(self._locks.run(event.id, partial(self._settle, event)))
 
@@ -120,15 +120,13 @@ class PickemCache:
             return (await pickem_store.read_events(table, [event.id])).get(event.id)
 
         async def settle(current: Event | None) -> Event | None:
-            unit = self._services.unit()
-            if current is not None and current.narrowing is not None:
-                current = await pickem_store.finish_narrowing(table, current, unit)
-            if current is None or not current.is_due(now := self._services.clock()):
-                return current
-            locked = current.locked(now)
-            occurrence = unit.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(locked))
-            await pickem_store.change_event(table, current, locked, unit, locked, *occurrence)
-            return locked
+            now, unit = self._services.clock(), self._services.unit()
+            if current is not None and current.is_due(now):
+                locked = current.locked()
+                return await pickem_store.change_event(table, current, locked, unit, locked, kind=Kind.EVENT_LOCKED)
+            if current is not None and current.is_locking:
+                return await pickem_store.finish_lock(table, current, now)
+            return current
 
         known: Event | None = event
         return await optimistic_from(known, read, settle)
@@ -153,7 +151,7 @@ class PickemCache:
 
     async def event_ranks(self, event: Event) -> Histogram | None:
         """The points of an event's predictions, from its last scoring."""
-        return None if event.scored is None else await self._event_ranks.load((event.id, event.scored))
+        return None if not event.scored else await self._event_ranks.load((event.id, event.scored))
 
     async def season_ranks(self, name: str) -> tuple[Season, Histogram]:
         """A season and its published histogram. The season is read each time, the histogram once for each revision."""
@@ -179,10 +177,10 @@ class PickemCache:
         return await pickem_store.read_seasons(self._services.table, names)
 
     async def _read_event_histogram(self, key: tuple[str, int]) -> Histogram | None:
-        return await pickem_store.read_event_histogram(self._services.table, *key)
+        return await pickem_store.read_histogram(self._services.table, pickem_store.event_scope(key[0]), key[1])
 
     async def _read_season_histogram(self, key: tuple[str, int]) -> Histogram | None:
-        return await pickem_store.read_season_histogram(self._services.table, *key)
+        return await pickem_store.read_histogram(self._services.table, pickem_store.season_scope(key[0]), key[1])
 
     # ── members ──
 

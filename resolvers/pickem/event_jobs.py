@@ -4,18 +4,21 @@ An event names its job from the write that begins it, in one transaction with th
 change the event's version. So whoever asks meanwhile finds the same job, and one that is found includes every change
 of the event that was made before: what a job has read is void if the event has changed at its last write.
 
-A job may be stopped at any of its writes, and then makes its pass over the predictions again: those that have their
-share are read and not written. It leaves no place to go on from, since the same pass counts all of them. One that ended
-early stays in its event, and the next one takes its place.
+A job gives every prediction a share, counts the season, and ends in the event, if the event still has the generation
+that the shares are of; otherwise it does all of that again. It may be stopped at any of its writes, and then makes its
+pass over the predictions again: those that have their share are read and not written. It leaves no place to go on from,
+since the same pass counts all of them. One that ended early stays in its event, and the next one takes its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import optimistic
+from datastore.changes.kinds import Kind
+from datastore.dynamo import Stale, optimistic, optimistic_from
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.pickem import Event
@@ -68,7 +71,39 @@ async def last_job(services: Services, event: Event) -> Job | None:
     return None if event.job is None else await jobs_store.read_job(services.table, event.job)
 
 
-async def event_of(services: Services, run: JobRun) -> Event | None:
-    """The event of a job; None once it no longer names the job, whose last write of it is made then."""
-    event = await load_settled_event(services, run.input["event"])
-    return event if event is not None and event.job == run.job.id else None
+async def work_on_event(
+    services: Services,
+    run: JobRun,
+    kind: Kind,
+    give_shares: Callable[[Event], Awaitable[None]],
+    end: Callable[[Event], Event],
+) -> None:
+    """Give shares for the event's generation until that is still the same at the end."""
+
+    async def read() -> Event | None:
+        """None once the event no longer names the job, whose last write of it is made then."""
+        event = await load_settled_event(services, run.input["event"])
+        return event if event is not None and event.job == run.job.id else None
+
+    async def work(event: Event | None) -> None:
+        if event is None:
+            return
+        await give_shares(event)
+        await pickem_store.recount_season(services.table, event.season)
+        await run.report()  # the number is stored before the event no longer names the job
+        known: Event | None = event
+        if not await optimistic_from(known, read, partial(end_generation, event.generation)):
+            raise Stale
+        await pickem_store.delete_older_histograms(services.table, pickem_store.event_scope(event.id), event.generation)
+
+    async def end_generation(generation: int, event: Event | None) -> bool:
+        """Another attempt, if the event was renamed or so, needs no other shares."""
+        if event is not None and event.generation != generation:
+            return False
+        if event is not None:
+            unit, after = services.unit(run.input["actor"] or None), replace(end(event), job=None)
+            is_new = event.scored != event.generation
+            await pickem_store.change_event(services.table, event, after, unit, after, kind=kind if is_new else None)
+        return True
+
+    await optimistic(read, work, idempotent=True)

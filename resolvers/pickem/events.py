@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from datastore import pickem as pickem_store
 from datastore.changes.kinds import Kind
@@ -26,7 +26,6 @@ from resolvers.requests.context import (
     Unset,
 )
 from resolvers.requests.viewer import Role
-from resolvers.values.texts import parse_image_address
 
 A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]
@@ -116,26 +115,11 @@ async def create_event(
         starts_at=rules.validate_start(starts_at),
         created_at=now,
         tie_break=None if tie_break is None else parse_tie_break(tie_break),
-        **_details(ctx, description, place, image_url),
+        **rules.parse_details(ctx.services.policy.image_hosts, description, place, image_url),
     )
-    event = created.locked(now) if created.is_due(now) else created
+    event = created.locked().reveal(now) if created.is_due(now) else created
     await pickem_store.create_event(ctx.table, event, (), ctx.unit)
     return event
-
-
-def _details(
-    ctx: Context, description: str | Unset | None, place: str | Unset | None, image_url: str | Unset | None
-) -> dict[str, Any]:
-    """The given ones, validated; None for none."""
-    validated: dict[str, str | None] = {}
-    if description is not UNSET:
-        validated["description"] = None if description is None else rules.validate_description(description)
-    if place is not UNSET:
-        validated["place"] = None if place is None else rules.validate_place(place)
-    if image_url is not UNSET:
-        hosts, path = ctx.services.policy.image_hosts, ("input", "imageUrl")
-        validated["image_url"] = None if image_url is None else parse_image_address(image_url, hosts, path)
-    return validated
 
 
 async def update_event(  # noqa: PLR0913 - the arguments of the mutation
@@ -153,7 +137,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
 ) -> Event:
     """The start can change until the lock, an event can be cancelled until scoring begins; the rest at any time."""
     ctx.with_role(Role.EDITOR)
-    details = _details(ctx, description, place, image_url)
+    details = rules.parse_details(ctx.services.policy.image_hosts, description, place, image_url)
     asked = parse_tie_break(tie_break) if isinstance(tie_break, TieBreakInput) else tie_break
 
     async def change(before: Event) -> Event:
@@ -169,16 +153,16 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
             after = with_question(after, asked)
         if after.tie_break != before.tie_break:
             _validate_upcoming(before)
-        if after.is_due(now := ctx.now()):
-            after = replace(after, state=EventState.LOCKED, locked_at=now)
+        if after.is_due(ctx.now()):
+            after = replace(after, state=EventState.LOCKED)
         if replace(after, version=before.version) == before:  # somebody else has finished this change
             await ctx.unit.store_receipt(ctx.table, before)
             return before
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves else None
-        occurrence = ctx.unit.occurred(Kind.EVENT_CHANGED, pickem_store.name_of(after))
-        await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, *occurrence, clock=clock)
-        return after
+        return await pickem_store.change_event(
+            ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_CHANGED, clock=clock
+        )
 
     return await change_event(ctx, event, change)
 
@@ -212,10 +196,8 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
             return before
         if before.state is EventState.CANCELLED:
             raise Conflict("This event is cancelled.", path=("input", "event"))
-        after = before.locked(ctx.now())
-        occurrence = ctx.unit.occurred(Kind.EVENT_LOCKED, pickem_store.name_of(after))
-        await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, *occurrence)
-        return after
+        after = before.locked()
+        return await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_LOCKED)
 
     return await change_event(ctx, event, change)
 
@@ -264,11 +246,11 @@ async def add_match(
         _validate_upcoming(before)
         if len(before.card) >= rules.MOST_MATCHES:
             raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "event"))
-        new = replace(match, number=before.numbered + 1)
+        new = replace(match, number=before.version + 1)
         matches = {**await pickem_cache(ctx).card(before), new.id: new}
-        after = before.changed(card=_preshow_first((*before.card, new.id), matches), numbered=new.number)
+        after = before.changed(card=_preshow_first((*before.card, new.id), matches))
         answer = MatchAndEvent(show_match(after, new), show_changed(after))
-        await pickem_store.put_match(ctx.table, _card_change(ctx, before, after, answer, Kind.MATCH_ADDED), new)
+        await pickem_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, new=new)
         return answer
 
     return await change_event(ctx, event, change)
@@ -303,11 +285,7 @@ async def update_match(
         )
         after = before.changed(card=_preshow_first(before.card, {**matches, match_id: new}))
         answer = show_match(after, new)
-        card_change = _card_change(ctx, before, after, answer, Kind.MATCH_CHANGED)
-        if gone := range(len(new.teams), len(old.teams)):
-            await pickem_store.put_match_with_fewer_teams(ctx.table, card_change, new, gone)
-        else:
-            await pickem_store.put_match(ctx.table, card_change, new)
+        await pickem_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, old, new)
         return answer
 
     return await change_event(ctx, event_id, change, "match")
@@ -323,7 +301,7 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
         old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
-        await pickem_store.remove_match(ctx.table, _card_change(ctx, before, after, after, Kind.MATCH_REMOVED), old)
+        await pickem_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock, old)
         return after
 
     return await change_event(ctx, event_id, change, "match")
@@ -342,7 +320,7 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
                 f"Name each of the card's {len(before.card)} matches exactly once.", path=("input", "matches")
             )
         after = before.changed(card=_preshow_first(tuple(ids), await pickem_cache(ctx).card(before)))
-        await pickem_store.reorder_card(ctx.table, _card_change(ctx, before, after, after, Kind.MATCHES_REORDERED))
+        await pickem_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock)
         return after
 
     return await change_event(ctx, event, change)
@@ -363,7 +341,3 @@ def validate_match(event: Event, matches: Mapping[str, Match], match: str) -> Ma
 
 def _preshow_first(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple[str, ...]:
     return rules.preshow_first(card, (match.id for match in matches.values() if match.preshow))
-
-
-def _card_change(ctx: Context, before: Event, after: Event, answer: object, kind: Kind) -> pickem_store.CardChange:
-    return pickem_store.CardChange(before, after, ctx.unit, answer, ctx.services.clock, kind)

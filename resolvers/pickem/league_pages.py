@@ -82,7 +82,7 @@ class LeaguePages:
 
     async def entries(self, league: LeagueView, event: Event) -> Entries:
         loader = self._locked_entries if event.revealed else self._open_entries
-        key = EntriesKey(roster_key(league), event.id, event.version, event.scored is not None)
+        key = EntriesKey(roster_key(league), event.id, event.version, bool(event.scored))
         return await loader.load(key) or Entries()
 
     async def _read_table(self, key: TableKey) -> LeagueTable:

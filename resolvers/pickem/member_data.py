@@ -7,7 +7,6 @@ prediction is removed, so it counts them again after an interruption too, and if
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 import orjson
 
@@ -15,9 +14,9 @@ from datastore import pickem as pickem_store
 from datastore.changes.tombstones import MemberErased
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.pickem import Event
-from datastore.pickem.erasing import clear_standing, leave_every_league, move_predictions
+from datastore.pickem.erasing import clear_standing, leave_every_league
 from datastore.pickem.member_items import MEMBER_ITEMS
-from datastore.pickem.removal import predictions_in
+from datastore.pickem.removal import predictions_in, take_out
 from datastore.pickem.standings import recount_season
 from resolvers.jobs.running import JobRun
 from resolvers.people.member_data import (
@@ -45,7 +44,6 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
 async def _erase(erasure: Erasure) -> None:
     services, user = erasure.services, erasure.user
     events = await pickem_store.every_event(erasure.table)
-    await _finish_changes(erasure, events)
 
     async def announce(affected: list[str]) -> None:
         await _announce(erasure.run, dict.fromkeys(affected))
@@ -63,21 +61,13 @@ async def _erase(erasure: Erasure) -> None:
 MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.PREDICTIONS}), _take_back, _erase)
 
 
-async def _finish_changes(erasure: Erasure, events: Sequence[Event]) -> None:
-    """An event says who began a change of it, until the change is finished."""
-    for event in events:
-        if event.narrowing is not None and event.narrowing.actor == f"User:{erasure.user}":
-            with suppress(pickem_store.VersionConflict):  # somebody else has finished it
-                await pickem_store.finish_narrowing(erasure.table, event, erasure.services.unit())
-
-
 async def _move_predictions(erasure: Erasure, events: Sequence[Event], alias: str) -> None:
     table, run, user = erasure.table, erasure.run, erasure.user
     await _announce(run, {event.id: event.scored or 0 async for event, _ in predictions_in(table, user, events)})
     affected = [event for event in events if event.id in _announced(run)]
     for season in sorted({event.season for event in affected}):
         of_season = [event for event in affected if event.season == season]
-        run.done += await move_predictions(table, user, season, of_season, alias)
+        run.done += await take_out(table, user, of_season, erasure.silent, alias)
         await recount_season(table, season)  # a count that began before may have seen the standing twice
 
 

@@ -134,9 +134,8 @@ async def submit_prediction(
             joined_at=joined_at,
             starts_at=current.starts_at,
             token=token,
-            version=before.version + 1 if before else 1,
             guess=parse_guess(current, guess),
-            question_number=current.question_number,
+            question=current.tie_break.number if current.tie_break else 0,
         )
         if before is not None and not before.picks.keys() <= card.keys():
             # A later request of this member's may have picked a match that was added since the event was read.
@@ -149,34 +148,27 @@ async def submit_prediction(
     return await optimistic_from(known, partial(_load_again, ctx, event), submit)
 
 
-async def _load_for_submission(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:
+async def _load_for_submission(
+    ctx: Context, event_id: str, event: Event | None = None
+) -> tuple[Event, Prediction | None, datetime]:
     """The event, the member's earlier prediction, and when they joined."""
-    event, before, joined_at = await asyncio.gather(
+    found, before, joined_at = await asyncio.gather(
         pickem_cache(ctx).events.load(event_id),
         pickem_store.read_prediction(ctx.table, event_id, ctx.viewer.id),
         _load_joined_at(ctx),
     )
-    if event is not None and event.narrowing is not None:
-        event = await pickem_cache(ctx).settled(event)
-    if event is None:
+    if (event := event or found) is None:
         raise NotFound(path=("input", "event"))
     return event, before, before.joined_at if before else joined_at
 
 
 async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:
-    """The same after a failed attempt, with the member's gate as the event is.
+    """The same after a failed attempt.
 
-    The event comes first: if it has begun, this closes its gates, so no attempt that may still be in flight passes
+    The event comes first: if it has begun, this raises its gates, so no attempt that may still be in flight passes
     after the prediction was read.
     """
-    event, member = await load_settled_event(ctx.services, event_id), ctx.viewer.id
-    if event is None:
-        raise NotFound(path=("input", "event"))
-    before, joined_at = await asyncio.gather(
-        pickem_store.read_prediction(ctx.table, event_id, member), _load_joined_at(ctx)
-    )
-    await pickem_store.catch_up_gate(ctx.table, event, member)
-    return event, before, before.joined_at if before else joined_at
+    return await _load_for_submission(ctx, event_id, await load_settled_event(ctx.services, event_id))
 
 
 async def _load_joined_at(ctx: Context) -> datetime:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import datetime
 
 from datastore import pickem as pickem_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import optimistic
-from datastore.jobs.jobs import Job, JobState, job_put
+from datastore.jobs.jobs import JobState
 from datastore.pickem import Event
-from datastore.pickem.removal import predictions_in, remove_prediction
+from datastore.pickem.removal import predictions_in, take_out
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem.cache import load_settled_event
 from resolvers.pickem.event_jobs import SCORE_EVENT, event_job, last_job
-from resolvers.pickem.scoring import score_event_job
+from resolvers.pickem.scoring import begin_scoring, score_event_job
 from resolvers.requests.context import Services
 
 _SCORINGS = 3
@@ -41,44 +40,36 @@ async def remove_predictions(
     ]
     await announce([event.id for event in found])
     for event in found:
-        await remove_prediction(services.table, event, user, unit)
+        await take_out(services.table, user, [event], unit)
     return len(found)
 
 
 async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> None:
     """Make an event's counts what its predictions give, after some were removed.
 
+    The event takes another generation, as after a corrected result, so a job that read a prediction before it was
+    removed starts again. An event without points gets a new version, with which processes read the picks again.
+
     A scoring that fails meanwhile, because who began it is erased, is followed by another.
     """
-    for _ in range(_SCORINGS):
-        job = await _begin_counting(services, event_id, unit.actor)
-        if job is None:
-            return
-        job = await services.get(JobRunner).ended(job, score_event_job)
-        if job.state is not JobState.FAILED:
-            return
-    raise Conflict("An event was not scored again after predictions were removed. Score it.")
 
-
-async def _begin_counting(services: Services, event_id: str, actor: str | None) -> Job | None:
-    """The scoring that counts an event again, if it may have points.
-
-    It takes another generation, as after a corrected result, so one that read a prediction before it was removed starts
-    again. The guesses are read again, since a removed one may have been the worst. Other events get a new version, with
-    which processes read the picks again, and a job that takes points back starts again.
-    """
-
-    async def begin(event: Event | None) -> Job | None:
+    async def change(event: Event | None) -> Event | None:
         if event is None:
             return None
-        last = await last_job(services, event)
-        is_scored = event.may_have_points and (last is None or last.kind == SCORE_EVENT)
-        after = event.changed(guesses=None, generation=event.generation + is_scored)
-        new = event_job(services, SCORE_EVENT, event_id, actor)
-        is_new = is_scored and (last is None or not last.is_running)
-        begun = replace(after, job=new.id) if is_new else after
-        begins, unit = [job_put(new)] if is_new else [], services.unit(actor)
-        await pickem_store.change_event(services.table, event, begun, unit, begun, *begins)
-        return new if is_new else last if is_scored else None
+        after = event.changed(generation=event.generation + event.may_have_points)
+        return await pickem_store.change_event(services.table, event, after, services.unit(unit.actor), after)
 
-    return await optimistic(lambda: load_settled_event(services, event_id), begin)
+    async def read() -> Event | None:
+        return await load_settled_event(services, event_id)
+
+    event = await optimistic(read, change)
+    for _ in range(_SCORINGS):
+        last = None if event is None else await last_job(services, event)
+        if event is None or not event.may_have_points or (last is not None and last.kind != SCORE_EVENT):
+            return
+        new = event_job(services, SCORE_EVENT, event_id, unit.actor)
+        job = await begin_scoring(services, new, confirm_missing=True)
+        if (await services.get(JobRunner).ended(job, score_event_job)).state is not JobState.FAILED:
+            return
+        event = await read()
+    raise Conflict("An event was not scored again after predictions were removed. Score it.")

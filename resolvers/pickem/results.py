@@ -26,10 +26,7 @@ async def record_result(
 
     async def change(before: Event) -> MatchView:
         ended = validate_match(before, await pickem_cache(ctx).card(before), match_id)
-        if before.state not in (EventState.LOCKED, EventState.SCORED):
-            raise Conflict(
-                f"This event is {before.state.value}. Results are recorded once it is locked.", path=("input", "match")
-            )
+        _validate_locked(before, "Results are", "match")
         result = rules.parse_result(ended, outcome, winner)
         if before.results.get(match_id) == result:
             answer = show_match(before, ended)
@@ -38,8 +35,8 @@ async def record_result(
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
         answer = show_match(after, ended)
-        occurrence = ctx.unit.occurred(Kind.RESULT_RECORDED, pickem_store.name_of(ended))
-        await pickem_store.change_event(ctx.table, before, after, ctx.unit, answer, *occurrence)
+        kind = Kind.RESULT_RECORDED
+        await pickem_store.change_event(ctx.table, before, after, ctx.unit, answer, kind=kind, about=ended)
         return answer
 
     return await change_event(ctx, event_id, change, "match")
@@ -53,18 +50,18 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
     async def change(before: Event) -> Event:
         if before.tie_break is None:
             raise Conflict("This event asks for no number.", path=("input", "event"))
-        if before.state not in (EventState.LOCKED, EventState.SCORED):
-            raise Conflict(
-                f"This event is {before.state.value}. The answer is recorded once it is locked.",
-                path=("input", "event"),
-            )
+        _validate_locked(before, "The answer is", "event")
         if before.tie_break.thousandths == thousandths:
             await ctx.unit.store_receipt(ctx.table, before)
             return before
         answered = replace(before.tie_break, thousandths=thousandths)
         after = before.changed(tie_break=answered, generation=before.generation + 1)
-        occurrence = ctx.unit.occurred(Kind.TIE_BREAK_RECORDED, pickem_store.name_of(after))
-        await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, *occurrence)
-        return after
+        kind = Kind.TIE_BREAK_RECORDED
+        return await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, kind=kind)
 
     return await change_event(ctx, event, change)
+
+
+def _validate_locked(event: Event, what: str, field: str) -> None:
+    if event.state not in (EventState.LOCKED, EventState.SCORED):
+        raise Conflict(f"This event is {event.state.value}. {what} recorded once it is locked.", path=("input", field))

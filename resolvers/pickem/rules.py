@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from datastore.pickem import Event, Match, MatchOutcome, Result, Team
 from datastore.refusals import InvalidInput
-from resolvers.values.texts import LINE, is_line, parse_line
+from resolvers.requests.context import Unset
+from resolvers.values.texts import (
+    LINE,
+    is_line,
+    parse_image_address,
+    parse_line,
+)
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40
@@ -77,7 +84,22 @@ def validate_name(text: str, *path: str) -> str:
     return parse_line(text, LONGEST_NAME, "A name here", path)
 
 
-def validate_description(text: str) -> str:
+def parse_details(
+    image_hosts: Collection[str],
+    description: str | Unset | None,
+    place: str | Unset | None,
+    image_url: str | Unset | None,
+) -> dict[str, Any]:
+    """The given ones of an event's fields of these names; None for none."""
+    given: Iterable[tuple[str, str | Unset | None, Callable[[str], str]]] = (
+        ("description", description, _validate_description),
+        ("place", place, _validate_place),
+        ("image_url", image_url, lambda text: parse_image_address(text, image_hosts, ("input", "imageUrl"))),
+    )
+    return {name: None if text is None else parse(text) for name, text, parse in given if not isinstance(text, Unset)}
+
+
+def _validate_description(text: str) -> str:
     """Lines of text. Line ends are the only control characters."""
     description = "\n".join(line.rstrip() for line in text.splitlines()).strip()
     if not is_line(description.replace("\n", " "), LONGEST_DESCRIPTION):
@@ -88,7 +110,7 @@ def validate_description(text: str) -> str:
     return description
 
 
-def validate_place(text: str) -> str:
+def _validate_place(text: str) -> str:
     place = " ".join(text.split())
     if not is_line(place, LONGEST_PLACE):
         raise InvalidInput(

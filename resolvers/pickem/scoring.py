@@ -21,15 +21,15 @@ from functools import partial
 from datastore import pickem as pickem_store
 from datastore.changes.kinds import Kind
 from datastore.jobs.jobs import Job
-from datastore.pickem import Event, EventState, Prediction, Share, VersionConflict
+from datastore.pickem import Event, EventState, Prediction, Share
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, starter_of
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, credit_every_prediction
-from resolvers.pickem.event_jobs import SCORE_EVENT, begin_event_job, event_job, event_of
+from resolvers.pickem.event_jobs import SCORE_EVENT, begin_event_job, event_job, work_on_event
 from resolvers.pickem.events import EventId, existing_event
-from resolvers.pickem.tie_breaks import closeness, with_guesses
+from resolvers.pickem.tie_breaks import closeness, worst_distance
 from resolvers.pickem.visibility import ShownEvent
 from resolvers.requests.context import Context, Services
 from resolvers.requests.viewer import Role
@@ -98,45 +98,23 @@ async def _refuse_missing_results(services: Services, event: Event) -> None:
 
 async def score_event_job(services: Services, run: JobRun) -> str:
     """Score an event until all of its predictions have its current generation; repair what differs from that."""
-    while (event := await event_of(services, run)) is not None:
-        try:
-            await _score_generation(services, run, event)
-        except VersionConflict:
-            continue
+    table = services.table
+
+    async def give_points(event: Event) -> None:
+        worst = await worst_distance(table, event, PREDICTIONS_AT_ONCE)
+        winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
+        histogram = await credit_every_prediction(table, event, partial(_share, event, winners, worst), run)
+        await pickem_store.store_histogram(table, pickem_store.event_scope(event.id), event.generation, histogram)
+
+    await work_on_event(services, run, Kind.EVENT_SCORED, give_points, _scored)
     return f"Predictions scored: {run.done:,}."
 
 
-async def _score_generation(services: Services, run: JobRun, event: Event) -> None:
-    table, unit = services.table, services.unit(run.input["actor"] or None)
-    event = await with_guesses(services, event, PREDICTIONS_AT_ONCE, unit)
-    winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
-    histogram = await credit_every_prediction(table, event, partial(_share, event, winners), run)
-    await pickem_store.store_event_histogram(table, event.id, event.generation, histogram)
-    await pickem_store.recount_season(table, event.season)
-    await run.report()  # the number is stored before the event no longer names the job
-    await _finish(services, run, event)
-    await pickem_store.delete_older_event_histograms(table, event.id, event.generation)
+def _scored(event: Event) -> Event:
+    return event.changed(state=EventState.SCORED, scored=event.generation)
 
 
-async def _finish(services: Services, run: JobRun, scored: Event) -> None:
-    """Make the event SCORED; VersionConflict if its results have changed."""
-    event: Event | None = scored
-    while event is not None:
-        if event.generation != scored.generation:
-            raise VersionConflict
-        unit = services.unit(run.input["actor"] or None)
-        after = event.changed(state=EventState.SCORED, scored=event.generation, job=None)
-        is_new = event.scored != event.generation
-        occurrence = unit.occurred(Kind.EVENT_SCORED, pickem_store.name_of(after)) if is_new else ()
-        try:
-            await pickem_store.change_event(services.table, event, after, unit, after, *occurrence)
-        except VersionConflict:  # renamed, or finished by a process that was taken for dead
-            event = await event_of(services, run)
-        else:
-            return
-
-
-def _share(event: Event, winners: Mapping[str, tuple[int, int]], prediction: Prediction) -> Share:
+def _share(event: Event, winners: Mapping[str, tuple[int, int]], worst: int, prediction: Prediction) -> Share:
     """What a prediction gets by the event's current results."""
     score = rules.score(prediction.picks, winners)
-    return Share(event.generation, score.points, score.correct, closeness=closeness(event, prediction))
+    return Share(event.generation, score.points, score.correct, closeness=closeness(event, worst, prediction))

@@ -17,18 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from datastore.dynamo import Table, iso
 from datastore.pickem import (
     Event,
+    EventChanged,
     EventState,
     Match,
     MatchOutcome,
     Result,
     TieBreak,
-    VersionConflict,
     create_event,
     every_event,
     read_matches,
@@ -51,10 +50,9 @@ from resolvers.transfer.fields import (
 )
 from resolvers.transfer.loop import Added, Store
 from resolvers.transfer.readers import Row, listed
-from resolvers.values.texts import parse_image_address
 
 T = TypeVar("T")
-E = TypeVar("E", bound=StrEnum)
+_DETAILS = ("description", "place", "imageUrl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class SeasonStore(Store[Card]):
         [card] = cards
         try:
             await create_event(self._services.table, card.event, card.matches, self._services.unit())
-        except VersionConflict:
+        except EventChanged:
             return Added(0)
         return Added(1)
 
@@ -143,7 +141,7 @@ def _parse_card(given: Fields, now: datetime, image_hosts: Collection[str]) -> C
         card=rules.preshow_first([match.id for match in matches], (match.id for match in matches if match.preshow)),
         results=results,
         tie_break=_parse_tie_break(given),
-        **_parse_details(given, image_hosts),
+        **rules.parse_details(image_hosts, *(parse_optional_text(given, key) for key in _DETAILS)),
     )
     state = None if given.get("state") is None else parse_choice(given, "state", EventState)
     return Card(_in_state(event, state, now), matches)
@@ -159,27 +157,15 @@ def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:
     """The event in the state that the file has, if any. One that was scored is locked: points are not in the file."""
     has_ended = bool(event.results) or (event.tie_break is not None and event.tie_break.thousandths is not None)
     if state is EventState.CANCELLED:
-        return (event.locked(now) if has_ended else event).changed(state=state)
+        return (event.locked().reveal(now) if has_ended else event).changed(state=state)
     if event.is_due(now) or state in (EventState.LOCKED, EventState.SCORED):
-        return event.locked(now)
+        return event.locked().reveal(now)
     if has_ended:
         raise InvalidInput(
             'this event has results but has not begun; write "LOCKED" as its state, or leave the results out',
             path=("startsAt",),
         )
     return event
-
-
-def _parse_details(given: Fields, image_hosts: Collection[str]) -> dict[str, Any]:
-    """Description, place and picture: those that the file has."""
-    path = ("input", "imageUrl")
-    parsers: Mapping[str, tuple[str, Callable[[str], str]]] = {
-        "description": ("description", rules.validate_description),
-        "place": ("place", rules.validate_place),
-        "imageUrl": ("image_url", lambda text: parse_image_address(text, image_hosts, path)),
-    }
-    texts = {key: parse_text(given, key) for key in parsers if given.get(key) is not None}
-    return {parsers[key][0]: parsers[key][1](text) for key, text in texts.items()}
 
 
 def _parse_tie_break(given: Fields) -> TieBreak | None:
@@ -242,29 +228,19 @@ def derived_id(moment: datetime, *words: str) -> str:
 
 
 def _event_document(card: Card) -> dict[str, Any]:
-    event, by_id = card.event, {match.id: match for match in card.matches}
+    event, by_id, asked = card.event, {match.id: match for match in card.matches}, card.event.tie_break
+    details: dict[str, Any] = dict(zip(_DETAILS, (event.description, event.place, event.image_url), strict=True))
+    if asked is not None:
+        details["tieBreak"] = _without_none(question=asked.question, unit=asked.unit, answer=asked.answer)
     return {
         "id": event.id,
         "name": event.name,
         "season": event.season,
         "startsAt": iso(event.starts_at),
         "state": event.state.value,
-        **_details(event),
+        **_without_none(**details),
         "matches": [_match_document(by_id[match], event.results.get(match)) for match in event.card if match in by_id],
     }
-
-
-def _details(event: Event) -> dict[str, Any]:
-    asked = event.tie_break
-    details = {
-        "description": event.description,
-        "place": event.place,
-        "imageUrl": event.image_url,
-        "tieBreak": None
-        if asked is None
-        else _without_none(question=asked.question, unit=asked.unit, answer=asked.answer),
-    }
-    return _without_none(**details)
 
 
 def _without_none(**values: Any) -> dict[str, Any]:

@@ -6,19 +6,17 @@ counts as the worst distance given in that event, so not guessing never pays; an
 nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same way and is 0 for a
 missing guess.
 
-The question can be replaced until the lock; guesses for an earlier one then count as missing. Event and prediction have
-the number of the question, so no prediction has to be changed, and a submission under way needs no gate.
+The question can be replaced until the lock; guesses for an earlier one then count as missing. A prediction has the
+number of the question, so no prediction has to be changed, and a submission under way needs no gate.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from datastore import pickem as pickem_store
-from datastore.changes.unit_of_work import UnitOfWork
-from datastore.pickem import THOUSAND, Event, GuessRange, Prediction, TieBreak, predictions_to_score
+from datastore.dynamo import Table
+from datastore.pickem import THOUSAND, Event, Prediction, TieBreak, predictions_to_score
 from datastore.refusals import InvalidInput
-from resolvers.requests.context import Services
 from resolvers.values.texts import parse_line
 
 LONGEST_QUESTION = 200
@@ -43,13 +41,13 @@ def parse_tie_break(given: TieBreakInput) -> TieBreak:
 
 
 def with_question(event: Event, asked: TieBreak | None) -> Event:
-    """An event with a tie-break in place of its own. The same question keeps its answer and its number."""
+    """A changed event with a tie-break in place of its own. The same question keeps its answer and its number."""
     earlier = event.tie_break
     if asked is None:
         return replace(event, tie_break=None)
     if earlier is not None and (asked.question, asked.unit) == (earlier.question, earlier.unit):
         return event
-    return replace(event, tie_break=asked, question_number=event.question_number + 1)
+    return replace(event, tie_break=replace(asked, number=event.version))
 
 
 def parse_number(number: float, *path: str) -> int:
@@ -69,28 +67,26 @@ def parse_guess(event: Event, guess: float | None) -> int | None:
 
 def guess_of(event: Event, prediction: Prediction) -> int | None:
     """The guess for the question that the event asks, in thousandths; a guess for an earlier question is none."""
-    is_asked = event.tie_break is not None and event.question_number == prediction.question_number
+    is_asked = event.tie_break is not None and event.tie_break.number == prediction.question
     return prediction.guess if is_asked else None
 
 
-def closeness(event: Event, prediction: Prediction) -> int:
+def _distance(event: Event, prediction: Prediction) -> int | None:
+    """Between the guess and the answer; None if one of them is missing."""
+    answer, guess = event.tie_break.thousandths if event.tie_break else None, guess_of(event, prediction)
+    return None if answer is None or guess is None else abs(guess - answer)
+
+
+def closeness(event: Event, worst: int, prediction: Prediction) -> int:
     """How much nearer the guess is than the worst one."""
-    answer = event.tie_break.thousandths if event.tie_break else None
-    guess, guesses = guess_of(event, prediction), event.guesses
-    if answer is None or guess is None or guesses is None or guesses.low is None or guesses.high is None:
-        return 0
-    worst = max(abs(guesses.low - answer), abs(guesses.high - answer))
-    return worst - abs(guess - answer)
+    distance = _distance(event, prediction)
+    return 0 if distance is None else worst - distance
 
 
-async def with_guesses(services: Services, event: Event, at_once: int, unit: UnitOfWork) -> Event:
-    """The event with the range of its guesses, which is final after the lock; VersionConflict if it has changed."""
-    if event.tie_break is None or event.tie_break.thousandths is None or event.guesses is not None:
-        return event
-    guesses = GuessRange()
-    async for predictions in predictions_to_score(services.table, event.id, at_once):
-        for prediction in predictions:
-            guesses = guesses.with_guess(guess_of(event, prediction))
-    after = event.changed(guesses=guesses)
-    await pickem_store.change_event(services.table, event, after, unit, after)
-    return after
+async def worst_distance(table: Table, event: Event, at_once: int) -> int:
+    """The distance of the worst guess of a locked event: one pass over its predictions if there is an answer."""
+    worst = 0
+    if event.tie_break is not None and event.tie_break.thousandths is not None:
+        async for predictions in predictions_to_score(table, event.id, at_once):
+            worst = max(worst, *(_distance(event, prediction) or 0 for prediction in predictions))
+    return worst

@@ -8,17 +8,15 @@ From the first write on nobody sees the event's points; it is LOCKED after the l
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 
-from datastore import pickem as pickem_store
 from datastore.changes.kinds import Kind
 from datastore.jobs.jobs import Job
-from datastore.pickem import Event, EventState, Share, VersionConflict
+from datastore.pickem import Event, EventState, Share
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRun, job_soon, starter_of
 from resolvers.pickem.crediting import credit_every_prediction
-from resolvers.pickem.event_jobs import UNSCORE_EVENT, begin_event_job, event_job, event_of
+from resolvers.pickem.event_jobs import UNSCORE_EVENT, begin_event_job, event_job, work_on_event
 from resolvers.pickem.events import EventId, existing_event
 from resolvers.pickem.visibility import ShownEvent
 from resolvers.requests.context import Context, Services
@@ -49,7 +47,7 @@ async def begin_unscoring(services: Services, new: Job) -> Job:
     async def change(event: Event) -> Event | None:
         if event.may_have_points:
             return event.unscoring(new.id)
-        if event.state is EventState.LOCKED and event.unscored is not None:
+        if event.state is EventState.LOCKED and event.scored == 0:
             return None
         raise Conflict(f"This event is {event.state.value} and has not been scored.", path=("input", "event"))
 
@@ -61,20 +59,14 @@ async def begin_unscoring(services: Services, new: Job) -> Job:
 
 async def unscore_event_job(services: Services, run: JobRun) -> str:
     """Take back the points of an event until nothing of them is left."""
-    while (event := await event_of(services, run)) is not None:
-        with suppress(VersionConflict):
-            await _take_back(services, run, event)
+
+    async def take_back(event: Event) -> None:
+        nothing = Share.taken_back(event.taken_back)
+        await credit_every_prediction(services.table, event, lambda _: nothing, run)
+
+    await work_on_event(services, run, Kind.EVENT_UNSCORED, take_back, _unscored)
     return f"Predictions without points: {run.done:,}."
 
 
-async def _take_back(services: Services, run: JobRun, event: Event) -> None:
-    table, taken_back = services.table, event.unscored or 0
-    nothing = Share.taken_back(taken_back)
-    await credit_every_prediction(table, event, lambda _: nothing, run)
-    await pickem_store.delete_older_event_histograms(table, event.id, taken_back)
-    await pickem_store.recount_season(table, event.season)
-    await run.report()  # the number is stored before the event no longer names the job
-    unit = services.unit(run.input["actor"] or None)
-    after = event.changed(state=EventState.LOCKED, job=None)
-    occurrence = unit.occurred(Kind.EVENT_UNSCORED, pickem_store.name_of(after))
-    await pickem_store.change_event(table, event, after, unit, after, *occurrence)
+def _unscored(event: Event) -> Event:
+    return event.changed(state=EventState.LOCKED)

@@ -63,8 +63,9 @@ def show_changed(event: Event) -> ShownEvent:
     return ShownEvent(event)
 
 
-async def show_answer(_: Context, event: Event) -> ShownEvent:
-    return show_changed(event)
+async def show_answer(ctx: Context, event: Event) -> ShownEvent:
+    """The receipt of a lock is older than its last write."""
+    return await show_event(ctx, event) if event.is_locking else show_changed(event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +118,11 @@ class PredictionView:
     @property
     def points(self) -> int | None:
         """Not before all predictions of the event have their points, or after they lost them."""
-        return None if self.event.scored is None else self.prediction.points
+        return self.prediction.points if self.event.scored else None
 
     @property
     def correct(self) -> int | None:
-        return None if self.event.scored is None else self.prediction.correct
+        return self.prediction.correct if self.event.scored else None
 
 
 def show_prediction(event: Event, prediction: Prediction) -> PredictionView:

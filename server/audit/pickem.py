@@ -14,22 +14,22 @@ from datastore import pickem as pickem_store
 from datastore.pickem import (
     Event,
     Gate,
-    GateState,
-    GuessRange,
     Histogram,
     Match,
     Prediction,
     Share,
     Standing,
     all_events,
-    gate_state,
+    event_scope,
     pick_counter,
     read_gates,
     read_matches,
+    season_scope,
 )
 from datastore.pickem.auditing import all_predictions, all_standings, listed_standings
 from resolvers.pickem import rules
-from resolvers.pickem.tie_breaks import closeness, guess_of
+from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE
+from resolvers.pickem.tie_breaks import closeness, worst_distance
 from resolvers.requests.context import Services
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
@@ -57,30 +57,27 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
     if missing := set(event.card) ^ set(matches):
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
     counted: Counter[str] = Counter()
-    guesses = GuessRange()
+    worst = await worst_distance(services.table, event, PREDICTIONS_AT_ONCE)
     points: Counter[int] = Counter()
     async for prediction in all_predictions(services.table, event.id):
         points[prediction.points or 0] += 1
-        guesses = guesses.with_guess(guess_of(event, prediction))
         counted.update(_counts(prediction, matches))
         _add_share(sums.setdefault((event.season, prediction.user), Counter()), prediction.share)
-        for breach in _prediction_breaches(event, prediction, matches):
+        for breach in _prediction_breaches(event, prediction, matches, worst):
             yield f"{prediction.user}: {breach}"
-    if event.guesses is not None and not event.guesses.contains(guesses):
-        yield f"its guesses are {guesses}, which the stored {event.guesses} does not contain"
     if difference := _difference(gates, counted, matches):
         yield f"the gates and the predictions differ: {difference}"
     if event.scored == event.generation:
-        histogram = await pickem_store.read_event_histogram(services.table, event.id, event.generation)
+        histogram = await pickem_store.read_histogram(services.table, event_scope(event.id), event.generation)
         for breach in _histogram_breaches(histogram, points, "predictions"):
             yield breach
 
 
 def _gate_breaches(event: Event, gates: Sequence[Gate]) -> Iterator[str]:
-    """A gate may be behind and refuse too much, until a submission meets it. It never accepts too much."""
+    """A gate may be behind: it is raised before anything is shown that depends on it."""
     for gate in gates:
-        if gate.state is GateState.OPEN and (gate_state(event) is GateState.CLOSED or gate.lock_at > event.starts_at):
-            yield f"gate {gate.number} is open until {gate.lock_at}; the event is {event.state.value}"
+        if gate.version > event.version:
+            yield f"gate {gate.number} asks for version {gate.version}; the event has {event.version}"
 
 
 def _counts(prediction: Prediction, matches: Mapping[str, Match]) -> Iterator[str]:
@@ -91,7 +88,7 @@ def _counts(prediction: Prediction, matches: Mapping[str, Match]) -> Iterator[st
 
 
 def _difference(gates: Sequence[Gate], counted: Counter[str], matches: Mapping[str, Match]) -> str:
-    """All gates together: those of a first-round event began with the counts of other gates."""
+    """All gates together."""
     stored: Counter[str] = Counter()
     for gate in gates:
         stored.update({**gate.picked, "predictions": gate.predictions})
@@ -108,23 +105,18 @@ def _add_share(sums: Counter[str], share: Share | None) -> None:
         sums.update(points=share.points, correct=share.correct, events=1, closeness=share.closeness)
 
 
-def _prediction_breaches(event: Event, prediction: Prediction, matches: Mapping[str, Match]) -> Iterator[str]:
+def _prediction_breaches(
+    event: Event, prediction: Prediction, matches: Mapping[str, Match], worst: int
+) -> Iterator[str]:
     if event.locked_at is not None and prediction.submitted_at > event.locked_at + CLOCK_SKEW:
         yield f"submitted at {prediction.submitted_at}, after the lock at {event.locked_at}"
-    near = prediction.share.closeness if prediction.share else 0
-    share = Share(prediction.generation, prediction.points or 0, prediction.correct or 0, closeness=near)
-    if prediction.is_scored and prediction.share != share:
-        yield f"{share} and the standing's {prediction.share} differ"
     if not event.may_have_points and prediction.share is not None and prediction.share.counts:
         yield f"{prediction.share.points} points; the event is not scored"
     if event.scored == event.generation:
         fresh = rules.score(prediction.picks, rules.winners(event, matches))
-        expected = (event.generation, fresh.points, fresh.correct)
-        if (prediction.generation, prediction.points, prediction.correct) != expected:
-            points, generation = prediction.points, prediction.generation
-            yield f"{points} points of generation {generation}; a fresh scoring gives {fresh.points}"
-        if near != (expected_closeness := closeness(event, prediction)):
-            yield f"the guess is {near} thousandths nearer than the worst; a fresh scoring gives {expected_closeness}"
+        expected = Share(event.generation, fresh.points, fresh.correct, closeness=closeness(event, worst, prediction))
+        if prediction.share != expected:
+            yield f"{prediction.share}; a fresh scoring gives {expected}"
 
 
 async def _standing_breaches(services: Services, sums: Sums) -> AsyncIterator[str]:
@@ -177,4 +169,4 @@ async def _published_histogram(services: Services, season: str) -> Histogram | N
     seasons = await pickem_store.read_seasons(services.table, [season])
     if season not in seasons:
         return None
-    return await pickem_store.read_season_histogram(services.table, season, seasons[season].published)
+    return await pickem_store.read_histogram(services.table, season_scope(season), seasons[season].published)

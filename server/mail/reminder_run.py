@@ -148,8 +148,6 @@ def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
     """Whether the member wants to be reminded of the event by now, and can still predict it."""
     if not profile.lock_reminder_hours or not profile.email or event.state is not EventState.UPCOMING:
         return False
-    if event.narrowing is not None:
-        return False
     if not event.card and event.tie_break is None:  # there is nothing to predict yet
         return False
     return now < event.starts_at <= now + timedelta(hours=profile.lock_reminder_hours)

@@ -15,7 +15,6 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook
 from datastore.members.api_keys import API_KEY
-from datastore.pickem import read_events
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from datastore.vocabulary import LIST
@@ -37,9 +36,7 @@ from tests.client import Client, serving
 from tests.conftest import SECRET
 from tests.erasing import ERASE
 from tests.jobs import ended
-from tests.killed import Killed, killed_at
-from tests.queries import ADD_WORDS, REMOVE_MATCH, SUBMIT_PREDICTION, UPDATE_PROFILE
-from tests.season import EventEditor, prediction_input
+from tests.queries import ADD_WORDS, UPDATE_PROFILE
 from tests.vocabulary import public_list, some_words
 
 AHEAD = timedelta(hours=2)
@@ -66,20 +63,6 @@ async def test_a_list_that_was_being_filled_takes_words(one_client: Client) -> N
     editor = one_client.member("eve", Role.EDITOR)
     added = await editor.ask(ADD_WORDS, input={"list": list_id, "words": some_words(3, 10)})
     assert "code" not in added, added
-
-
-async def test_an_event_whose_card_was_being_changed_takes_predictions(one_client: Client) -> None:
-    """The change was announced by a process that was killed: it is given up."""
-    editor = EventEditor(one_client)
-    event, [match, other] = await editor.card(1, 1)
-    services, services.clock = one_client.services, lambda: utc_now() + AHEAD
-    with killed_at(services.table, 3), pytest.raises(Killed):
-        await editor.client.ask(REMOVE_MATCH, input={"match": other})
-    services.clock = utc_now
-    answer = await one_client.member("ada").ask(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 0)]))
-    assert "prediction" in answer, answer
-    key = parse_node_key("Event", event)
-    assert (await read_events(services.table, [key]))[key].narrowing is None
 
 
 async def test_the_use_of_a_key_is_stored(one_client: Client, settings: Settings) -> None:

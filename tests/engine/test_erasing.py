@@ -49,22 +49,18 @@ from tests.erasing import (
 from tests.generated import entities
 from tests.intercepted import Send, intercepted
 from tests.jobs import ended, run_of, work_on
-from tests.killed import Killed, killed_at
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
 from tests.queries import (
     CREATE_LIST,
     EDIT_COMMENT,
-    EVENT_BY_ID,
     MODERATE_COMMENT,
     POST_COMMENT,
     RECORD_QUIZ,
     REPORT_COMMENT,
     SUBSCRIBE,
-    UPDATE_EVENT,
     UPDATE_PROFILE,
     WRITE_SENTENCE,
 )
-from tests.season import EventEditor
 from tests.two_worlds import Site
 from tests.vocabulary import QUIZ_LEADERBOARD, known_list
 
@@ -358,20 +354,6 @@ async def test_an_erasure_that_failed_can_be_begun_again(one_client: Client) -> 
     services.get(JobRunner)._kinds = kinds
     assert (await erase(one_client))["id"] != first["job"]["id"]
     assert await items_naming(services.table, MEMBER) == []
-
-
-async def test_a_change_of_an_event_that_they_began_names_them_no_more(one_client: Client) -> None:
-    """It was interrupted after it had been announced, so it is finished, and nothing says who began it."""
-    member, services = one_client.member(MEMBER, Role.EDITOR), one_client.services
-    await member.ask(UPDATE_PROFILE, input={"name": "Name"})
-    event, _ = await EventEditor(one_client).card(10)
-    with killed_at(services.table, 0), pytest.raises(Killed):
-        await member.ask(UPDATE_EVENT, input={"event": event, "cancelled": True})
-    assert len([item for item in await items_naming(services.table, MEMBER) if "narrowing" in item]) == 1
-    await erase(one_client)
-    assert await items_naming(services.table, MEMBER) == []
-    assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "CANCELLED"
-    assert [breach async for breach in breaches(services)] == []
 
 
 async def test_their_leagues_go_on_without_them(one_client: Client) -> None:

@@ -103,7 +103,7 @@ async def test_an_event_that_has_a_control_character_in_its_name_is_scored_and_e
     settings, services, name = one_client.settings, one_client.services, "Rev\u202eolution\x1b[31m"
     now = services.clock()
     event = Event(services.ids.next(now), name, "2026", now, now)
-    await create_event(services.table, event.locked(now), (), services.unit())
+    await create_event(services.table, event.locked().reveal(now), (), services.unit())
     seen = await one_client.ask("query ($id: ID!) { event(id: $id) { name } }", id=node_id("Event", event.id))
     assert seen == {"name": name}
     variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}

@@ -9,14 +9,10 @@ from typing import Any
 
 import pytest
 
-from datastore.changes.occurrences import OCCURRENCE
 from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
-from datastore.pickem import events as events_store
 from datastore.pickem import read_events
-from datastore.pickem.gates import change_gates
 from resolvers.pickem import predictions
-from resolvers.pickem.cache import load_settled_event
 from resolvers.requests.viewer import Role
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
@@ -374,7 +370,7 @@ async def test_an_idempotency_key_makes_one_event(one_client: Client) -> None:
 async def test_a_cancellation_that_was_answered_before_is_not_carried_out_again(
     one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """Neither if the receipt comes before the repeat is announced, nor if it comes before the gates are changed."""
+    """Neither if the receipt comes before the repeat is written, nor if it comes before the gates are raised."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as one, serving(settings) as two:
         event, [match] = await EventEditor(one).card(10)
@@ -397,7 +393,7 @@ async def test_a_cancellation_that_was_answered_before_is_not_carried_out_again(
         assert answered
         key = parse_node_key("Event", event)
         stored = (await read_events(table, [key]))[key]
-        assert (stored.state, stored.narrowing) == ("UPCOMING", None)
+        assert stored.state == "UPCOMING"
         await submit(two.member("ada"), event, [(match, 0)])
         assert [breach async for breach in breaches(one.services)] == []
 
@@ -457,26 +453,3 @@ async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_co
     monkeypatch.setattr(predictions, "_load_for_submission", read_event_earlier)
     await submit(ada, event, [(first, 1)])
     assert [breach async for breach in breaches(one_client.services)] == []
-
-
-@pytest.mark.parametrize("change", ["startsAt", "cancelled"])
-async def test_a_change_that_another_process_finishes_is_recorded_once(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
-    """A submission to it that meets a closed gate finishes what was begun, before its own process can."""
-    created = await EventEditor(one_client).event()
-    given = {"startsAt": in_hours(20)} if change == "startsAt" else {"cancelled": True}
-    finished = False
-
-    async def closed_and_finished(table: Table, gates: Any, *numbers: Any) -> None:
-        nonlocal finished
-        await change_gates(table, gates, *numbers)
-        if not finished:
-            finished = True
-            await load_settled_event(other.services, gates.event)
-
-    monkeypatch.setattr(events_store, "change_gates", closed_and_finished)
-    async with serving(one_client.settings) as other:
-        await one_client.member("eve", Role.EDITOR).ask(UPDATE_EVENT, input={"event": created["id"], **given})
-    kinds = [found.kind async for found in one_client.services.table.scan(OCCURRENCE, consistent=True)]
-    assert sorted(kinds) == ["event.changed", "event.created"]

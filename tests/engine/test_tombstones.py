@@ -10,10 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore import pickem as pickem_store
 from datastore import voting as voting_store
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import OCCURRENCE
 from datastore.changes.tombstones import MemberErased, Tombstones
 from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork, delete_receipts
 from datastore.members import suspensions as suspension_store
@@ -32,7 +29,6 @@ from resolvers.requests.viewer import Role
 from resolvers.values.node_ids import node_id, parse_node_key
 from tests.client import Client
 from tests.erasing import bury
-from tests.killed import Killed, killed_at
 from tests.queries import (
     CAST_VOTE,
     DRAW_MATCHUP,
@@ -48,7 +44,7 @@ from tests.queries import (
     UPDATE_PROFILE,
     WRITE_SENTENCE,
 )
-from tests.season import EventEditor, in_hours, prediction_input, submit, teams
+from tests.season import EventEditor, in_hours, submit, teams
 from tests.two_worlds import Site
 
 SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
@@ -144,43 +140,6 @@ async def test_an_erased_editor_neither_gives_points_nor_takes_them_back(client:
     other = client.member("other", Role.EDITOR)
     assert (await other.ask(SCORE_EVENT, input={"event": events[0]}))["predictionsScored"] == 1
     assert (await other.ask(UNSCORE_EVENT, input={"event": events[1]}))["event"]["state"] == "LOCKED"
-
-
-@pytest.mark.parametrize("query", [LOCK_EVENT, REMOVE_MATCH])
-async def test_a_change_whose_editor_is_erased_meanwhile_is_given_up(
-    one_client: Client, query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was announced and is refused at its last step; the event takes predictions again at once."""
-    editor, services = EventEditor(one_client), one_client.services
-    event, [match] = await editor.card(10)
-    update, buried = services.table.client.update_item, list[str]()
-
-    async def bury_first(**request: Any) -> Any:
-        if not buried:
-            buried.append("editor")
-            await bury(services, "editor")
-        return await update(**request)
-
-    monkeypatch.setattr(services.table.client, "update_item", bury_first)
-    given = {"event": event} if query == LOCK_EVENT else {"match": match}
-    assert await editor.client.code(query, input=given) == "NOT_ALLOWED"
-    assert buried
-    key = parse_node_key("Event", event)
-    assert (await pickem_store.read_events(services.table, [key]))[key].narrowing is None
-    await submit(one_client.member("ada"), event, [(match, 0)])
-
-
-async def test_what_an_erased_editor_began_is_finished_without_their_name(one_client: Client) -> None:
-    """Their lock was interrupted before they were erased; whoever comes next finishes it, and nobody is recorded."""
-    editor = EventEditor(one_client)
-    event, [match] = await editor.card(10)
-    with killed_at(one_client.services.table, 0), pytest.raises(Killed):
-        await editor.lock(event)
-    await bury(one_client.services, "editor")
-    given = prediction_input(event, [(match, 0)])
-    assert await one_client.member("ada").code(SUBMIT_PREDICTION, input=given) == "LOCKED"
-    journal = one_client.services.table.scan(OCCURRENCE, consistent=True)
-    assert [one.actor async for one in journal if one.kind == Kind.EVENT_LOCKED] == [None]
 
 
 async def _decided_event(editor: EventEditor) -> str:

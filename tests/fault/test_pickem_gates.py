@@ -5,14 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from datastore.pickem import GateState, read_events, read_gates
+from datastore.dynamo import EngineUnavailable, Stale
+from datastore.pickem import (
+    Event,
+    Prediction,
+    Submission,
+    read_events,
+    read_gates,
+    read_matches,
+    read_prediction,
+    submit_prediction,
+)
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.viewer import Role
 from resolvers.values.node_ids import node_id, parse_node_key
@@ -20,6 +30,7 @@ from server.audit import pickem as audit
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.engines import EnginePair
+from tests.intercepted import Send, intercepted
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.tables import lagging, lagging_table
@@ -29,7 +40,7 @@ from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 PROMISED_RATE = 2000
 SUBMISSIONS = 200
 LAST_GATE = 48
-"""The number of the write that changes it: the first announces the change."""
+"""The number of the write that raises it: the first one is the event's."""
 
 
 @pytest.mark.parametrize(("matches", "team_count"), [(2, 2), (20, 4)])
@@ -123,68 +134,95 @@ CHANGES = (_lock, _cancel, _start_earlier, _start_later, _remove_match, _remove_
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("write", [0, 3, LAST_GATE])
-async def test_a_change_of_the_gates_may_be_interrupted(
-    one_client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[EventEditor, str, str], Awaitable[Any]],
-    write: int,
+async def test_a_change_may_be_interrupted_at_any_gate(
+    one_client: Client, change: Callable[[EventEditor, str, str], Awaitable[Any]], write: int
 ) -> None:
-    """After the announcement, among the gates, before the end: the next submission ends it, and all agree again."""
+    """After the event's own write, among the gates, before the end: it is made, and the next submission sees that."""
     editor, ada, bob = EventEditor(one_client), one_client.member("ada"), one_client.member("bob")
     event = (await editor.event())["id"]
     match, other = (await editor.match(event, "A", "B", "C"))["id"], (await editor.match(event))["id"]
     await submit(ada, event, [(match, 0)])
-    monkeypatch.setattr("datastore.pickem.events.NARROWING_LASTS", timedelta())
-    with killed_at(one_client.services.table, write), pytest.raises(Killed):
+    with suppress(Killed), killed_at(one_client.services.table, write):
         await change(editor, event, match)
     answers = [
         await member.ask(SUBMIT_PREDICTION, input=prediction_input(event, [(other, 1)])) for member in (ada, bob)
     ]
-    event_key = parse_node_key("Event", event)
-    stored = (await read_events(one_client.services.table, [event_key]))[event_key]
-    closed = stored.state != "UPCOMING"
-    assert closed is (change in (_lock, _cancel))
+    closed = change in (_lock, _cancel)
+    state = "UPCOMING" if not closed else "LOCKED" if change is _lock else "CANCELLED"
+    assert (await stored_event(one_client, event)).state == state
     assert ["prediction" in answer for answer in answers] == [not closed] * 2
     assert [breach async for breach in audit.breaches(one_client.services)] == []
-    assert "code" not in await change(editor, event, match)
+    if change is not _remove_match:
+        assert "code" not in await change(editor, event, match)
     if change is not _cancel:
         await editor.lock(event)
-    gates = await read_gates(one_client.services.table, event_key)
-    assert {gate.state for gate in gates} == {GateState.CLOSED}
+        stored = await stored_event(one_client, event)
+        assert stored.revealed
+        assert {gate.version for gate in await read_gates(one_client.services.table, stored.id)} == {stored.version - 1}
     assert [breach async for breach in audit.breaches(one_client.services)] == []
     assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] in ("LOCKED", "CANCELLED")
 
 
-async def test_a_smaller_card_that_was_interrupted_does_not_delay_the_lock(one_client: Client) -> None:
-    """At the start it is given up, however short a time ago it was announced: it can no longer be completed."""
+async def stored_event(client: Client, event: str) -> Event:
+    key = parse_node_key("Event", event)
+    return (await read_events(client.services.table, [key]))[key]
+
+
+@pytest.mark.parametrize("change", [_lock, _cancel, _start_earlier, _remove_match, _remove_team])
+async def test_what_was_decided_before_a_change_is_not_accepted_after_it(
+    one_client: Client, change: Callable[[EventEditor, str, str], Awaitable[Any]]
+) -> None:
+    """A submission has read the event, and is stored only once somebody has changed it."""
     editor, services = EventEditor(one_client), one_client.services
-    event, [match] = await editor.card(10, starts=in_hours(1))
-    event_key = parse_node_key("Event", event)
-    starts_at = (await read_events(services.table, [event_key]))[event_key].starts_at
-    services.clock = lambda: starts_at - timedelta(seconds=2)
-    with killed_at(services.table, 0), pytest.raises(Killed):
-        await _remove_match(editor, event, match)
-    services.clock = lambda: starts_at
-    async with asyncio.timeout(30):
-        given = prediction_input(event, [(match, 0)])
-        assert await one_client.member("ada").code(SUBMIT_PREDICTION, input=given) == "LOCKED"
-    stored = (await read_events(services.table, [event_key]))[event_key]
-    assert (stored.state, stored.narrowing, len(stored.card)) == ("LOCKED", None, 1)
+    event = (await editor.event())["id"]
+    match = (await editor.match(event, "A", "B", "C"))["id"]
+    before, key = await stored_event(one_client, event), parse_node_key("Match", match).partition(":")[2]
+    assert "code" not in await change(editor, event, match)
+    now = services.clock()
+    late = Prediction(before.id, "ada", {key: 2}, now, now, before.starts_at, "token")
+    submission = Submission(late, None, before, await read_matches(services.table, before.id))
+    with pytest.raises(Stale):
+        await submit_prediction(services.table, submission, services.clock, services.unit(), None)
+    assert await read_prediction(services.table, before.id, "ada") is None
+
+
+async def test_picks_are_hidden_until_every_gate_of_a_locked_event_refuses_more(one_client: Client) -> None:
+    """The lock was interrupted; its receipt is of the first write. Whoever reads the event next completes it."""
+    editor, ada = EventEditor(one_client), one_client.member("ada")
+    event, [match] = await editor.card(10)
+    await submit(ada, event, [(match, 0)])
+    given = {"event": event, "idempotencyKey": "lock"}
+    with killed_at(one_client.services.table, 3), pytest.raises(Killed):
+        await editor.client.ask(LOCK_EVENT, input=given)
+    assert not (await stored_event(one_client, event)).revealed
+    with intercepted(one_client.services.table, ("update_item",), refuse):
+        shown = await one_client.ask(EVENT_BY_ID, id=event)
+        assert (shown["state"], shown["matches"][0]["pickCounts"]) == ("LOCKED", None)
+        assert [node["picks"] for node in shown["predictions"]["nodes"]] == [None]
+    repeated = await editor.client.ask(LOCK_EVENT, input=given)
+    assert repeated["event"]["state"] == "LOCKED"
+    while (shown := await one_client.ask(EVENT_BY_ID, id=event))["matches"][0]["pickCounts"] is None:
+        await asyncio.sleep(0.1)  # requests are tried again
+    assert shown["matches"][0]["pickCounts"] == [1, 0]
+    assert len(shown["predictions"]["nodes"][0]["picks"]) == 1
+
+
+async def refuse(_: str, __: Send) -> Any:
+    raise EngineUnavailable
 
 
 @pytest.mark.parametrize("change", [_lock, _start_earlier])
 @pytest.mark.parametrize("write", [0, LAST_GATE])
-async def test_a_change_that_others_finish_is_recorded_as_its_editor_s(
+async def test_a_change_that_was_interrupted_is_recorded_once_as_its_editor_s(
     one_client: Client, change: Callable[[EventEditor, str, str], Awaitable[Any]], write: int
 ) -> None:
-    """Whoever reads the event next finishes it, and is not named."""
+    """Whoever reads the event next completes a lock, and is not named."""
     editor = EventEditor(one_client)
     event = (await editor.event())["id"]
     with killed_at(one_client.services.table, write), pytest.raises(Killed):
         await change(editor, event, "")
     await one_client.member("ada").ask(SUBMIT_PREDICTION, input=prediction_input(event, []))
-    [last] = (await one_client.member("max", Role.MODERATOR).ask("{ journal(first: 1) { nodes { kind actor } } }"))[
-        "nodes"
-    ]
-    kind = "event.locked" if change is _lock else "event.changed"
-    assert last == {"kind": kind, "actor": node_id("User", "editor")}
+    seen = await one_client.member("max", Role.MODERATOR).ask("{ journal(first: 9) { nodes { kind actor } } }")
+    kinds = ["event.locked" if change is _lock else "event.changed", "event.created"]
+    told = [node for node in seen["nodes"] if node["kind"].startswith("event.")]
+    assert told == [{"kind": kind, "actor": node_id("User", "editor")} for kind in kinds]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from datastore.jobs.jobs import Job, JobState, read_unfinished_jobs
 from datastore.pickem import Credit, Share
 from datastore.pickem.auditing import all_predictions, all_standings
 from datastore.pickem.predictions import read_prediction
-from datastore.pickem.removal import remove_prediction
+from datastore.pickem.removal import take_out
 from datastore.pickem.seeding import seed_event
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRunner
@@ -30,6 +32,7 @@ from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions
 from tests.erasing import bury
+from tests.intercepted import Send
 from tests.jobs import work_on
 from tests.killed import Killed, killed_at
 
@@ -130,26 +133,29 @@ async def give_points(table: Table, event: pickem_store.Event, user: str) -> Non
 @contextmanager
 def given_points_between_reads(table: Table, event: pickem_store.Event, user: str) -> Iterator[None]:
     """A scorer gives a member points just before their prediction is read, and after all reads that began with it."""
-    client = table.client
-    get, others, given = client.get_item, [0], False
+    others, given = 0, False
 
-    async def scored_before(**request: dict[str, dict[str, str]]) -> object:
-        nonlocal given
-        if given or not request["Key"]["pk"]["S"].startswith(f"EVENT#{event.id}#"):
-            others[0] += 1
-            answer = await get(**request)
-            others[0] -= 1
+    async def scored_before(request: dict[str, Any], send: Send) -> Any:
+        nonlocal others, given
+        if given or f"EVENT#{event.id}#" not in str(request):
+            others += 1
+            answer = await send()
+            others -= 1
             return answer
         given = True
         await asyncio.sleep(0)  # reads that were begun together with this one are under way then
-        while others[0]:
+        while others:
             await asyncio.sleep(0.001)
         await give_points(table, event, user)
-        return await get(**request)
+        return await send()
 
-    client.get_item = scored_before
+    client = table.client
+    originals = {name: getattr(client, name) for name in ("get_item", "batch_get_item")}
+    for name, original in originals.items():
+        setattr(client, name, lambda original=original, **request: scored_before(request, partial(original, **request)))
     yield
-    client.get_item = get
+    for name, original in originals.items():
+        setattr(client, name, original)
     assert given
 
 
@@ -159,7 +165,7 @@ async def test_a_share_that_a_scorer_adds_meanwhile_is_taken_back(one_table: Tab
     event = await begun(services, "Scored meanwhile")
     first, second = [prediction async for prediction in all_predictions(one_table, event.id)][:2]
     unscoring = event.unscoring("of-another-process")
-    nothing = Share(unscoring.unscored or 0, 0, 0, counts=False)
+    nothing = Share.taken_back(unscoring.taken_back)
     await give_points(one_table, event, second.user)  # so the transaction of both fails
     with given_points_between_reads(one_table, event, first.user):
         credits_ = [Credit(prediction, nothing, event.starts_at) for prediction in (first, second)]
@@ -175,7 +181,7 @@ async def test_a_removed_prediction_takes_the_points_that_a_scorer_adds_meanwhil
     event = await begun(services, "Removed meanwhile")
     [member, *_] = [prediction.user async for prediction in all_predictions(one_table, event.id)]
     with given_points_between_reads(one_table, event, member):
-        await remove_prediction(one_table, event, member, UnitOfWork.unkeyed(services.clock()))
+        await take_out(one_table, member, [event], UnitOfWork.unkeyed(services.clock()))
     assert await sums(services) == {}
 
 
@@ -267,7 +273,7 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     await score(services, event.id)
 
     async def remove() -> None:
-        await remove_prediction(one_table, event, member, UnitOfWork.unkeyed(services.clock()))
+        await take_out(one_table, member, [event], UnitOfWork.unkeyed(services.clock()))
         counting.append(asyncio.create_task(count_again(services, event.id, services.unit())))
         version = (await read(services, event.id)).version
         while (await read(services, event.id)).version == version:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.pickem import slugify
+from datastore.pickem.event_records import slugify
 from datastore.refusals import InvalidInput
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.voting import folded
