@@ -212,7 +212,11 @@ def _is_about_next(loop: ast.For | ast.AsyncFor | ast.While, tried: ast.Try) -> 
     """Whether the loop goes on with the next thing, since what it tries has to do with one."""
     if isinstance(loop, ast.While):
         return False
-    return not {*_names(loop.target)}.isdisjoint(name for part in tried.body for name in _names(part))
+    about = {*_names(loop.target)}
+    for part in loop.body:
+        if isinstance(part, ast.Assign) and not about.isdisjoint(_names(part.value)):
+            about.update(name for target in part.targets for name in _names(target))
+    return not about.isdisjoint(name for part in tried.body for name in _names(part))
 
 
 def _is_repeated(tried: ast.Try) -> bool:

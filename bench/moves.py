@@ -51,7 +51,7 @@ async def fill(data: Path, items: int) -> None:
         await ensure_layout(table)
         for start in range(0, items, CHUNK):
             lines = [_line(number, chance) for number in range(start, min(start + CHUNK, items))]
-            await whole_table.write_rows(table, [whole_table.parse_row(line) for line in lines], as_transactions=True)
+            await whole_table.write_lines(table, lines, as_transactions=True)
 
 
 def _line(number: int, chance: random.Random) -> bytes:

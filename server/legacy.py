@@ -14,10 +14,9 @@ the new table, such as a word drawn or a subscription ended, is never overwritte
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -27,12 +26,13 @@ from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table, foreign_rows
+from datastore.dynamo import Table, batches, chunks, foreign_rows, gather_or_cancel
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.refusals import Refusal
 from datastore.vocabulary import (
     LONGEST_LIST,
+    WORDS_AT_ONCE,
     CharacterSet,
     DailyWord,
     ListGrown,
@@ -52,7 +52,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _BATCH = 100
-_WORDS_AT_ONCE = 90
 _WRITES_AT_ONCE = 32
 
 _ENDED_STATUSES = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
@@ -275,7 +274,7 @@ class _Store(Generic[R]):
     """Reads and writes records of one kind; `difference` says why an existing record is not the wanted one."""
 
     read: Callable[[Sequence[R]], Awaitable[Sequence[R | None]]]
-    write: Callable[[R], Awaitable[None]]
+    write: Callable[[R], Coroutine[Any, Any, None]]
     difference: Callable[[R, R], str | None]
 
 
@@ -350,8 +349,8 @@ class Migration:
             return
         ordinals = await self._ordinals(word_list)
         missing = self._place_words(mapped, word_list, ordinals)
-        for start in range(0, len(missing), _WORDS_AT_ONCE):
-            await self._add_words(word_list, start, missing[start : start + _WORDS_AT_ONCE])
+        for some in chunks(missing, WORDS_AT_ONCE):
+            await self._add_words(word_list, some)
         if not self._options.dry_run:
             if missing:
                 extended = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
@@ -387,17 +386,16 @@ class Migration:
             else:
                 placed[word.content] = word_list.next_ordinal + len(missing)
                 simplified, traditional, pinyin, definition = word.content
-                missing.append(Word(word_list.list, 0, simplified, definition, traditional, pinyin))
+                missing.append(Word(word_list.list, placed[word.content], simplified, definition, traditional, pinyin))
             word.ordinal = placed[word.content]
         return missing
 
-    async def _add_words(self, word_list: WordList, start: int, words: Sequence[Word]) -> None:
-        """Add missing words, of which `start` are added already, at the ordinals that they were given."""
+    async def _add_words(self, word_list: WordList, words: Sequence[Word]) -> None:
+        """Add missing words at the ordinals that they were given."""
         self.summary.add(self.summary.written, "word", len(words))
         if self._options.dry_run:
             return
-        ids, now, ordinal = self._services.ids, self._services.clock(), word_list.next_ordinal + start
-        batch = WordBatch(ids.next(now), words, LONGEST_LIST, ordinal)
+        batch = WordBatch(self._services.ids.next(self._services.clock()), words, LONGEST_LIST, words[0].ordinal)
         try:
             await vocabulary_store.add_words(self._table, word_list.list, batch, self._once)
         except ListGrown:
@@ -419,18 +417,18 @@ class Migration:
         migrate: Callable[[list[tuple[SourceRow, T]]], Awaitable[None]],
     ) -> None:
         """All rows of a kind, a hundred at a time."""
-        batch: list[tuple[SourceRow, T]] = []
-        async for row, old in rows:
-            self.summary.add(self.summary.rows, kind)
-            if isinstance(old, Rejection):
-                self._reject(row, old)
-                continue
-            batch.append((row, old))
-            if len(batch) == _BATCH:
-                await migrate(batch)
-                batch = []
-                self._progress(f"{kind}s", self.summary.rows[kind])
-        await migrate(batch)
+
+        async def accepted() -> AsyncIterator[tuple[SourceRow, T]]:
+            async for row, old in rows:
+                self.summary.add(self.summary.rows, kind)
+                if isinstance(old, Rejection):
+                    self._reject(row, old)
+                else:
+                    yield row, old
+
+        async for batch in batches(accepted(), _BATCH):
+            await migrate(batch)
+            self._progress(f"{kind}s", self.summary.rows[kind])
 
     async def _store_records(self, kind: str, wanted: Sequence[tuple[SourceRow, R]], store: _Store[R]) -> None:
         """Write the missing records, then read all of them again and compare."""
@@ -440,7 +438,7 @@ class Migration:
         self.summary.add(self.summary.written, kind, len(missing))
         self.summary.add(self.summary.existing, kind, len(wanted) - len(missing))
         if not self._options.dry_run:
-            await _at_most(_WRITES_AT_ONCE, (store.write(record) for record in missing))
+            await gather_or_cancel((store.write(record) for record in missing), _WRITES_AT_ONCE)
             stored = await store.read(records)
         for (row, record), existing in zip(wanted, stored, strict=True):
             if existing is None:
@@ -550,7 +548,7 @@ class Migration:
         self.summary.add(self.summary.written, "member", len(profiles))
         if not self._options.dry_run:
             writes = (people_store.create_profile(self._table, profile, self._once) for profile in profiles.values())
-            await _at_most(_WRITES_AT_ONCE, writes)
+            await gather_or_cancel(writes, _WRITES_AT_ONCE)
 
 
 def _open_report(path: Path) -> TextIO:
@@ -564,17 +562,6 @@ def _subscription_difference(wanted: Subscription, existing: Subscription) -> st
     # The member's own later decision, to end it or to start it again, prevails.
     later = existing.since > wanted.since or (wanted.active and not existing.active)
     return None if later or existing == wanted else "the new table has this subscription with another start"
-
-
-async def _at_most(number: int, works: Iterable[Awaitable[Any]]) -> None:
-    """Run them all, so many at a time."""
-    semaphore = asyncio.Semaphore(number)
-
-    async def run(work: Awaitable[Any]) -> None:
-        async with semaphore:
-            await work
-
-    await asyncio.gather(*map(run, works))
 
 
 def _new_word(old: OldWord) -> Word:

@@ -2,8 +2,8 @@
 
 | wanted                   | read or write                                                        | requests |
 |--------------------------|----------------------------------------------------------------------|----------|
-| which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 50 |
-| which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent                           | 1 for 50 |
+| which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 100 |
+| which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent                           | 1 for 25 |
 | who has an id            | gsi1 LATEST#<shard>, for each missing comment                        | 25 at once |
 | a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record,  | 1 for 25 |
 |                          | checks that the authors are not erased                               |          |
@@ -27,7 +27,6 @@ import hashlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NoReturn
 
 from datastore.changes.kinds import Kind
 from datastore.changes.recording import MOST_WEBHOOKS
@@ -36,17 +35,15 @@ from datastore.comments.counts import SHARDS, count_updates
 from datastore.comments.leaders import read_unsettled_products, settle_product
 from datastore.comments.pointers import POINTER, find_pointers, pointer_to
 from datastore.comments.records import COMMENT, HELD, Comment, entity_for
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Write
 from datastore.values.seal import MOST_SECRETS
 
-GROUP = 50
 BATCH = 25
-GROUPS_AT_ONCE = 4
-AT_ONCE = GROUP * GROUPS_AT_ONCE
+AT_ONCE = 4 * BATCH
 _ROOM = 100 - 2 - MOST_WEBHOOKS
 """What a transaction has room for, besides the batch's record, its occurrence and the deliveries of that."""
 
@@ -64,7 +61,7 @@ IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires
 
 
 class IdTaken(Exception):
-    """A comment on another product has the id of this one. Those before it were imported, of those after it some."""
+    """A comment on another product has the id of this one. Some of the others may have been imported."""
 
     def __init__(self, comment: Comment) -> None:
         super().__init__(comment.node_key)
@@ -74,22 +71,24 @@ class IdTaken(Exception):
 async def import_comments(
     table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork
 ) -> tuple[int, int]:
-    """Write and count those of `AT_ONCE` comments that are missing; IdTaken for the first with a taken id.
+    """Write and count those of up to `AT_ONCE` comments that are missing, or raise IdTaken.
 
     Returns how many are new, and how many erased members had written. Batch records are kept until `expires`, so that a
     repeated import passes over them. The journal says of each batch how many comments it had: one occurrence for each
     would fill the transaction.
     """
-    before, repeated = _before_repeated_id(comments)
-    groups = [before[start : start + GROUP] for start in range(0, len(before), GROUP)]
-    # With exceptions returned, the groups beside one with a taken id are imported to their end.
-    outcomes = await asyncio.gather(
-        *(_import_group(table, group, expires, unit) for group in groups), return_exceptions=True
+    products: dict[str, str] = {}
+    for comment in comments:
+        if products.setdefault(comment.ulid, comment.product) != comment.product:
+            raise IdTaken(comment)
+    batches = list(_batches({comment.node_key: comment for comment in reversed(comments)}.values()))
+    done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches], consistent=True)
+    counts = [(0, record.left_out or 0) for record in done if record is not None]
+    counts += await gather_or_cancel(
+        _import_batch(table, batch, expires, unit)
+        for batch, record in zip(batches, done, strict=True)
+        if record is None
     )
-    for outcome in (*outcomes, repeated):
-        if isinstance(outcome, BaseException):
-            raise outcome
-    counts = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
     return sum(new for new, _ in counts), sum(left_out for _, left_out in counts)
 
 
@@ -97,28 +96,6 @@ async def settle_products(table: Table) -> None:
     """Show the counts of all that was imported."""
     for product in await read_unsettled_products(table):
         await settle_product(table, product)
-
-
-def _before_repeated_id(comments: Sequence[Comment]) -> tuple[Sequence[Comment], IdTaken | None]:
-    """The comments before the first one that has the id of another one on another product."""
-    products: dict[str, str] = {}
-    for place, comment in enumerate(comments):
-        if products.setdefault(comment.ulid, comment.product) != comment.product:
-            return comments[:place], IdTaken(comment)
-    return comments, None
-
-
-async def _import_group(table: Table, group: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> tuple[int, int]:
-    distinct: dict[str, Comment] = {}
-    for comment in group:
-        distinct.setdefault(comment.node_key, comment)
-    found = list(_batches(distinct.values()))
-    done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in found], consistent=True)
-    new, left_out = 0, sum(record.left_out or 0 for record in done if record is not None)
-    for batch in (batch for batch, record in zip(found, done, strict=True) if record is None):
-        written, erased = await _import_batch(table, batch, expires, unit)
-        new, left_out = new + written, left_out + erased
-    return new, left_out
 
 
 def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
@@ -146,14 +123,13 @@ def _digest(comments: Iterable[Comment]) -> str:
 
 
 async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> tuple[int, int]:
-    """How many comments are written, and how many are left out; IdTaken once those before it are written."""
+    """How many comments are written, and how many are left out."""
     digest = _digest(batch)
     erased: set[str] = set()
-    while True:
-        missing = await _missing(table, batch)
+
+    async def write(missing: Sequence[Comment]) -> tuple[int, int]:
         new = [comment for comment in missing if comment.author not in erased]
-        if (taken := await _first_taken(table, new)) is not None:
-            await _import_before(table, batch, taken, expires, unit)
+        await _refuse_taken(table, new)
         left_out = len(missing) - len(new)
         record = IMPORT_BATCH.put(ImportBatch(digest, expires, left_out or None), when=absent())
         checks = _checks(new, unit)
@@ -162,12 +138,14 @@ async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetim
         except ConditionFailed as failed:
             if failed.at(0):  # done by an attempt without an answer, or by another import
                 return len(new) if failed.doubtful else 0, left_out
-            erased |= {author for place, (author, _) in enumerate(checks, 1) if failed.at(place)}
+            erased.update(author for place, (author, _) in enumerate(checks, 1) if failed.at(place))
             for place, comment in enumerate(new, 1 + len(checks)):
                 if failed.at(place) and comment.author not in erased:
-                    await _import_before(table, batch, comment, expires, unit)
-            continue  # if it is none of these, another import has written one of the comments
+                    raise IdTaken(comment) from None
+            raise Stale from None  # if it is none of these, another import has written one of the comments
         return len(new), left_out
+
+    return await optimistic(lambda: _missing(table, batch), write)
 
 
 def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iterator[Write]:
@@ -181,20 +159,11 @@ def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iter
         yield from unit.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")
 
 
-async def _first_taken(table: Table, comments: Sequence[Comment]) -> Comment | None:
+async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
     found = await asyncio.gather(*(find_pointers(table, comment.ulid) for comment in comments))
     for comment, pointers in zip(comments, found, strict=True):
         if any(pointer.product != comment.product for pointer in pointers):
-            return comment
-    return None
-
-
-async def _import_before(
-    table: Table, batch: Sequence[Comment], taken: Comment, expires: datetime, unit: UnitOfWork
-) -> NoReturn:
-    if before := batch[: batch.index(taken)]:
-        await _import_batch(table, before, expires, unit)
-    raise IdTaken(taken)
+            raise IdTaken(comment)
 
 
 def _checks(comments: Iterable[Comment], unit: UnitOfWork) -> list[tuple[str, Write]]:

@@ -14,7 +14,7 @@ from datastore.dynamo.budgets import (
     shared_context,
     unlimited,
 )
-from datastore.dynamo.concurrency import chunks, gather_or_cancel
+from datastore.dynamo.concurrency import batches, chunks, gather_or_cancel
 from datastore.dynamo.conflicts import Stale, optimistic, optimistic_from
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import (
@@ -61,6 +61,7 @@ __all__ = [
     "TooManyWaiting",
     "TransactionConflict",
     "Window",
+    "batches",
     "best_first",
     "charged_context",
     "chunks",

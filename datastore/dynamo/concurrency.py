@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Iterator
+    from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator
 
 T = TypeVar("T")
 
@@ -18,6 +18,18 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+async def batches(items: AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:
+    """The same for items that come one by one."""
+    batch: list[T] = []
+    async for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]], at_once: int | None = None) -> list[T]:

@@ -23,7 +23,7 @@ from datastore.changes.occurrences import (
     WebhookAdditions,
 )
 from datastore.changes.recording import MOST_WEBHOOKS
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, Stale, optimistic
 from datastore.dynamo.conditions import absent, where
 from datastore.refusals import Conflict, NotFound
 
@@ -65,14 +65,16 @@ async def read_webhook(table: Table, webhook: str) -> Webhook | None:
 async def add_webhook(table: Table, webhook: Webhook, unit: UnitOfWork) -> WebhookWithSecret:
     """Conflict if there are too many, even if several are added at once."""
     answer = WebhookWithSecret(webhook, webhook.secret)
-    while True:
-        # Read first, so that it changes with each webhook that is added after they were counted. A removal need not
-        # change it: it only makes room.
-        known = await table.get(WEBHOOK_ADDITIONS.at(), consistent=True)
+
+    async def add(known: WebhookAdditions | None) -> WebhookWithSecret:
         if sum(other.active for other in await read_webhooks(table)) >= MOST_WEBHOOKS:
             raise Conflict(f"There are {MOST_WEBHOOKS} webhooks, which is the limit. Remove one first.")
-        if await _write(table, None, webhook, Kind.WEBHOOK_ADDED, unit, answer, _next_addition(known)):
-            return answer
+        await _write(table, None, webhook, Kind.WEBHOOK_ADDED, unit, answer, _next_addition(known))
+        return answer
+
+    # Read first, so that it changes with each webhook that is added after they were counted. A removal need not change
+    # it: it only makes room.
+    return await optimistic(lambda: table.get(WEBHOOK_ADDITIONS.at(), consistent=True), add)
 
 
 def _next_addition(known: WebhookAdditions | None) -> Put:
@@ -111,8 +113,8 @@ async def _read_active(table: Table, webhook: str) -> Webhook:
 
 async def _write(
     table: Table, before: Webhook | None, after: Webhook, kind: Kind, unit: UnitOfWork, answer: Any, *others: Put
-) -> bool:
-    """Write a changed webhook, but not its lease; False if only a condition of the other writes did not hold."""
+) -> None:
+    """Write a changed webhook, but not its lease; Stale if only a condition of the other writes did not hold."""
     write: Put | Update = WEBHOOK.put(after, when=absent())
     if before is not None:
         unchanged = where(secret=before.secret, active=before.active)
@@ -122,12 +124,11 @@ async def _write(
         await unit.transact(table, answer, write, *others, *occurrence)
     except ConditionFailed as failed:
         if not failed.at(0):
-            return False
+            raise Stale from None
         stored = failed.stored(WEBHOOK)
         written = stored and replace(after, holder=stored.holder, term=stored.term, beat=stored.beat) == stored
         if not (failed.doubtful and written):
             raise Conflict from None
-    return True
 
 
 # ── leases ──

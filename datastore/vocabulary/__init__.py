@@ -7,8 +7,8 @@
 | a list's words                          | LIST#<id>, WORD#                                        | 1 a page        |
 | a new or changed list                   | transaction: list, the owner's count of private ones    | 1; 2            |
 | a corrected or removed word             | GetItem or BatchGetItem, transaction: word, list        | 2               |
-| new words                               | transaction: words, the list's count; above 90 words:   | 1; 2 and 1 a 90 |
-|                                         | a claim, transactions of words, the count               |                 |
+| new words                               | transaction: words, the list's count; above 80 words:   | 1; 2, 1 per 80  |
+|                                         | the batch named, transactions of words, the count       |                 |
 | the daily word of a list and date       | GetItem LIST#<id> DAILY#<date>                          | 1               |
 | the same, drawn                         | BatchGetItem, GetItem, transaction: day, order, word;   | 3, once a day   |
 |                                         | of a list with removed words also LIST#<id>, REMOVED#   | 1 a page        |
@@ -171,6 +171,7 @@ from datastore.vocabulary.words import (
     LONGEST_LIST,
     MOST_WORDS,
     WORD,
+    WORDS_AT_ONCE,
     AddedWords,
     FoundWords,
     ListGrown,
@@ -212,6 +213,7 @@ __all__ = [
     "SUBSCRIBER_COUNT",
     "SUBSCRIPTION",
     "WORD",
+    "WORDS_AT_ONCE",
     "ActiveDays",
     "AddedWords",
     "AddressClaim",

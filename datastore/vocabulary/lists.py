@@ -40,7 +40,7 @@ class TooManyLists(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """A list, the order of its daily words so far, and the claim of a batch of words that is being added."""
+    """A list, and the order of its daily words so far."""
 
     list: str
     name: str
@@ -52,8 +52,8 @@ class WordList:
     """The ordinal of the next word that is added."""
     order: WordOrder | None = None
     drawn: int = 0
-    claim: str | None = None
-    claimed_at: datetime | None = None
+    adding: str | None = None
+    """The batch of words that was begun last, if it needs several transactions and has not ended."""
     removed: int = 0
     """How many words were removed. Their ordinals are not used again."""
     corrected: bool = False
@@ -217,7 +217,7 @@ async def delete_list(table: Table, list_id: str, answer: str, unit: UnitOfWork)
 
 
 def _emptied(word_list: WordList, now: datetime) -> WordList:
-    return replace(word_list, deleted_at=now, next_ordinal=0, removed=0, order=None, claim=None, claimed_at=None)
+    return replace(word_list, deleted_at=now, next_ordinal=0, removed=0, order=None, adding=None)
 
 
 def _change_writes(current: WordList, after: WordList, *names: str) -> list[Write]:
@@ -232,7 +232,7 @@ def _change_writes(current: WordList, after: WordList, *names: str) -> list[Writ
 
 
 _DESCRIPTION = ("name", "level", "public", "owner")
-_EMPTIED = ("next_ordinal", "removed", "order", "claim", "claimed_at", "deleted_at")
+_EMPTIED = ("next_ordinal", "removed", "order", "adding", "deleted_at")
 """All are set, also those that seem empty: words may have been added, removed or drawn since the list was read."""
 
 

@@ -8,14 +8,12 @@ nor lists find it; whatever names it, such as a past daily word or a sentence, s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datastore.changes.kinds import Kind
-from datastore.changes.unit_of_work import AlreadyAnswered
-from datastore.dynamo import ConditionFailed, chunks, optimistic
-from datastore.dynamo.conditions import absent, outside, present, where
+from datastore.dynamo import ConditionFailed, Stale, chunks, optimistic
+from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.refusals import Conflict, NotFound
@@ -37,9 +35,10 @@ LONGEST_LIST = 100_000
 _ORDINALS_PER_WORD = 9
 """How many words a list may have had, removed ones included, for each that it may have. An ordinal has six digits."""
 
-_AT_ONCE = 80
+WORDS_AT_ONCE = 80
 """Words per transaction, which may have at most 100 writes: the list, the receipt and the journal's are others."""
-_CLAIM_LIFETIME = timedelta(seconds=15)
+_PATIENT_ATTEMPTS = 8
+"""So often a larger batch waits for one that another process may be adding: some 0.8 seconds."""
 _READS = (300, *[1000] * 9)
 """How many words each read looks at, of those that look for words that fit. Most lists need the first one only."""
 
@@ -199,10 +198,12 @@ async def add_words(table: Table, list_id: str, batch: WordBatch, unit: UnitOfWo
 
     ListGrown if the list has other words by now than those below the batch's `next_ordinal`.
 
-    Up to 80 words are written with the count in one transaction. A larger batch claims the list first. Its words are
-    written above the count, where readers do not see them, on the condition that the claim still holds; the count makes
-    them visible. The claim of a process that ended lapses after 15 seconds, or at once for the same batch.
+    Up to 80 words are written with the count in one transaction. For a larger batch the list names it first. Its words
+    are written above the count, where readers do not see them, on the condition that the list still names it and has
+    the same count; raising the count makes them visible. Another batch may name itself at any time, or raise the count:
+    then this one begins again.
     """
+    patience = iter(range(_PATIENT_ATTEMPTS))
 
     async def add(current: WordList | None) -> AddedWords:
         if current is None or current.deleted_at is not None:
@@ -210,9 +211,13 @@ async def add_words(table: Table, list_id: str, batch: WordBatch, unit: UnitOfWo
         if batch.next_ordinal not in {None, current.next_ordinal}:
             raise ListGrown(current)
         _refuse_too_many(current, batch)
-        return await _add_once(table, current, batch, unit)
+        if len(batch.words) <= WORDS_AT_ONCE:
+            words = map(WORD.put, _numbered(current, batch))
+            return await _raise_count(table, current, batch, _same_words(current), unit, *words)
+        if current.adding not in {None, batch.id} and next(patience, None) is not None:
+            raise Stale
+        return await _add_many(table, current, batch, unit)
 
-    # The batch's id in the claim tells its own words from those of others.
     return await optimistic(lambda: read_list(table, list_id, consistent=True), add, idempotent=True)
 
 
@@ -229,41 +234,33 @@ def _refuse_too_many(current: WordList, batch: WordBatch) -> None:
         )
 
 
-async def _add_once(table: Table, current: WordList, batch: WordBatch, unit: UnitOfWork) -> AddedWords:
-    new = batch.words
-    words = [replace(word, ordinal=current.next_ordinal + index) for index, word in enumerate(new)]
-    key = LIST.item_key(current)
-    unclaimed = absent("claim") | outside("claimed_at", unit.now - _CLAIM_LIFETIME, unit.now + _CLAIM_LIFETIME)
-    unchanged = _same_words(current) & (unclaimed | where(claim=batch.id))
-    if len(words) > _AT_ONCE:
-        await table.write(LIST.change(key, values={"claim": batch.id, "claimed_at": unit.now}, when=unchanged))
-        unchanged = where(claim=batch.id) & _same_words(current)
-        for some in chunks(words, _AT_ONCE):
-            await table.transact(*map(WORD.put, some), LIST.check(key, unchanged))
-        words = []
-    after = replace(current, next_ordinal=current.next_ordinal + len(new), claim=None, claimed_at=None)
-    answer = AddedWords(after, current.next_ordinal, len(new))
-    values = {"next_ordinal": after.next_ordinal, "claim": None, "claimed_at": None}
+async def _add_many(table: Table, current: WordList, batch: WordBatch, unit: UnitOfWork) -> AddedWords:
+    key, unchanged = LIST.item_key(current), _same_words(current)
+    await table.write(LIST.change(key, values={"adding": batch.id}, when=unchanged))
+    unchanged &= where(adding=batch.id)
+    for some in chunks(_numbered(current, batch), WORDS_AT_ONCE):
+        await table.transact(*map(WORD.put, some), LIST.check(key, unchanged))
+    return await _raise_count(table, current, batch, unchanged, unit)
+
+
+def _numbered(current: WordList, batch: WordBatch) -> list[Word]:
+    return [replace(word, ordinal=current.next_ordinal + index) for index, word in enumerate(batch.words)]
+
+
+async def _raise_count(
+    table: Table, current: WordList, batch: WordBatch, unchanged: Condition, unit: UnitOfWork, *writes: Write
+) -> AddedWords:
+    after = replace(current, next_ordinal=current.next_ordinal + len(batch.words), adding=None)
+    answer = AddedWords(after, current.next_ordinal, len(batch.words))
+    values = {"next_ordinal": after.next_ordinal, "adding": None}
+    raised = LIST.change(LIST.item_key(current), values=values, when=unchanged)
     try:
-        writes: list[Write] = [LIST.change(key, values=values, when=unchanged), *map(WORD.put, words)]
         occurrence = unit.occurred(Kind.WORDS_ADDED, f"WordList:{current.list}")
-        await unit.transact(table, answer, *writes, *occurrence)
+        await unit.transact(table, answer, raised, *writes, *occurrence)
     except ConditionFailed as failed:
-        if failed.doubtful and await _were_added(table, answer, new):
-            return answer
-        raise
-    except AlreadyAnswered:
-        await _release_claim(table, key, batch)
-        raise
+        if not (failed.doubtful and await _were_added(table, answer, batch.words)):
+            raise
     return answer
-
-
-async def _release_claim(table: Table, key: ItemKey[WordList], batch: WordBatch) -> None:
-    """End the claim of a repeated request that was answered before, so that others need not wait."""
-    try:
-        await table.write(LIST.change(key, values={"claim": None, "claimed_at": None}, when=where(claim=batch.id)))
-    except ConditionFailed:
-        return
 
 
 async def _were_added(table: Table, answer: AddedWords, new: Sequence[Word]) -> bool:

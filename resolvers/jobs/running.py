@@ -23,6 +23,7 @@ from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.refusals import Conflict, Refusal
+from resolvers.live.background import Repeated
 from resolvers.requests.context import Context, NodeOf
 from resolvers.requests.viewer import Role
 
@@ -174,13 +175,18 @@ def refuse_failed(ended: Job) -> Job:
 # ── running ──
 
 
+def _pause() -> float:
+    """Uneven, so that processes that were started together do not look together."""
+    return uniform(0.5, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
+
+
 class JobRunner:
     """Works on jobs: on those begun in this process at once, and on others that have lost their process."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._kinds: Mapping[str, Work] = {}
-        self._looking: asyncio.Task[None] | None = None
+        self._looks = Repeated(self.look, _pause, "unfinished jobs could not be read", _log)
         self._running: SingleFlight[str, None] = SingleFlight(shared_context)
         self._awaited: SingleFlight[str, Job] = SingleFlight(shared_context)
         self._runs: dict[str, JobRun] = {}
@@ -189,24 +195,12 @@ class JobRunner:
     def start(self, kinds: Mapping[str, Work]) -> None:
         """Work on jobs of these kinds from now on. Without this, jobs wait for another process."""
         self._kinds = kinds
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
+        self._looks.start()
 
     def work_soon(self, begun: Job) -> None:
         """Work on a job that was just begun or seen, unless this process does so already or it is not due."""
         if begun.kind in self._kinds and begun.is_running and begun.is_due(self._services.clock()):
             self._running.begin(begun.id, partial(self._work, begun))
-
-    async def _look_repeatedly(self) -> None:
-        while True:
-            # Uneven, so that processes that were started together do not look together.
-            await asyncio.sleep(uniform(0.5, 1.0) * LOOK_SECONDS)  # noqa: S311 - spreads load, hides nothing
-            try:
-                await self.look()
-            except DynamoError as error:
-                _log.info("unfinished jobs could not be read", reason=str(error))
-            except Exception:  # noqa: BLE001 - a fault with one job must not end the search for others
-                _log.exception("unfinished jobs could not be read")
 
     async def look(self) -> None:
         """Take up the jobs that nobody has written for some time, or that were left in an orderly way."""
@@ -300,9 +294,6 @@ class JobRunner:
 
     async def close(self) -> None:
         """Leave the jobs to other processes, at once."""
-        if self._looking is not None:
-            self._looking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._looking
+        await self._looks.close()
         await self._running.close()
         await self._awaited.close()

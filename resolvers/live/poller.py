@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from datastore.dynamo import DynamoError, SingleFlight, shared_context
+from datastore.dynamo import SingleFlight, shared_context
+from resolvers.live.background import unless_failed
 
 _log = structlog.get_logger("ringside.live")
 
@@ -64,15 +65,8 @@ class Poller:
 
     async def _poll(self) -> None:
         while True:
-            try:
-                found_news = await self._look()
-            except DynamoError as error:
-                _log.warning("a topic could not be looked at; trying again", reason=str(error))
-            except Exception:  # noqa: BLE001 - one bad look must not end the topic for its listeners
-                _log.exception("a topic cannot be looked at")
-            else:
-                if found_news:
-                    await self._tell()
+            if await unless_failed(self._look(), "a topic could not be looked at; trying again", _log):
+                await self._tell()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
                     await self._wanted.wait()

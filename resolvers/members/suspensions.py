@@ -8,19 +8,18 @@ sockets too: each mutation asks here. A process that cannot read them goes on wi
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 from datastore.changes.tombstones import MemberErased
-from datastore.dynamo import DynamoError, iso
+from datastore.dynamo import iso
 from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import Suspension
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
+from resolvers.live.background import Repeated
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, UserId
 from resolvers.requests.viewer import Role
@@ -85,20 +84,15 @@ def _parse_reason(text: str) -> str:
 # ── what a process knows ──
 
 
-class Suspensions:
-    """Every suspension, as this process has last read them."""
+class Suspensions(Repeated):
+    """Every suspension, as this process has last read them. Unless it is started, it knows only its own changes."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._known: dict[str, Suspension] = {}
         self._changes = 0
         self._admins_noted: tuple[date, set[str]] = (date.min, set())
-        self._looking: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Read them from now on; without this only what this process changes is known."""
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
+        super().__init__(self.look, lambda: LOOK_SECONDS, "suspensions could not be read", _log)
 
     async def check(self, ctx: Context, *, while_suspended: bool) -> None:
         """NotAllowed if the viewer, a member, is suspended and the mutation is not for them.
@@ -142,19 +136,3 @@ class Suspensions:
         known = await suspension_store.read_every_suspension(self._services.table)
         if changes == self._changes:
             self._known = dict(known)
-
-    async def _look_repeatedly(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except DynamoError as error:
-                _log.warning("suspensions could not be read", reason=str(error))
-            except Exception:  # noqa: BLE001 - a fault with one look must not end all of them
-                _log.exception("suspensions could not be read")
-            await asyncio.sleep(LOOK_SECONDS)
-
-    async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._looking

@@ -21,8 +21,8 @@ from resolvers.transfer.readers import Row
 T = TypeVar("T")
 MOST_BYTES = 8 * 2**20
 """Of rows that are held at once."""
-Advance = Callable[[int], None]
-"""Told how many records were read, or written."""
+Advance = Callable[..., None]
+"""Told how many records were read, or written, and with `title` what is being done."""
 
 
 class OnProblem(Enum):
@@ -60,7 +60,7 @@ class Store(ABC, Generic[T]):
 
     @abstractmethod
     async def add(self, records: Sequence[T]) -> Added:
-        """Add those that are missing. RecordRefused if one cannot be added; those before it are."""
+        """Add those that are missing. RecordRefused if one cannot be added; then it is given those before it alone."""
 
     async def finish(self) -> None:
         """Called last, unless nothing was imported because of a problem."""
@@ -116,18 +116,27 @@ async def import_records(
         if done.problems:
             return done
     for some in batches(records, store.at_once, lambda pair: len(pair[0].raw)):
-        try:
-            added = await store.add([record for _, record in some])
-        except RecordRefused as failed:
-            row = next(row for row, record in some if record is failed.record)
-            done.problems.append(Problem.of(row, failed.refused))
-            break
-        done.read += len(some)
-        done.added += added.new
-        done.left_out += added.left_out
+        problem = await _add(some, store, done)
         advance(passed + done.read)
+        if problem is not None:
+            done.problems.append(problem)
+            break
     await store.finish()
     return done
+
+
+async def _add(some: Sequence[tuple[Row, T]], store: Store[T], done: Imported) -> Problem | None:
+    """Add records. If one is refused, those before it are added, and what is wrong with it is returned."""
+    try:
+        added = await store.add([record for _, record in some])
+    except RecordRefused as failed:
+        place = next(place for place, (_, record) in enumerate(some) if record is failed.record)
+        earlier = await _add(some[:place], store, done) if place else None
+        return earlier or Problem.of(some[place][0], failed.refused)
+    done.read += len(some)
+    done.added += added.new
+    done.left_out += added.left_out
+    return None
 
 
 def _parsed(

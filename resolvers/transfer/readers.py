@@ -46,21 +46,20 @@ class Row:
             raise InvalidInput(self.problem)
 
 
-def json_lines(source: BinaryIO) -> Iterator[Row]:
+def json_lines(source: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[Row]:
     """A JSON object on each line, one line at a time. Blank lines are left out."""
     number = 0
-    while line := source.readline(LONGEST_LINE + 1):
+    while line := source.readline(longest + 1):
         number += 1
         text = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip()
         if text:
-            yield _json_row(number, text, len(line))
-        while len(line) > LONGEST_LINE and not line.endswith(b"\n"):  # the rest of the same line
-            line = source.readline(LONGEST_LINE + 1)
+            too_long = f"It is longer than {longest:,} bytes." if len(line) > longest else None
+            yield Row(number, {}, problem=too_long) if too_long else _json_row(number, text)
+        while len(line) > longest and not line.endswith(b"\n"):  # the rest of the same line
+            line = source.readline(longest + 1)
 
 
-def _json_row(number: int, text: bytes, length: int) -> Row:
-    if length > LONGEST_LINE:
-        return Row(number, {}, problem=f"It is longer than {LONGEST_LINE:,} bytes.")
+def _json_row(number: int, text: bytes) -> Row:
     try:
         fields = orjson.loads(text)
     except orjson.JSONDecodeError as error:

@@ -84,7 +84,7 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
         raise InvalidInput(f"Add 1 to {MOST_WORDS} words at a time, not {len(words)}.", path=("input", "words"))
     parsed = tuple(parse_word(list, word, ("input", "words", str(index))) for index, word in enumerate(words))
     ctx.services.rates.hit(CHANGE_RATE, "words", ctx.viewer.id)
-    # A repeated request gets the id of its first attempt, so that it continues with the claim it finds.
+    # A repeated request gets the id of its first attempt, so that it does not wait for that.
     batch_id = f"{ctx.viewer.id} {ctx.unit.key}" if ctx.unit.key else ctx.new_id()
     batch = WordBatch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
     added = await vocabulary_store.add_words(ctx.table, list, batch, ctx.unit)

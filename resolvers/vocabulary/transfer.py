@@ -9,8 +9,9 @@ from itertools import chain, count
 from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
+from datastore.dynamo import Stale, optimistic
 from datastore.refusals import Conflict
-from datastore.vocabulary import LONGEST_LIST, ListGrown, Word, WordBatch, WordContent, WordList
+from datastore.vocabulary import LONGEST_LIST, WORDS_AT_ONCE, ListGrown, Word, WordBatch, WordContent, WordList
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Store
 from resolvers.transfer.readers import Row
@@ -24,8 +25,7 @@ REQUIRED = (("definition",), ("term", "simplified"))
 class WordStore(Store[Word]):
     """Adds words to a list."""
 
-    at_once = 80
-    """With the deliveries to ten webhooks they fit into one transaction."""
+    at_once = WORDS_AT_ONCE
 
     _list: WordList
     _contents: set[WordContent]
@@ -58,19 +58,27 @@ class WordStore(Store[Word]):
     async def add(self, records: Sequence[Word]) -> Added:
         """Add those that the list lacks, even if somebody else adds words at the same time."""
         by_content = {word.content: word for word in records}
-        while missing := [word for content, word in by_content.items() if content not in self._contents]:
-            services, current = self._services, self._list
-            batch = WordBatch(services.ids.next(services.clock()), missing, LONGEST_LIST, current.next_ordinal)
-            try:
-                added = await vocabulary_store.add_words(services.table, current.list, batch, services.unit())
-            except ListGrown as grown:
-                self._list = grown.word_list
-                self._contents |= await self._read_contents(current.next_ordinal)
-                continue
-            self._list = added.list
-            break
+
+        async def add(current: WordList) -> int:
+            missing = [word for content, word in by_content.items() if content not in self._contents]
+            if missing:
+                services = self._services
+                batch = WordBatch(services.ids.next(services.clock()), missing, LONGEST_LIST, current.next_ordinal)
+                try:
+                    added = await vocabulary_store.add_words(services.table, current.list, batch, services.unit())
+                except ListGrown as grown:
+                    self._list = grown.word_list
+                    self._contents |= await self._read_contents(current.next_ordinal)
+                    raise Stale from None
+                self._list = added.list
+            return len(missing)
+
+        async def known() -> WordList:
+            return self._list
+
+        new = await optimistic(known, add)
         self._contents |= by_content.keys()
-        return Added(len(missing))
+        return Added(new)
 
     async def _read_contents(self, start: int) -> set[WordContent]:
         """Those of the words from an ordinal on. A removed word moves behind the others, so it is not missed."""

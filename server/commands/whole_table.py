@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -15,9 +13,10 @@ import typer
 from datastore.dynamo import Table
 from datastore.whole import table as whole_table
 from resolvers.requests.context import Services
+from resolvers.transfer.loop import Advance
 from server.commands import err, out
 from server.commands.progress import progress_bar
-from server.commands.transfer.exports import Advance, export_table
+from server.commands.transfer.exports import export_table
 from server.commands.transfer.file import End
 from server.commands.transfer.imports import import_table, open_export
 from server.commands.transfer.sources import at_place, identity, table_to_fill
@@ -40,7 +39,7 @@ def export_all(
     The embedded engine's table is exported as it is at one moment. Any other is read until two passes agree; if writers
     do not pause for that long, the export says how many items changed meanwhile.
     """
-    with _progress() as advance:
+    with progress_bar("") as advance:
         end = export_table(Settings.load(), file, advance)
     err.print(f"{end.items:,} items written.")
     _warn(end)
@@ -57,7 +56,7 @@ def import_all(
     then.
     """
     settings = Settings.load()
-    with _progress() as advance:
+    with progress_bar("") as advance:
         end, broken = _import(settings, file, advance)
     _report(settings, end, broken)
 
@@ -76,7 +75,7 @@ def copy(
     old, new = at_place(settings, source), at_place(settings, target)
     if identity(old) == identity(new):
         raise Failed(f"{source} and {target} are the same table.")
-    with _progress() as advance:
+    with progress_bar("") as advance:
         end, broken = _copy(old, new, settings.data, advance)
     _report(new, end, broken)
 
@@ -99,17 +98,18 @@ def _copy(old: Settings, new: Settings, data: Path, advance: Advance) -> tuple[E
     folder = data / f"copy-{pair}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / "export"
-    if not asyncio.run(_is_under_way(new, file)):
+    if not asyncio.run(_was_begun(new, file)):
         export_table(old, file, advance)
     result = _import(new, file, advance)
     shutil.rmtree(folder)
     return result
 
 
-async def _is_under_way(new: Settings, file: Path) -> bool:
+async def _was_begun(new: Settings, file: Path) -> bool:
     """Whether an earlier run began to fill the table from this file; ImportRefused if it holds anything else."""
     async with table_to_fill(new) as table:
-        if await asyncio.to_thread(file.exists) and await whole_table.was_import_begun(table):
+        state = await whole_table.read_state(table)
+        if state is not None and state.imported is not None and await asyncio.to_thread(file.exists):
             return True
         await whole_table.require_empty(table)
         return False
@@ -118,7 +118,7 @@ async def _is_under_way(new: Settings, file: Path) -> bool:
 async def _audit(settings: Settings, table: Table, advance: Advance) -> list[str]:
     from server.audit import breaches
 
-    advance("auditing", 0)
+    advance(0, title="auditing")
     services = Services(table, settings.seal(), settings.policy())
     try:
         return [breach async for breach in breaches(services)]
@@ -143,9 +143,3 @@ def _warn(end: End) -> None:
             "restored to a moment (DynamoDB: RestoreTableToPointInTime).",
             style="yellow",
         )
-
-
-@contextmanager
-def _progress() -> Iterator[Advance]:
-    with progress_bar("") as bar:
-        yield lambda title, items: bar(items, title=title)

@@ -14,6 +14,7 @@ from random import Random
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import Comment, Status
 from datastore.comments.transfer import AT_ONCE, import_comments, settle_products
+from datastore.dynamo import chunks
 from datastore.values.ids import derived_id
 from resolvers.requests.context import Services
 from server.demo.files import read_json
@@ -80,9 +81,8 @@ def _id(written_at: datetime, number: int) -> str:
 
 async def seed(services: Services) -> str:
     now = services.clock()
-    comments, unit = list(generate()), UnitOfWork.unkeyed(now)
-    for start in range(0, NUMBER, AT_ONCE):
-        some = comments[start : start + AT_ONCE]
+    unit = UnitOfWork.unkeyed(now)
+    for some in chunks(generate(), AT_ONCE):
         await import_comments(services.table, some, now + timedelta(days=1), unit)
     await settle_products(services.table)
     return f"{NUMBER:,} comments in {len(LANGUAGES)} languages on {len(PRODUCTS)} products"

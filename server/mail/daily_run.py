@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
@@ -28,7 +28,7 @@ import structlog
 
 from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import DynamoError, SingleFlight, shared_context
+from datastore.dynamo import DynamoError, SingleFlight, batches, gather_or_cancel, shared_context
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound, Refusal, Unavailable
 from datastore.vocabulary import DAILY_EMAILS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
@@ -159,7 +159,10 @@ class DailyRun:
 
     async def _send_to_subscribers(self, *, only_recent: bool) -> None:
         """Walk the index once, and send to the members whom this run has not seen."""
-        batch: list[tuple[str, date]] = []
+        async for batch in batches(self._subscribers(only_recent=only_recent), _BATCH):
+            await self._send_batch(batch)
+
+    async def _subscribers(self, *, only_recent: bool) -> AsyncIterator[tuple[str, date]]:
         async for subscriber in vocabulary_store.all_subscribers(self._table):
             is_recent = self._has_recent(subscriber.subscriptions)
             if subscriber.user in self._seen_recent or (only_recent and not is_recent):
@@ -170,12 +173,8 @@ class DailyRun:
             on = self._date_for(subscriber.profile)
             if await self._sent_members.has(subscriber.user, on):
                 self.summary.already_sent += 1
-                continue
-            batch.append((subscriber.user, on))
-            if len(batch) == _BATCH:
-                await self._send_batch(batch)
-                batch = []
-        await self._send_batch(batch)
+            else:
+                yield subscriber.user, on
 
     def _date_for(self, profile: Profile | None) -> date:
         return self._on or due_date(profile, self._services.clock())
@@ -187,22 +186,14 @@ class DailyRun:
     # ── words ──
 
     async def _draw_public_words(self, dates: Sequence[date]) -> None:
-        semaphore = asyncio.Semaphore(_DRAWS_AT_ONCE)
-
         async def draw(list_id: str) -> None:
-            async with semaphore:
-                with contextlib.suppress(DynamoError, Refusal):  # which is noted; the emails with this word wait
-                    drawn = [await self._list_word(ListDate(list_id, on)) for on in dates]
-                    self.summary.lists += any(drawn)
+            with contextlib.suppress(DynamoError, Refusal):  # which is noted; the emails with this word wait
+                drawn = [await self._list_word(ListDate(list_id, on)) for on in dates]
+                self.summary.lists += any(drawn)
 
-        list_ids: list[str] = []
-        async for word_list in vocabulary_store.lists_by_name(self._table, None):
-            list_ids.append(word_list.list)
-            if len(list_ids) == _BATCH:
-                await asyncio.gather(*map(draw, list_ids))
-                self._progress(self.summary)
-                list_ids = []
-        await asyncio.gather(*map(draw, list_ids))
+        async for word_lists in batches(vocabulary_store.lists_by_name(self._table, None), _BATCH):
+            await gather_or_cancel((draw(word_list.list) for word_list in word_lists), _DRAWS_AT_ONCE)
+            self._progress(self.summary)
 
     async def _list_word(self, wanted: ListDate) -> ListWord | None:
         """Draw a list's word of a date once a run; None for a list without words, or a broken one.
@@ -253,7 +244,7 @@ class DailyRun:
 
     async def _send_batch(self, batch: Sequence[tuple[str, date]]) -> None:
         """Send to these members the words of these dates."""
-        sent = await vocabulary_store.read_sent_mails(self._table, batch) if batch else {}
+        sent = await vocabulary_store.read_sent_mails(self._table, batch)
         self.summary.already_sent += len(sent)
         await send_all([user for user, on in batch if (user, on) not in sent], self._send_to, self._limits.at_once)
         await self._sent_members.note([*sent, *self._just_sent])

@@ -12,6 +12,7 @@ import structlog
 
 from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held, LeaseLost, Turn
+from resolvers.live.background import Repeated
 from resolvers.requests.context import Services
 from server.mail.daily_run import INDEX_LAG, DailyRun, RunSummary
 from server.mail.delivery import LeasedTransport, RunLimits
@@ -70,7 +71,7 @@ async def turn(services: Services) -> Held[Turn]:
         await asyncio.sleep(_WAIT)
 
 
-class EmailSchedule:
+class EmailSchedule(Repeated):
     """Sends what is due, every so many minutes; of several processes one at a time.
 
     The place of the lease is when the next run is due. It is set when a run has ended: so if the process is killed or
@@ -81,31 +82,13 @@ class EmailSchedule:
         self._services = services
         self._settings = settings
         self._period = timedelta(minutes=minutes)
-        self._pause = _LOOK_AGAIN
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
-
-    async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.run_if_due()
-            except (DynamoError, ServerUnreachable, LeaseLost) as error:
-                _log.warning("sending emails failed; the next run goes on", reason=str(error))
-            except Exception:  # noqa: BLE001 - no failure may end the schedule
-                _log.exception("sending emails failed")
-            await asyncio.sleep(self._pause)
+        self._until_next = _LOOK_AGAIN
+        problem = "sending emails failed; the next run goes on"
+        super().__init__(self.run_if_due, lambda: self._until_next, problem, _log, ServerUnreachable)
 
     async def run_if_due(self) -> bool:
         """Whether a run was due, and no other process has it."""
-        self._pause = _LOOK_AGAIN
+        self._until_next = _LOOK_AGAIN
         lease = await self._services.leases.take_turn(EMAILS)
         if lease is None:
             return False
@@ -118,7 +101,7 @@ class EmailSchedule:
                 next_at = now + self._period
                 await lease.renewed_during(self._send(lease))
             else:
-                self._pause = (next_at - now).total_seconds()
+                self._until_next = (next_at - now).total_seconds()
         except asyncio.CancelledError:
             next_at = now
             raise

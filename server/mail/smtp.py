@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from ipaddress import ip_address
-from typing import Protocol
+from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import aiosmtplib
@@ -36,6 +37,7 @@ _ATTEMPTS = 3
 _PAUSE = 1.0
 _TEMPORARY = range(400, 500)
 _log = structlog.get_logger("ringside.mail")
+T = TypeVar("T")
 
 
 class EmailRejected(Exception):
@@ -89,6 +91,7 @@ class SmtpTransport:
         self._port = address.port or (465 if self._implicit_tls else 587)
         self._user = unquote(address.username) if address.username else None
         self._password = unquote(address.password) if address.password else None
+        self._encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
         self._connections = asyncio.Semaphore(at_once)
         self._idle: list[aiosmtplib.SMTP] = []
         self._pause = pause
@@ -98,24 +101,32 @@ class SmtpTransport:
         self._context = ssl.create_default_context()
 
     async def send(self, email: Email) -> None:
-        now = asyncio.get_running_loop().time
-        deadline = now() + LONGEST_SEND
+        deadline = asyncio.get_running_loop().time() + LONGEST_SEND
+
+        async def unit() -> None:
+            async with self._connection(deadline) as connection:
+                await _send(connection, email, self.sender, deadline, self._last_step)
+
         async with self._connections:
-            for attempt in range(1, self._attempts + 1):
-                try:
-                    async with self._connection(deadline) as connection:
-                        await _send(connection, email, self.sender, deadline, self._last_step)
-                except _TemporaryFailure as failure:
-                    if attempt == self._attempts or now() + self._timeout > deadline:
-                        raise EmailRejected(str(failure)) from None
-                    await asyncio.sleep(self._pause * attempt)
-                else:
-                    return
+            await self._repeated(unit, deadline)
+
+    async def _repeated(self, step: Callable[[], Awaitable[T]], deadline: float) -> T:
+        """What a step returns, tried again after a temporary failure while attempts and time are left."""
+        for attempt in range(1, self._attempts + 1):
+            try:
+                return await step()
+            except _TemporaryFailure as failure:
+                if attempt == self._attempts or asyncio.get_running_loop().time() + self._timeout > deadline:
+                    raise failure.last from None
+            await asyncio.sleep(self._pause * attempt)
+        raise AssertionError  # the loop returns or raises
 
     @asynccontextmanager
     async def _connection(self, deadline: float) -> AsyncIterator[aiosmtplib.SMTP]:
         """A connection for one email. It is used again only if that was sent, or cleanly refused and reset."""
-        connection = self._idle_connection() or await self._connect(deadline)
+        connection = self._idle_connection()
+        if connection is None:
+            connection = await self._repeated(partial(self._connect, deadline), deadline)
         try:
             yield connection
         except (_TemporaryFailure, EmailRejected):
@@ -140,31 +151,25 @@ class SmtpTransport:
 
     async def _connect(self, deadline: float) -> aiosmtplib.SMTP:
         """Open a connection, encrypted and logged in as the settings ask."""
-        encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
-        for attempt in range(1, self._attempts + 1):
-            connection = aiosmtplib.SMTP(
-                hostname=self.host,
-                port=self._port,
-                username=self._user,
-                password=self._password,
-                use_tls=self._implicit_tls,
-                start_tls=False if self._implicit_tls else encrypt,
-                tls_context=self._context,
-                timeout=self._timeout,
-            )
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await connection.connect()
-            except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-                connection.close()
-                if _is_permanent(error) or attempt == self._attempts:
-                    raise ServerUnreachable(
-                        f"The mail server {self.host}:{self._port} cannot be used: {_describe(error)}"
-                    ) from None
-                await asyncio.sleep(self._pause * attempt)
-            else:
-                return connection
-        raise AssertionError  # the loop returns or raises
+        connection = aiosmtplib.SMTP(
+            hostname=self.host,
+            port=self._port,
+            username=self._user,
+            password=self._password,
+            use_tls=self._implicit_tls,
+            start_tls=False if self._implicit_tls else self._encrypt,
+            tls_context=self._context,
+            timeout=self._timeout,
+        )
+        try:
+            async with asyncio.timeout_at(deadline):
+                await connection.connect()
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            connection.close()
+            reason = f"The mail server {self.host}:{self._port} cannot be used: {_describe(error)}"
+            unreachable = ServerUnreachable(reason)
+            raise (unreachable if _is_permanent(error) else _TemporaryFailure(unreachable)) from None
+        return connection
 
     async def close(self) -> None:
         idle, self._idle = self._idle, []
@@ -189,6 +194,16 @@ def _is_permanent(error: BaseException) -> bool:
 class _TemporaryFailure(Exception):
     """Certainly not sent, but it may be tried again: the server is busy, or an idle connection was closed."""
 
+    def __init__(self, last: EmailRejected | ServerUnreachable) -> None:
+        super().__init__(str(last))
+        self.last = last
+        """What it means if it is not tried again."""
+
+
+def _refused(error: aiosmtplib.SMTPResponseException) -> Exception:
+    rejected = EmailRejected(_describe(error))
+    return _TemporaryFailure(rejected) if error.code in _TEMPORARY else rejected
+
 
 async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline: float, last_step: float) -> None:
     """Send step by step: only the last step can leave its outcome unknown.
@@ -208,16 +223,16 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
             await connection.rcpt(recipient, encoding="utf-8" if utf8 else "ascii")
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
-        raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None
+        raise _refused(error) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
-        raise _TemporaryFailure(_describe(error)) from None
+        raise _TemporaryFailure(EmailRejected(_describe(error))) from None
     try:
         async with asyncio.timeout_at(deadline):
             await connection.data(email.content, timeout=last_step)
     except aiosmtplib.SMTPResponseException as error:
         await _reset(connection)
-        raise (_TemporaryFailure if error.code in _TEMPORARY else EmailRejected)(_describe(error)) from None
+        raise _refused(error) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
         raise DeliveryUnknown(_describe(error)) from None

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,7 +27,8 @@ import structlog
 from datastore import journal as journal_store
 from datastore.changes.occurrences import DELIVERY_SHARDS, Delivery, Webhook
 from datastore.dynamo import DynamoError
-from datastore.jobs.leases import Held, LeaseLost
+from datastore.jobs.leases import Held
+from resolvers.live.background import Repeated, unless_failed
 from server.webhooks.messages import message
 from server.webhooks.sending import Outcome, Sender
 from server.webhooks.signatures import sign
@@ -71,7 +71,11 @@ class Counts:
     dead: int = 0
 
 
-class Deliverer:
+def _pause() -> float:
+    return random.uniform(0.5, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
+
+
+class Deliverer(Repeated):
     """The webhooks that this process sends to."""
 
     def __init__(self, services: Services, sender: Sender) -> None:
@@ -80,26 +84,13 @@ class Deliverer:
         self.sender = sender
         self._known: list[Webhook] = []
         self._workers: dict[str, Worker] = {}
-        self._looking: asyncio.Task[None] | None = None
+        super().__init__(self.look, _pause, "webhooks could not be read", _log)
         services.journal.on_delivery = self._expect
 
     def _expect(self, delivery: Delivery) -> None:
         """This process is about to write a delivery."""
         if worker := self._workers.get(delivery.webhook):
             worker.expected[delivery.shard].set()
-
-    def start(self) -> None:
-        self._looking = asyncio.get_running_loop().create_task(self._look_repeatedly())
-
-    async def _look_repeatedly(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except DynamoError as error:
-                _log.info("webhooks could not be read", reason=str(error))
-            except Exception:  # noqa: BLE001 - a fault with one webhook must not end the delivery of others
-                _log.exception("webhooks could not be read")
-            await asyncio.sleep(random.uniform(0.5, 1.0) * LOOK_SECONDS)  # noqa: S311 - spreads load, hides nothing
 
     async def look(self) -> None:
         """Learn the webhooks, and acquire those that no living process sends to."""
@@ -132,8 +123,8 @@ class Deliverer:
 
     async def close(self) -> None:
         """Stop sending, and leave the webhooks to other processes at once."""
+        await super().close()
         tasks = [worker.task for worker in self._workers.values()]
-        tasks += [self._looking] if self._looking else []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -166,18 +157,15 @@ class Worker:
         return self.webhook.active and monotonic() < self._until
 
     async def _run(self) -> None:
+        problem = "a webhook is no longer this process's, or could not be cleared; another look begins anew"
+        await unless_failed(self._hold(), problem, _log, webhook=self.webhook.id)
+
+    async def _hold(self) -> None:
         try:
-            try:
-                await self._lease.renewed_during(self._work())
-            finally:
-                with suppress(DynamoError):
-                    await self._lease.release()
-        except LeaseLost:  # or the webhook, which was removed, is gone now
-            _log.info("a webhook is no longer this process's", webhook=self.webhook.id)
-        except DynamoError as error:
-            _log.info("a removed webhook could not be cleared; it is tried again", reason=str(error))
-        except Exception:  # noqa: BLE001 - another look begins anew
-            _log.exception("a webhook's delivery failed", webhook=self.webhook.id)
+            await self._lease.renewed_during(self._work())
+        finally:
+            with suppress(DynamoError):
+                await self._lease.release()
 
     async def _work(self) -> None:
         if self.webhook.active:
@@ -193,7 +181,11 @@ class Worker:
         past, quiet = None, POLL_SECONDS
         while self._goes_on:
             busy = set(self._under_way)  # what ends during the read is still in its answer
-            waiting = await self._read(shard, past)
+            read = journal_store.read_waiting(self._services.table, self.webhook.id, shard, WINDOW, past)
+            waiting = await unless_failed(read, "deliveries could not be read", _log, webhook=self.webhook.id)
+            if waiting is None:
+                await asyncio.sleep(STUCK_SECONDS)
+                continue
             # If so many wait that one look does not show all, the next one goes on from there.
             past = waiting[-1].ulid if len(waiting) == WINDOW else None
             due = [one for one in waiting if one.ulid not in busy and not self._is_paused(one)]
@@ -205,16 +197,6 @@ class Worker:
             pause = POLL_SECONDS if due else STUCK_SECONDS if waiting else quiet
             expected = await self._rest(shard, pause)
             quiet = POLL_SECONDS if waiting or expected else min(2 * quiet, MOST_POLLS * POLL_SECONDS)
-
-    async def _read(self, shard: int, past: str | None) -> Sequence[Delivery]:
-        while True:
-            try:
-                return await journal_store.read_waiting(self._services.table, self.webhook.id, shard, WINDOW, past)
-            except DynamoError as error:
-                _log.info("deliveries could not be read", webhook=self.webhook.id, reason=str(error))
-            except Exception:  # noqa: BLE001 - a fault with one shard must not end the others
-                _log.exception("deliveries could not be read", webhook=self.webhook.id)
-            await asyncio.sleep(STUCK_SECONDS)
 
     def _is_paused(self, delivery: Delivery) -> bool:
         now = self._services.clock()
@@ -235,11 +217,8 @@ class Worker:
         """Send a message, and store what came of it."""
         try:
             if self.webhook.active and self._lease.is_safe:
-                await self._record(delivery, await self._send(delivery))
-        except DynamoError as error:
-            _log.info("an outcome could not be stored", webhook=self.webhook.id, reason=str(error))
-        except Exception:  # noqa: BLE001 - a fault with one message must not end the delivery of others
-            _log.exception("a delivery failed", webhook=self.webhook.id, occurrence=delivery.ulid)
+                sent, about = self._send_and_record(delivery), {"webhook": self.webhook.id, "occurrence": delivery.ulid}
+                await unless_failed(sent, "a delivery failed", _log, **about)
         finally:
             self._under_way.discard(delivery.ulid)
             self._places.release()
@@ -259,7 +238,8 @@ class Worker:
         }
         return await self._deliverer.sender.send(self.webhook.url, headers, body)
 
-    async def _record(self, delivery: Delivery, outcome: Outcome) -> None:
+    async def _send_and_record(self, delivery: Delivery) -> None:
+        outcome = await self._send(delivery)
         table, now, counts = self._services.table, self._services.clock(), self._deliverer.counts
         if outcome.error is None:
             await journal_store.mark_delivered(table, delivery, outcome.status or 0, now)

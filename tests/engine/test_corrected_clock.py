@@ -17,11 +17,10 @@ from datastore.journal.webhooks import add_webhook
 from datastore.members.api_keys import API_KEY
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
-from datastore.vocabulary import LIST
 from resolvers.members.api_keys import ApiKeys
 from resolvers.requests.context import Services, utc_now
 from resolvers.requests.viewer import Role
-from resolvers.values.node_ids import node_id, parse_node_key
+from resolvers.values.node_ids import node_id
 from resolvers.whole import erasing
 from server.mail.daily_run import DailyRun
 from server.mail.delivery import RunLimits
@@ -36,8 +35,7 @@ from tests.client import Client, serving
 from tests.conftest import SECRET
 from tests.erasing import ERASE
 from tests.jobs import ended
-from tests.queries import ADD_WORDS, UPDATE_PROFILE
-from tests.vocabulary import public_list, some_words
+from tests.queries import UPDATE_PROFILE
 
 AHEAD = timedelta(hours=2)
 MINUTES = timedelta(minutes=15)
@@ -53,16 +51,6 @@ async def test_emails_are_sent_on_schedule(one_table: Table) -> None:
             services = Services(one_table, Seal([SECRET]), clock=clock)
             schedule = EmailSchedule(services, Settings(secrets=(SECRET,)), MINUTES.total_seconds() / 60)
             assert await schedule.run_if_due() is expected
-
-
-async def test_a_list_that_was_being_filled_takes_words(one_client: Client) -> None:
-    """The batch that claimed it was killed."""
-    list_id = await public_list(one_client)
-    table, key = one_client.services.table, LIST.at(list=parse_node_key("WordList", list_id))
-    await table.write(LIST.change(key, values={"claim": "killed", "claimed_at": utc_now() + AHEAD}))
-    editor = one_client.member("eve", Role.EDITOR)
-    added = await editor.ask(ADD_WORDS, input={"list": list_id, "words": some_words(3, 10)})
-    assert "code" not in added, added
 
 
 async def test_the_use_of_a_key_is_stored(one_client: Client, settings: Settings) -> None:

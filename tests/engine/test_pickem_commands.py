@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,16 @@ import orjson
 
 from datastore.dynamo import Table
 from datastore.pickem import Event, create_event
-from resolvers.pickem.season_files import read_cards, season_document
+from resolvers.pickem.season_files import SeasonStore, read_cards, season_document, season_rows
 from resolvers.requests.context import Services
+from resolvers.transfer.loop import OnProblem, import_records
 from resolvers.values.node_ids import node_id
 from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client
 from tests.conftest import create_table
 from tests.engines import RunningEngine
+from tests.killed import killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import UPDATE_EVENT
@@ -81,6 +84,27 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     refused = ringside("import", "events", str(copy), **elsewhere)
     assert refused.returncode == 1
     assert "events.0: imageUrl: Pictures may come from these hosts only: other.example.com" in refused.stderr
+
+
+async def test_of_two_imports_of_a_season_at_once_one_may_be_killed(one_client: Client) -> None:
+    """Before, in or after one of its events: each event is there once, with its matches."""
+    services = one_client.services
+    match = {"name": "Main", "points": 25, "teams": [{"members": ["A"]}, {"members": ["B"]}]}
+    events = [
+        {"name": f"Evening {day}", "season": "2096", "startsAt": f"2096-11-0{day}T20:00:00Z", "matches": [match] * day}
+        for day in range(1, 5)
+    ]
+
+    async def run() -> int:
+        rows = season_rows({"events": events})
+        return (await import_records(rows, SeasonStore(services), OnProblem.REFUSE)).added
+
+    for write in range(3):
+        with killed_at(services.table, write):
+            await asyncio.gather(run(), run(), return_exceptions=True)
+    await asyncio.gather(run(), run())
+    assert [len(card.matches) for card in await read_cards(services.table, None)] == [1, 2, 3, 4]
+    assert await run() == 0
 
 
 async def test_the_name_of_an_event_is_printed_as_it_is(one_client: Client, tmp_path: Path) -> None:

@@ -18,9 +18,11 @@ from datastore.vocabulary import (
     SUBSCRIPTION,
     CharacterSet,
     Subscription,
+    all_words,
     delete_ended,
     delete_list,
     draw_daily_word,
+    read_list,
     read_subscriptions,
     subscribe,
     unsubscribe,
@@ -32,6 +34,8 @@ from server import audit
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.intercepted import Send, intercepted
+from tests.killed import Killed, killed_at
 from tests.overtaken import overtaken
 from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
 from tests.vocabulary import known_list, private_list, public_list, some_words, today, word_ids
@@ -365,6 +369,44 @@ async def test_concurrent_batches_of_any_size_lose_nothing(one_client: Client) -
         after = page["pageInfo"]["endCursor"]
     assert not page["pageInfo"]["hasNextPage"]
     assert sorted(found) == sorted(word["simplified"] for batch in batches for word in batch)
+
+
+@pytest.mark.parametrize("write", range(4))
+async def test_many_words_that_were_interrupted_are_in_nobodys_way(one_client: Client, write: int) -> None:
+    """Whichever write was the last: none is seen, and another call and a repeat of this one add theirs."""
+    editor = one_client.member("eve", Role.EDITOR)
+    list_id = await public_list(one_client, words=0)
+    given = {"list": list_id, "words": some_words(200), "idempotencyKey": "many"}
+    with killed_at(one_client.services.table, write), pytest.raises(Killed):
+        await editor.ask(ADD_WORDS, input=given)
+    query = "query ($id: ID!) { wordList(id: $id) { wordCount words(first: 3) { nodes { simplified } } } }"
+    assert await one_client.ask(query, id=list_id) == {"wordCount": 0, "words": {"nodes": []}}
+    other = await editor.ask(ADD_WORDS, input={"list": list_id, "words": some_words(100, 1000)})
+    assert other["list"]["wordCount"] == 100
+    added = await editor.ask(ADD_WORDS, input=given)
+    assert (added["list"]["wordCount"], added["words"][0]["simplified"]) == (300, "词0")
+
+
+async def test_many_words_that_another_call_overtakes_are_added_after_its_own(one_client: Client) -> None:
+    """A call that stalls between two of its transactions writes none of its words over those of others."""
+    editor, table = one_client.member("eve", Role.EDITOR), one_client.services.table
+    list_id = await public_list(one_client, words=0)
+    sent = 0
+
+    async def stall(_: str, send: Send) -> Any:
+        nonlocal sent
+        sent += 1
+        if sent == 2:
+            await editor.ask(ADD_WORDS, input={"list": list_id, "words": some_words(150, 1000)})
+        return await send()
+
+    with intercepted(table, ("transact_write_items",), stall):
+        added = await editor.ask(ADD_WORDS, input={"list": list_id, "words": some_words(200)})
+    assert added["list"]["wordCount"] == 350
+    word_list = await read_list(table, parse_node_key("WordList", list_id), consistent=True)
+    assert word_list is not None
+    words = [word.term async for word in all_words(table, word_list, consistent=True)]
+    assert words == [f"词{number}" for number in (*range(1000, 1150), *range(200))]
 
 
 async def test_texts_are_validated(one_client: Client) -> None:

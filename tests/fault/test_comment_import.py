@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,7 @@ from resolvers.values.node_ids import node_id
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.comments import post
+from tests.intercepted import WRITES, Send, intercepted
 from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT
 from tests.transfers import import_lines
 
@@ -91,6 +93,32 @@ async def test_an_import_killed_at_any_step_is_repeated_without_undoing_what_mem
         statistics = await one_client.ask(COMMENT_STATISTICS, product=product)
         expected = [int(edited), 0, COMMENTS - edited - deleted, 0, 0]
         assert [row["count"] for row in statistics["histogram"]] == expected, f"killed at step {step}"
+    await one_client.services.close()
+    assert [breach async for breach in breaches(one_client.services)] == []
+
+
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize("write", range(4))
+async def test_of_two_imports_at_once_one_may_be_killed(one_client: Client, write: int, *, applied: bool) -> None:
+    """Before, in or after one of its batches: the other one and a repeat count every comment once."""
+    writes = 0
+
+    async def kill_one(_: str, send: Send) -> Any:
+        nonlocal writes
+        writes += 1
+        if writes != write + 1:
+            return await send()
+        if applied:
+            with suppress(Exception):
+                await send()
+        raise Killed
+
+    with intercepted(one_client.services.table, WRITES, kill_one):
+        ended = await asyncio.gather(*(run_import(one_client, "p") for _ in range(2)), return_exceptions=True)
+    assert sum(isinstance(one, Killed) for one in ended) == 1
+    await run_import(one_client, "p")
+    statistics = await one_client.ask(COMMENT_STATISTICS, product="p")
+    assert [row["count"] for row in statistics["histogram"]] == [0, 0, COMMENTS, 0, 0]
     await one_client.services.close()
     assert [breach async for breach in breaches(one_client.services)] == []
 

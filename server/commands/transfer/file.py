@@ -10,26 +10,23 @@ many items were written between the two last passes over the table: with 0 the f
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
-import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from gzip import GzipFile
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
 from datastore.whole.layout import CURRENT_LAYOUT
-from datastore.whole.table import (
-    BadLine,
-    TableRow,
-    parse_row,
-    read_row,
-)
-from resolvers.transfer.readers import Row
+from datastore.whole.table import BadLine, parse_line
+from resolvers.transfer.loop import Advance
+from resolvers.transfer.readers import Row, json_lines
 from resolvers.transfer.sources import Unreadable
 
 FORMAT: Final = 1
@@ -38,7 +35,7 @@ _BLOCK: Final = 2**18
 _TOLD: Final = 1_000
 _LONGEST_LINE: Final = 8 * 2**20
 """An item has 400 KB, and a character at most six bytes in JSON."""
-_END: Final = re.compile(rb'\{"items":\d')
+_END: Final = {"items", "changed", "sha256"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +47,30 @@ class End:
     sha256: str
 
 
-def write_export(target: BinaryIO, rows: Iterable[TableRow], changed: int, advance: Callable[[int], None]) -> End:
-    """Write an export of sorted rows; `advance` is told how many are written."""
+def write_export(target: BinaryIO, lines: Iterable[bytes], changed: int, advance: Advance) -> End:
+    """Write an export of sorted items; `advance` is told how many are written."""
     header = {"format": FORMAT, "layout": CURRENT_LAYOUT, "ringside": version("ringside")}
     line, items = orjson.dumps(header) + b"\n", 0
     checksum = hashlib.sha256(line)
     zipped = cast("io.RawIOBase", GzipFile("", "wb", _LEVEL, target, mtime=0))
     with io.BufferedWriter(zipped, _BLOCK) as out:
         out.write(line)
-        for items, row in enumerate(rows, 1):
-            line = row.line + b"\n"
+        for items, item in enumerate(lines, 1):
+            line = item + b"\n"
             checksum.update(line)
             out.write(line)
             if items % _TOLD == 0:
-                advance(items)
+                advance(items, title="writing the file")
         end = End(items, changed, checksum.hexdigest())
         out.write(orjson.dumps(asdict(end)) + b"\n")
     return end
 
 
-def is_export(source: BinaryIO) -> bool:
+def is_export(source: Path | BinaryIO) -> bool:
     """Whether a file may be an export, by its first bytes."""
     try:
-        return GzipFile(fileobj=source).read(10) == b'{"format":'
+        with gzip.open(source) as lines:
+            return lines.read(10) == b'{"format":'
     except (OSError, EOFError, zlib.error):
         return False
 
@@ -85,57 +83,52 @@ class ExportReader:
 
     def __init__(self, source: BinaryIO, name: str, *, checked: bool = False) -> None:
         source.seek(0)
-        self._lines = GzipFile(fileobj=source)
+        self._source = source
         self._name = name
-        self._parse = read_row if checked else parse_row
-        self._number = 0
-        """Of the line."""
+        self._checked = checked
+        self._line = 0
         self.end: End | None = None
 
     def rows(self) -> Iterator[Row]:
-        header = self._next_line()
-        self._check_header(header)
-        checksum, last = hashlib.sha256(header), (b"", b"")
-        while not _END.match(line := self._next_line()):
-            row = self._row(line, last)
-            last = row.pk, row.sk
-            checksum.update(line)
-            yield Row(self._number, row, row.line)
-        self._check_end(line, checksum.hexdigest())
-        if self._next_line(at_end=True):
+        lines = self._lines()
+        header = next(lines, None)
+        if header is None:
+            raise Unreadable(f"{self._name} is empty, or not an export of `ringside export all`.")
+        self._check_header(header.fields)
+        checksum = hashlib.sha256(header.raw + b"\n")
+        for row in lines:
+            if row.fields.keys() == _END:
+                self._check_end(row.fields, checksum.hexdigest())
+                break
+            self._check_item(row.raw)
+            checksum.update(row.raw + b"\n")
+            yield row
+        else:
+            raise self._incomplete()
+        if next(lines, None) is not None:
             raise self._damaged("something follows its end")
 
-    def _next_line(self, *, at_end: bool = False) -> bytes:
-        """With its break. Neither a block nor a line can fill the memory."""
-        self._number += 1
+    def _lines(self) -> Iterator[Row]:
+        """As far as they can be decompressed and are JSON. Neither a block nor a line can fill the memory."""
         try:
-            line = self._lines.readline(_LONGEST_LINE)
+            for row in json_lines(cast("BinaryIO", GzipFile(fileobj=self._source)), _LONGEST_LINE):
+                self._line = row.number
+                if row.problem is not None:
+                    raise self._damaged(row.problem)
+                yield row
         except EOFError:
-            line, at_end = b"", False
+            raise self._incomplete() from None
         except (OSError, zlib.error) as error:
             raise self._damaged(f"it cannot be decompressed ({error})") from None
-        if at_end or line.endswith(b"\n"):
-            return line
-        if len(line) == _LONGEST_LINE:
-            raise self._damaged("a line is too long for an item")
-        if self._number == 1:
-            raise Unreadable(f"{self._name} is empty, or not an export of `ringside export all`.")
-        raise Unreadable(
-            f"{self._name} ends at line {self._number}, before its end: it is incomplete. Run the export again, or "
-            "copy its file again."
-        )
 
-    def _row(self, line: bytes, last: tuple[bytes, bytes]) -> TableRow:
+    def _check_item(self, line: bytes) -> None:
         try:
-            row = self._parse(line[:-1])
+            if not self._checked:
+                parse_line(line)
         except BadLine as error:
             raise self._damaged(str(error)) from None
-        if (row.pk, row.sk) <= last:
-            raise self._damaged("its items are not in order")
-        return row
 
-    def _check_header(self, line: bytes) -> None:
-        header = _object(line)
+    def _check_header(self, header: Mapping[str, Any]) -> None:
         if not isinstance(header.get("format"), int):
             raise Unreadable(f"{self._name} is not an export of `ringside export all`.")
         release = str(header.get("ringside", "unknown"))[:40]
@@ -149,8 +142,8 @@ class ExportReader:
                     "release."
                 )
 
-    def _check_end(self, line: bytes, checksum: str) -> None:
-        end, items = _object(line), self._number - 2
+    def _check_end(self, end: Mapping[str, Any], checksum: str) -> None:
+        items = self._line - 2
         try:
             self.end = End(int(end["items"]), int(end["changed"]), str(end["sha256"]))
         except (KeyError, TypeError, ValueError):
@@ -162,14 +155,12 @@ class ExportReader:
 
     def _damaged(self, reason: str) -> Unreadable:
         return Unreadable(
-            f"{self._name} is not an export of `ringside export all`, or is damaged at line {self._number}: {reason}. "
-            "Use another copy of it, or run the export again."
+            f"{self._name} is not an export of `ringside export all`, or is damaged at line {self._line}: "
+            f"{reason.rstrip('.')}. Use another copy of it, or run the export again."
         )
 
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    def _incomplete(self) -> Unreadable:
+        return Unreadable(
+            f"{self._name} ends at line {self._line}, before its end: it is incomplete. Run the export again, or copy "
+            "its file again."
+        )

@@ -15,23 +15,18 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from datastore.dynamo import Table, declaration
-from server.commands import err
 from server.engine import EngineInUse, copy_file, required_binary, run_engine_async, table_file
 from server.failures import Failed
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
-from server.table import UnusableTable, open_engine, read_layout, validate_table
+from server.table import open_engine, read_layout, validate_table
 
-COPY_SECONDS: Final = 24 * 3600
-"""How old a copy may be with which an interrupted export goes on."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
@@ -64,24 +59,27 @@ def identity(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[tuple[Table, str]]:
-    """A table to export. For a snapshot in `folder`, also the moment at which it was taken."""
+async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[Table]:
+    """A table to export; the embedded engine's as a copy in `folder`."""
     if not settings.embedded:
         async with open_engine(settings) as table:
             await validate_table(table)
-            yield table, ""
+            yield table
         return
     if not table_file(settings.data).exists():
         raise Failed(f"There is no table in {settings.data}. Set RINGSIDE_DATA to the embedded engine's data folder.")
     binary = required_binary(settings.data, settings.engine_binary)
-    copied_at = _copy_unless_recent(settings, folder)
+    _copy(settings.data, folder)
     async with _embedded(settings, folder, binary) as table:
-        try:
-            await validate_table(table)
-        except UnusableTable:
-            _moment(folder).unlink()  # the next export copies the table anew
-            raise
-        yield table, copied_at
+        await validate_table(table)
+        yield table
+
+
+def _copy(data: Path, folder: Path) -> None:
+    """Copy the table of a data folder to another one, of which nothing else is kept."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    copy_file(table_file(data), table_file(folder))
 
 
 @asynccontextmanager
@@ -92,32 +90,6 @@ async def _embedded(settings: Settings, folder: Path, binary: Path | None) -> As
         open_engine(settings.model_copy(update={"dynamodb_url": engine.url})) as table,
     ):
         yield table
-
-
-def _copy_unless_recent(settings: Settings, folder: Path) -> str:
-    """The moment of the copy in the folder."""
-    if began := _began(settings, folder):
-        err.print(f"Continues with the table as it was at {began}. To start over, delete {folder.parent}.")
-        return began
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700, parents=True)
-    began = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    copy_file(table_file(settings.data), table_file(folder))
-    _moment(folder).write_text(f"{identity(settings)}\n{began}")
-    return began
-
-
-def _began(settings: Settings, folder: Path) -> str:
-    """The moment of a whole copy of this table that an interrupted export has left; empty if there is no recent one."""
-    moment = _moment(folder)
-    if not moment.exists() or time.time() - moment.stat().st_mtime > COPY_SECONDS:
-        return ""
-    source, _, began = moment.read_text().partition("\n")
-    return began if source == identity(settings) else ""
-
-
-def _moment(folder: Path) -> Path:
-    return folder / "moment"
 
 
 @asynccontextmanager

@@ -1,0 +1,59 @@
+"""Work beside requests: nobody waits for it, so a failure is logged, and what is repeated goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from datastore.dynamo import DynamoError
+from datastore.jobs.leases import LeaseLost
+
+T = TypeVar("T")
+
+
+async def unless_failed(
+    work: Awaitable[T], problem: str, log: Any, *expected: type[Exception], **about: object
+) -> T | None:
+    """The result, or None if it failed; a failure that is not expected is logged in full."""
+    usual: tuple[type[Exception], ...] = (DynamoError, LeaseLost, *expected)
+    try:
+        return await work
+    except usual as error:
+        log.warning(problem, reason=str(error), **about)
+    except Exception:
+        log.exception(problem, **about)
+    return None
+
+
+class Repeated:
+    """Work that is done again and again while the process runs, with a pause after each time."""
+
+    def __init__(
+        self,
+        work: Callable[[], Awaitable[object]],
+        pause: Callable[[], float],
+        problem: str,
+        log: Any,
+        *expected: type[Exception],
+    ) -> None:
+        self._work = work
+        self._pause = pause
+        self._told = (problem, log, *expected)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            await unless_failed(self._work(), *self._told)
+            await asyncio.sleep(self._pause())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
