@@ -43,8 +43,8 @@ from server.app import application
 from server.auth.tokens import mint
 from server.commands.serve import uvicorn_config
 from server.engine import run_engine
+from server.engine.table import open_engine
 from server.settings import Settings
-from server.table import open_engine
 
 PACKAGES = ("server", "schema", "resolvers", "datastore")
 GENERATED = "generated"

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from bench.vocabulary_mail import SEAL, cpu_seconds, peak_memory
 from datastore.dynamo import declaration, metered, open_table
 from resolvers.requests.context import Services
+from server.commands.legacy import LegacySource, Migration
 from server.engine import run_engine
-from server.legacy import LegacySource, Migration
 from tests.legacy_sample import Sample
 
 OLD_TABLES = ("old-subscriptions", "old-words")

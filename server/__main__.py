@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from server.failures import Failed
+from server import Failed
 
 COMMANDS: Final = {
     "serve": ("serve", "Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."),

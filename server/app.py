@@ -43,7 +43,8 @@ from resolvers.whole.exporting import PATH as EXPORT_PATH
 from resolvers.whole.jobs import JOB_KINDS
 from schema import schema
 from server.auth.identification import Identification
-from server.engine import backup_figures, is_embedded
+from server.engine import backup_figures
+from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
 from server.http import voting_page
@@ -52,24 +53,22 @@ from server.http.compression import LEVEL, MIN_BYTES
 from server.http.connection_limits import ConnectionLimits
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
-from server.http.fast_path import FastPath
+from server.http.fast_path import FastPath, with_request_ids
 from server.http.health import Readiness, alive
 from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
 from server.http.pipeline import Pipeline, share
+from server.http.process import end_with_parent, tune_process
 from server.http.quotas import Quota
 from server.http.response import outside_graphql
 from server.http.websocket import serve_socket
 from server.mail.confirmation import confirm, sending_confirmations
 from server.mail.emails_due import EmailSchedule
 from server.mail.unsubscribe import unsubscribe
-from server.process_tuning import tune_process
-from server.settings import BadSettings, Settings
-from server.table import START_SECONDS, not_answered, open_engine, validate_table
-from server.telemetry import Metrics, configure_logging, open_traces, with_request_ids
+from server.settings import BadSettings, Settings, is_embedded
+from server.telemetry import Metrics, configure_logging, open_traces
 from server.webhooks.delivering import Deliverer
 from server.webhooks.sending import open_sender
-from server.worker import end_with_parent
 
 
 def application(settings: Settings, table: Table | None = None) -> ASGIApp:

@@ -18,27 +18,22 @@ from tests.service import ROOT, environment, ringside
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
-from server.engine import backup
+from server.engine import backup, folder
 
 steps = int(sys.argv.pop())
-for name in ("copy_file", "copy_backup", "check_backup", "sync", "complete_restore"):
-    def dying(*given, original=getattr(backup, name), **more):
+def dying(original):
+    def call(*given, **more):
         global steps
         if not steps:
             os.kill(os.getpid(), signal.SIGKILL)
         steps -= 1
         return original(*given, **more)
-    setattr(backup, name, dying)
-
-rename = Path.rename
-def dying_rename(path, target):
-    global steps
-    if path.name.startswith("table.db"):
-        if not steps:
-            os.kill(os.getpid(), signal.SIGKILL)
-        steps -= 1
-    return rename(path, target)
-Path.rename = dying_rename
+    return call
+for module, name in (
+    (backup, "copy_file"), (backup, "_copy_backup"), (backup, "check_backup"), (backup, "sync"), (folder, "sync"),
+    (folder, "complete_restore"), (Path, "rename"),
+):
+    setattr(module, name, dying(getattr(module, name)))
 
 from server.__main__ import main
 main()

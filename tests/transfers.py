@@ -19,8 +19,8 @@ from resolvers.transfer.loop import Imported, OnProblem, Problem, import_records
 from resolvers.transfer.readers import json_lines
 from resolvers.vocabulary.transfer import WordStore
 from resolvers.voting.transfer import ContenderStore, open_votes
+from server import Failed
 from server.commands.imports import read_contenders, read_words
-from server.failures import Failed
 
 
 async def import_lines(services: Services, source: BinaryIO) -> tuple[int, int, int]:

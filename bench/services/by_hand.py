@@ -38,7 +38,7 @@ from datastore.values.ids import creation_time
 from datastore.voting import BOARD, CONTENDER
 from datastore.voting.boards import BLOCK_SIZE
 from resolvers.values.node_ids import node_id, parse_node_key
-from server.process_tuning import tune_process
+from server.http.process import tune_process
 
 KEYS = SimpleNamespace(access_key="bench", secret_key="bench", token=None)
 TYPE = "application/x-amz-json-1.0"

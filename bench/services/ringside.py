@@ -28,12 +28,12 @@ from server.auth.identification import Identification
 from server.execution.documents import Documents
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
-from server.http.fast_path import FastPath
+from server.http.fast_path import FastPath, with_request_ids
 from server.http.pipeline import Pipeline, share
+from server.http.process import tune_process
 from server.http.quotas import Quota
-from server.process_tuning import tune_process
 from server.settings import Settings
-from server.telemetry import Metrics, configure_logging, with_request_ids
+from server.telemetry import Metrics, configure_logging
 
 
 async def read_users(ids: Sequence[str]) -> Mapping[str, records.User]:

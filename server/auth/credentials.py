@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from datastore.dynamo import DynamoError, deadline
 from server.auth.errors import Unauthenticated, Unverifiable
-from server.auth.identification import Identification, Identified, RawHeaders
+from server.auth.identification import Identification, Identified
 
 CHECK_SECONDS = 30.0
 """The time between two checks: with what checks may remember, an API key is revoked everywhere within a minute."""
@@ -23,33 +23,21 @@ CHANGED = "the token's rights have changed"
 
 
 class Credentials:
-    """What a client was identified by when it connected."""
+    """What a client was identified by when it connected; `identify` does so again."""
 
     def __init__(
-        self,
-        identification: Identification,
-        identified: Identified,
-        headers: RawHeaders,
-        *,
-        secure: bool,
-        address: str = "",
-        params: Mapping[str, object] | None = None,
-        clock: Callable[[], float] = time.time,
+        self, identification: Identification, identified: Identified, identify: Callable[[], Awaitable[Identified]]
     ) -> None:
         self._identification = identification
         self._identified = identified
-        self._headers = headers
-        self._secure = secure
-        self._address = address
-        self._params = params
-        self._clock = clock
+        self._identify = identify
 
     async def lapse(self) -> str:
         """Wait until the credentials are no longer valid, and say why. A visitor's stay valid."""
         expires_at = self._identified.expires_at
         if expires_at is None:
             await asyncio.Event().wait()
-        while (left := (expires_at or 0) - self._clock()) > 0:
+        while (left := (expires_at or 0) - time.time()) > 0:
             await asyncio.sleep(min(left, CHECK_SECONDS))
             if reason := await self._refused():
                 return reason
@@ -57,14 +45,12 @@ class Credentials:
 
     async def _refused(self) -> str | None:
         try:
-            identified = await self._identification.identify(
-                self._headers, secure=self._secure, address=self._address, params=self._params
-            )
+            identified = await self._identify()
             with deadline(CHECK_SECONDS):
                 await self._identification.refuse_erased(identified.viewer)
         except (Unverifiable, DynamoError):
             return None  # the next check may tell
         except Unauthenticated as error:
-            expired = self._clock() >= (self._identified.expires_at or 0)
+            expired = time.time() >= (self._identified.expires_at or 0)
             return EXPIRED if expired else error.detail
         return None if identified.viewer == self._identified.viewer else CHANGED

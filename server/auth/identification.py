@@ -9,6 +9,7 @@ before it, so answers to mutations set a cookie of their own, which takes preced
 whatever is read beside it.
 """
 
+import math
 import os
 import time
 from base64 import b32encode
@@ -16,13 +17,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from datastore.changes.tombstones import VISITOR_PREFIX
+from datastore.dynamo import DynamoError, deadline
+from datastore.members.api_keys import SECRET_PREFIX
+from datastore.refusals import RateLimited
 from datastore.values.seal import Forged
 from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.members.api_keys import ApiKeys, KeyRefused
 from resolvers.requests.context import Services
 from resolvers.requests.viewer import Kind, Viewer
 from resolvers.voting.visits import open_visit
-from server.auth.api_keys import KeyBearers, is_api_key
-from server.auth.errors import Unauthenticated
+from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.tokens import Tokens
 from server.settings import Settings
 
@@ -59,7 +63,7 @@ class Identification:
 
     def __init__(self, settings: Settings, services: Services, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
-        self._keys = KeyBearers(services, settings.request_timeout)
+        self._keys, self._seconds = services.get(ApiKeys), settings.request_timeout
         self._services = services
         self._seal = services.seal
         self._clock = clock
@@ -106,11 +110,27 @@ class Identification:
         scheme, token = _parse_authorization(authorization)
         if scheme == "visitor":
             return self._open_visit(token, origin)
-        if is_api_key(token):
-            viewer, expires_at = await self._keys.machine(token, address)
+        if token.startswith(SECRET_PREFIX):  # no JSON Web Token begins so
+            viewer, expires_at = await self._machine(token, address)
         else:
             viewer, expires_at = await self._tokens.member(token)
         return Identified(viewer, expires_at=expires_at)
+
+    async def _machine(self, key: str, address: str) -> tuple[Viewer, float]:
+        """The machine with this API key, and when the key expires."""
+        try:
+            with deadline(self._seconds):
+                viewer, expires_at = await self._keys.sign_in(key, address)
+        except KeyRefused as refused:
+            raise Unauthenticated(str(refused)) from None
+        except RateLimited as limited:
+            raise Unverifiable(
+                "Too many API keys that are not in use here came from this address. Try again later.",
+                limited.retry_after or 1.0,
+            ) from None
+        except DynamoError:
+            raise Unverifiable("API keys cannot be checked right now, since the table does not answer.") from None
+        return viewer, math.inf if expires_at is None else expires_at.timestamp()
 
     async def refuse_erased(self, viewer: Viewer) -> None:
         """Unauthenticated if a member was erased, whose token is still valid. Only what stays open asks.

@@ -13,9 +13,9 @@ from datastore.members.api_keys import ApiKey, IssuedKey
 from datastore.refusals import NotFound
 from resolvers.members.api_keys import LONGEST_DAYS, issue
 from resolvers.requests.context import Services
+from server import Failed
 from server.commands import err, out
 from server.commands.running import run_with_services
-from server.failures import Failed
 
 app = typer.Typer()
 api_keys = typer.Typer(help="API keys, by which machines sign in.", no_args_is_help=True)

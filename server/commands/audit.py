@@ -5,10 +5,10 @@ from __future__ import annotations
 import typer
 
 from resolvers.requests.context import Services
+from server import Failed
 from server.audit import breaches
 from server.commands import err, out
 from server.commands.running import run_with_services
-from server.failures import Failed
 
 app = typer.Typer()
 

@@ -11,14 +11,15 @@ from typing import Annotated
 import typer
 from anyio.from_thread import start_blocking_portal
 
+from server import Failed
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output
 from server.commands.progress import progress_bar
-from server.engine import EngineInUse, back_up, install, locked_folder, required_binary, run_engine, staged_copy
-from server.engine.backup import REPLACED
-from server.failures import Failed
+from server.engine import EngineInUse, back_up, locked_folder, required_binary, run_engine
+from server.engine.backup import staged_copy
+from server.engine.folder import install
+from server.engine.table import open_engine, validate_table
 from server.settings import Settings
-from server.table import open_engine, validate_table
 
 app = typer.Typer()
 
@@ -54,7 +55,8 @@ def restore(
 ) -> None:
     """Replaces the embedded engine's table with a backup. The service must be stopped.
 
-    The backup is checked first. The files it replaces are kept in RINGSIDE_DATA/replaced until the next restore.
+    The backup is checked first. What it replaces is kept in a folder of RINGSIDE_DATA/replaced: delete that when
+    you no longer need it.
     """
     settings = _embedded_settings("restore")
     if file == STANDARD:
@@ -67,7 +69,7 @@ def restore(
         if not file.is_file():
             raise Failed(f"There is no file {file}.")
         _restore(settings, file)
-    out.print(f"The table was restored. The previous files are in {settings.data / REPLACED}.")
+    out.print(f"The table was restored. The previous files are in {settings.data / 'replaced'}.")
 
 
 def _restore(settings: Settings, file: Path) -> None:

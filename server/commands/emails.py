@@ -15,10 +15,10 @@ from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people import profiles as people_store
 from resolvers.requests.context import Services
 from resolvers.values.email_addresses import is_email_address, with_ascii_domain
+from server import Failed
 from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import run_with_services
-from server.failures import Failed
 from server.mail.daily_run import MailingExpired, RunSummary
 from server.mail.delivery import LeasedTransport, RunLimits
 from server.mail.due import newest_date

@@ -10,10 +10,10 @@ import typer
 from graphql import ExecutionResult
 
 from schema import schema as ringside_schema
+from server import Failed
 from server.commands.files import STANDARD, read_text, write_text
 from server.compiler import Fallback
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation, write_manifest
-from server.failures import Failed
 
 app = typer.Typer()
 

@@ -20,13 +20,13 @@ from resolvers.requests.context import Services
 from resolvers.transfer.loop import export_records
 from resolvers.voting.transfer import open_votes
 from resolvers.whole.exporting import file_lines
+from server import Failed
 from server.commands import err
 from server.commands.files import STANDARD, open_output, owner_only, write_text
 from server.commands.progress import progress_bar
 from server.commands.running import run_with_services
 from server.commands.whole_table import export_all
 from server.engine.folder import refuse_own_file
-from server.failures import Failed
 
 app = typer.Typer()
 exports = typer.Typer(help="Export data to files.", no_args_is_help=True)

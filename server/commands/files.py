@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from resolvers.transfer.sources import NotRegular, decode, open_regular
+from server import Failed
 from server.engine.folder import refuse_own_file
-from server.failures import Failed
 
 STANDARD = Path("-")
 Opener = Callable[[str, int], int]

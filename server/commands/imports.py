@@ -20,12 +20,12 @@ from resolvers.transfer.loop import Imported, OnProblem, Problem, Store, import_
 from resolvers.transfer.readers import Row, csv_rows, json_lines, svg_folder
 from resolvers.vocabulary import transfer as vocabulary
 from resolvers.voting import transfer as voting
+from server import Failed
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, read_text, write_text
 from server.commands.progress import progress_bar
 from server.commands.running import run_with_services
 from server.commands.whole_table import import_all
-from server.failures import Failed
 
 _PROBLEMS_SHOWN = 20
 _NOTHING = "Nothing was imported."

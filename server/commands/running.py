@@ -11,8 +11,8 @@ from datastore.changes.recording import MOST_AGE
 from datastore.dynamo import DynamoError, declaration
 from resolvers.requests.context import Services
 from server.engine import EngineInUse, run_engine
+from server.engine.table import open_engine, validate_table
 from server.settings import Settings
-from server.table import open_engine, validate_table
 from server.telemetry import configure_logging
 
 T = TypeVar("T")

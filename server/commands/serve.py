@@ -18,19 +18,19 @@ from uvicorn.supervisors import Multiprocess
 
 from datastore.dynamo import DynamoError, Table, declaration
 from resolvers.requests.context import Services
+from server import Failed
 from server.commands import err, out
 from server.commands.demo import seed_demo
 from server.commands.running import engine_for
-from server.engine import BackupSchedule
-from server.failures import Failed
+from server.engine import scheduled_backups
+from server.engine.table import open_engine, validate_table
 from server.http.connection_limits import ConnectionLimits, limit_unaccepted_data, listeners, raise_file_limit
 from server.http.hosts import default_hosts
+from server.http.process import GRACE_SECONDS, tune_process
 from server.http.protocol import ServerConfig
-from server.process_tuning import tune_process
+from server.mail.rendering import EmailTemplates
 from server.settings import PREFIX, Settings, settings_help
-from server.table import open_engine, validate_table
 from server.telemetry import shared_metrics
-from server.worker import GRACE_SECONDS
 
 app = typer.Typer()
 
@@ -44,6 +44,7 @@ def serve(
 ) -> None:
     """Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."""
     settings = Settings.load()
+    EmailTemplates(settings.email_templates)  # which may be broken
     if os.environ.get("FORWARDED_ALLOW_IPS") and not settings.trusted_proxies:
         err.print(f"FORWARDED_ALLOW_IPS has no effect: set {PREFIX}TRUSTED_PROXIES instead.", style="yellow")
     raise_file_limit()
@@ -69,7 +70,7 @@ def _scheduled_backups(settings: Settings) -> AbstractContextManager[object]:
     """The schedule of backups, if the settings want one, of the engine that this process runs."""
     if settings.backup_hours is None or not settings.embedded:
         return nullcontext()
-    return BackupSchedule(settings.data, settings.backup_hours * 3600)
+    return scheduled_backups(settings.data, settings.backup_hours * 3600)
 
 
 async def _serve(settings: Settings, served: Settings, listening: socket.socket, address: str, *, alone: bool) -> None:

@@ -11,8 +11,8 @@ from datastore.whole import layout
 from resolvers.requests.context import Services
 from server.commands import out
 from server.commands.running import engine_for, run_with_services
+from server.engine.table import open_engine
 from server.settings import Settings
-from server.table import open_engine
 
 app = typer.Typer()
 tables = typer.Typer(help="Create and check the table.", no_args_is_help=True)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from resolvers.requests.viewer import Role
+from server import Failed
 from server.auth.tokens import mint
-from server.failures import Failed
 from server.settings import Settings
 
 app = typer.Typer()

@@ -9,9 +9,9 @@ import typer
 from datastore import voting as voting_store
 from datastore.dynamo import Table
 from datastore.voting import MAIN
+from server import Failed
 from server.commands import out
 from server.commands.running import run_with_services
-from server.failures import Failed
 
 app = typer.Typer()
 boards = typer.Typer(help="Boards: how they count votes.", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""Backups of the embedded engine's file: taken while the service writes, checked before they get their name, restored.
+"""Backups of the embedded engine's table: taken while the service writes, checked before they get their name, restored.
 
 A copy of the file made by `cp` is torn: SQLite changes pages meanwhile, and the newest are in its log. A backup reads
 everything within one read transaction, through SQLite's backup interface. It is the table of one moment: no
@@ -8,17 +8,9 @@ A backup is an SQLite file followed by a line with its SHA-256, because SQLite's
 SQLite ignores the line: it reads as many pages as its first one says. A file of which a bit has changed is not
 restored; nor is one with triggers or views, which the engine never makes and which would change what it writes.
 
-| step of a restore                                     | killed after it                                            |
-|-------------------------------------------------------|------------------------------------------------------------|
-| copy the backup to `restoring/table.db` and check it  | nothing has changed; a leftover is removed by the next one |
-| name the copy `table.db.restored`                     | the engine's next start goes on with the next step         |
-| move the table's present files to `replacing/`        | the same                                                   |
-| name the copy `table.db`                              | the same                                                   |
-| name `replaced/` `removing/`, and remove it           | the same                                                   |
-| name `replacing/` `replaced/`                         | done                                                       |
-
-A restore that is run again after it was killed goes on with `replacing/`, and deletes nothing of it. The table that it
-restores may be the one in `replaced/`, which is there until its copy is `table.db`.
+Scheduled backups go into `backups/` in the data folder, made by a thread of the process that runs the engine. The
+newest `KEPT` are kept. Their names tell when each was made, so a restart of the service neither repeats nor skips one.
+Those with a moment yet to come, from a clock that was ahead, count as the oldest; files with other names stay.
 """
 
 import hashlib
@@ -27,23 +19,24 @@ import re
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from server.engine.folder import TABLE_PARTS, is_alive, refuse_own_file
-from server.engine.integrity import open_to_read
-from server.engine.programs import table_file
-from server.failures import Failed
+import structlog
 
-REPLACED: Final = "replaced"
-"""The folder, in the data folder, of the files that the last restore has replaced."""
-_REPLACING: Final = "replacing"
-_RESTORING: Final = "restoring"
-_RESTORED: Final = "table.db.restored"
-_REMOVING: Final = "removing"
+from server import Failed
+from server.engine.folder import find_damage, is_alive, open_to_read, refuse_own_file, sync, table_file
+
+log = structlog.get_logger("ringside.backup")
+
+KEPT: Final = 7
+RETRY_SECONDS: Final = 600.0
+_NAME: Final = "ringside-%Y%m%dT%H%M%SZ.db"
 _PAGES_A_STEP: Final = 2_000
 """8 MB: some milliseconds, after which the progress is told."""
 _SQLITE: Final = b"SQLite format 3\0"
@@ -60,23 +53,19 @@ class BackupFailed(Failed):
     """A backup cannot be made or restored; the message says why and what to do."""
 
 
-def back_up(data: Path, file: Path, advance: Advance | None = None) -> int:
+def back_up(data: Path, file: Path, advance: Advance = lambda _left, _pages: None) -> int:
     """Write a backup of a data folder's table, and return its size. An existing backup is replaced by a whole one."""
     source = table_file(data)
     if not source.exists():
         raise BackupFailed(
-            f"There is no table in {data}: the embedded engine dynoxide keeps it in {source.name}. Set RINGSIDE_DATA "
-            "to the service's data folder."
+            f"There is no table in {data}: the embedded engine dynoxide keeps it in {source.relative_to(data)}. Set "
+            "RINGSIDE_DATA to the service's data folder."
         )
     refuse_own_file(file)
-    if file.exists() and file.samefile(source):
-        raise BackupFailed(f"{file} is the table itself, by another name. Choose another file.")
     if file.exists() and not is_backup(file):
         raise BackupFailed(f"{file} exists and is not a backup. Choose another file.")
-    part = file.with_name(f".{file.name}.part-{os.getpid()}-{secrets.token_hex(4)}")
-    _remove_leftovers(file)
     try:
-        with _private(part):
+        with _part_of(file) as part:
             copy_file(source, part, advance)
             check_backup(part)
             _append_checksum(part)
@@ -89,8 +78,9 @@ def back_up(data: Path, file: Path, advance: Advance | None = None) -> int:
         raise BackupFailed(f"{file} cannot be written: {error.strerror}.") from error
 
 
-def _remove_leftovers(file: Path) -> None:
-    """Remove the parts of backups to this file by processes that were killed.
+@contextmanager
+def _part_of(file: Path) -> Iterator[Path]:
+    """A new file that only its owner may read, removed unless it gets another name; so are those of killed processes.
 
     Also those of this process's number: in a container each process has it, also the one after a killed one.
     """
@@ -99,30 +89,22 @@ def _remove_leftovers(file: Path) -> None:
         pid = leftover.name.removeprefix(prefix).partition("-")[0]
         if pid.isdecimal() and (int(pid) == os.getpid() or not is_alive(int(pid))):
             leftover.unlink(missing_ok=True)
-
-
-@contextmanager
-def _private(part: Path) -> Iterator[None]:
-    """A new file that only its owner may read; removed unless it has got another name."""
+    part = file.with_name(f"{prefix}{os.getpid()}-{secrets.token_hex(4)}")
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
-        yield
+        yield part
     finally:
-        for suffix in TABLE_PARTS:
-            part.with_name(part.name + suffix).unlink(missing_ok=True)
+        for leftover in part.parent.glob(f"{escape(part.name)}*"):
+            leftover.unlink()
 
 
-def copy_file(source: Path, target: Path, advance: Advance | None = None) -> None:
+def copy_file(source: Path, target: Path, advance: Advance = lambda _left, _pages: None) -> None:
     """Copy a table's file as it is at one moment, to a file that needs no log beside it, and sync it to disk."""
-
-    def told(_: int, left: int, pages: int) -> None:
-        if advance is not None:
-            advance(left, pages)
-
+    target.parent.mkdir(mode=0o700, exist_ok=True)
     with closing(open_to_read(source)) as old, closing(sqlite3.connect(target, isolation_level=None)) as new:
         old.execute("BEGIN")
         old.execute("SELECT count(*) FROM sqlite_master").fetchall()  # from here on it sees one moment
-        old.backup(new, pages=_PAGES_A_STEP, progress=told)
+        old.backup(new, pages=_PAGES_A_STEP, progress=lambda _, left, pages: advance(left, pages))
         new.execute("PRAGMA journal_mode = DELETE")
     sync(target)
 
@@ -130,14 +112,10 @@ def copy_file(source: Path, target: Path, advance: Advance | None = None) -> Non
 def check_backup(file: Path, backup: Path | None = None) -> None:
     """Refuse a file that is not a whole table's, with the reason; it may be a copy of `backup`. All of it is read."""
     backup = backup or file
-    try:
-        with closing(open_to_read(file)) as connection:
-            ((result,),) = connection.execute("PRAGMA integrity_check(1)")
-            parts = connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
-    except sqlite3.Error as error:
-        raise BackupFailed(f"{backup} is damaged: {error}. Use another backup.") from error
-    if result != "ok":
-        raise BackupFailed(f"{backup} is damaged: {' '.join(str(result).split())}. Use another backup.")
+    if problem := find_damage(file):
+        raise BackupFailed(f"{backup} is damaged: {problem}. Use another backup.")
+    with closing(open_to_read(file)) as connection:
+        parts = connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
     for kind, name, page in parts:
         if kind not in {"table", "index"} or not page:  # a virtual table has no page
             raise BackupFailed(
@@ -178,9 +156,9 @@ def _last_bytes(opened: BinaryIO) -> bytes:
 
 @contextmanager
 def staged_copy(data: Path, backup: Path) -> Iterator[Path]:
-    """A folder with a checked copy of a backup, on the disk of the data folder; removed afterwards.
+    """A data folder with a checked copy of a backup, on the disk of `data`, whose lock the caller holds; removed later.
 
-    The caller holds the folder's lock.
+    `folder.install` has the further steps.
     """
     if not is_backup(backup):
         raise BackupFailed(
@@ -188,11 +166,11 @@ def staged_copy(data: Path, backup: Path) -> Iterator[Path]:
             "checksum. Use another one. To restore the table of another data folder, back it up first: "
             "`RINGSIDE_DATA=FOLDER ringside backup FILE`."
         )
-    folder = data / _RESTORING
+    folder = data / "restoring"
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(mode=0o700)
-        copy_backup(backup, table_file(folder))
+        table_file(folder).parent.mkdir(mode=0o700, parents=True)
+        _copy_backup(backup, table_file(folder))
         check_backup(table_file(folder), backup)
         yield folder
     except sqlite3.Error as error:
@@ -203,7 +181,7 @@ def staged_copy(data: Path, backup: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def copy_backup(backup: Path, target: Path) -> None:
+def _copy_backup(backup: Path, target: Path) -> None:
     """Copy the SQLite file that is in a backup, and refuse it unless its checksum is that of what was copied."""
     digest = hashlib.sha256()
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -219,55 +197,86 @@ def copy_backup(backup: Path, target: Path) -> None:
         raise BackupFailed(
             f"{backup} is damaged, or somebody has changed it: its checksum is of another content. Use another backup."
         )
-    sync(target)
 
 
-def install(data: Path, folder: Path) -> None:
-    """Put a staged copy in the place of the table, whose files move to `replaced/`."""
-    with closing(sqlite3.connect(table_file(folder), isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # what an engine has written since is in its log
-    sync(table_file(folder))
-    table_file(folder).rename(data / _RESTORED)
-    sync(data)
-    complete_restore(data)
+# ── the schedule ──
 
 
-def complete_restore(data: Path) -> None:
-    """Finish a restore that was killed after its copy was complete. The caller holds the folder's lock."""
-    shutil.rmtree(data / _REMOVING, ignore_errors=True)
-    restored, present, aside = data / _RESTORED, table_file(data), data / _REPLACING
-    if restored.exists():
-        aside.mkdir(mode=0o700, exist_ok=True)
-        for part in (f"{present.name}{part}" for part in TABLE_PARTS):
-            # What is there already was moved by a killed restore, whose own copy nothing has served.
-            if not (aside / part).exists():
-                with suppress(FileNotFoundError):
-                    (data / part).rename(aside / part)
-        sync(aside)
-        restored.rename(present)
-        sync(data)
-    if not aside.exists():
-        return
-    if any(aside.iterdir()):
-        _remove_replaced(data)
-        aside.rename(data / REPLACED)
-    else:
-        aside.rmdir()  # there was no table to replace
-    sync(data)
+class _Stopped(Exception):
+    """The service stops while a backup is being made."""
 
 
-def _remove_replaced(data: Path) -> None:
-    """All of it, under another name: nobody restores a table whose log has been removed already."""
-    with suppress(FileNotFoundError):
-        (data / REPLACED).rename(data / _REMOVING)
-        sync(data)
-        shutil.rmtree(data / _REMOVING, ignore_errors=True)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or a folder's names, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+@contextmanager
+def scheduled_backups(data: Path, seconds: float) -> Iterator[None]:
+    """Make a backup every `seconds` during the block; at its end, one that is being made is given up."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=back_up_repeatedly, args=(data, seconds, stopping), name="backups", daemon=True)
+    thread.start()
     try:
-        os.fsync(descriptor)
+        yield
     finally:
-        os.close(descriptor)
+        stopping.set()
+        thread.join()
+
+
+def back_up_repeatedly(data: Path, seconds: float, stopping: threading.Event) -> None:
+    """Until the service stops; a backup that fails is tried again after `RETRY_SECONDS`."""
+
+    def advance(_left: int, _pages: int) -> None:
+        if stopping.is_set():
+            raise _Stopped
+
+    wait = seconds_until_due(data, seconds)
+    while not stopping.wait(wait):
+        wait = seconds  # whatever becomes of the file: it may be moved away
+        try:
+            back_up_by_schedule(data, advance)
+        except _Stopped:
+            return
+        except Exception as error:  # noqa: BLE001 - no failure may end the schedule
+            wait = min(RETRY_SECONDS, seconds)
+            _record_failure(data, error)
+
+
+def seconds_until_due(data: Path, seconds: float) -> float:
+    age = datetime.now(UTC).timestamp() - backup_figures(data)["newest"]
+    return min(max(seconds - age, 0.0), seconds)
+
+
+def back_up_by_schedule(data: Path, advance: Advance) -> None:
+    folder = data / "backups"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    whole = folder / "new"  # always the same, so that the next one removes what was left of a killed one
+    size = back_up(data, whole, advance)
+    older = _oldest_first(folder)[: 1 - KEPT]
+    file = whole.rename(folder / datetime.now(UTC).strftime(_NAME))
+    for _, _, other in older:
+        other.unlink(missing_ok=True)
+    (folder / "failures").unlink(missing_ok=True)
+    log.info("backup made", file=str(file), bytes=size, kept=KEPT)
+
+
+def _record_failure(data: Path, error: Exception) -> None:
+    expected = isinstance(error, BackupFailed | OSError)
+    log.error("backup failed", reason=str(error), retry_seconds=RETRY_SECONDS, exc_info=None if expected else error)
+    with suppress(OSError):  # without this file the metrics still show that there is no new backup
+        (data / "backups" / "failures").write_text(f"{backup_figures(data)['failures'] + 1:.0f}")
+
+
+def backup_figures(data: Path) -> Mapping[str, float]:
+    """For the metrics of any process: when the newest backup was made, 0 if there is none, and the failures since."""
+    folder, failures = data / "backups", 0.0
+    with suppress(OSError, ValueError):
+        failures = float((folder / "failures").read_text())
+    come = (moment.timestamp() for has_come, moment, _ in _oldest_first(folder) if has_come)
+    return {"newest": max(come, default=0.0), "failures": failures}
+
+
+def _oldest_first(folder: Path) -> Sequence[tuple[bool, datetime, Path]]:
+    """The kept backups: whether the moment in its name has come, that moment, and the file."""
+    now, found = datetime.now(UTC), []
+    for file in folder.glob("ringside-*Z.db"):
+        with suppress(ValueError):  # a file that somebody named in a similar way
+            moment = datetime.strptime(file.name, _NAME).replace(tzinfo=UTC)
+            found.append((moment <= now, moment, file))
+    return sorted(found)

@@ -1,56 +1,46 @@
-"""The data folder and its lock: one service at a time.
+"""The data folder of an embedded engine: its lock, its table's file, and what a restore puts in the table's place.
 
-The engine inherits the lock, so it is released only when no process is left that could write to the table.
+| in the folder    | what it is                                                                                       |
+|------------------|--------------------------------------------------------------------------------------------------|
+| `lock`           | locked while anybody can write to the table; the holder's PID and its engine's address           |
+| `secret`         | signs what clients keep; made by the settings                                                    |
+| `engine.log`     | what the engine has printed since its start                                                      |
+| `table/`         | the table's SQLite file, `table.db`, with SQLite's own files beside it                           |
+| `backups/`       | scheduled backups, and other people's files                                                      |
+| `restoring/`     | a data folder in which a restore checks the copy of a backup                                     |
+| `restored/`      | the checked copy, which the process that holds the lock puts in the place of `table/`            |
+| `replaced/TIME/` | a data folder with the table that a restore has replaced                                         |
 """
 
 import asyncio
 import fcntl
+import math
 import os
+import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from server.engine.programs import EngineRefused
-from server.failures import Failed
+import structlog
+
+from server import Failed
+
+log = structlog.get_logger("ringside.engine")
 
 POLL_SECONDS: Final = 0.01
-# Longer than an engine may take to stop after its service.
 LOCK_TIMEOUT: Final = 6.0
-
-OWN_FILES: Final = (
-    "lock", "secret", ".secret-", "table.db", "engine.log", "node_modules", "package", "backups", "replaced",
-    "replacing", "removing", "restoring", "copy-",
-)  # fmt: skip
-
-
-TABLE_PARTS: Final = ("", "-wal", "-shm", "-journal")
-"""What SQLite adds to a file's name for the files that belong to it."""
-_SERVED: Final = ("lock", "secret", "engine.log", "table.db.restored", *(f"table.db{part}" for part in TABLE_PARTS))
-_REMOVED: Final = ("replaced", "replacing", "removing", "restoring")
-"""Folders of the data folder that a restore removes with all that is in them."""
+"""Longer than an engine may take to stop."""
+CHECK_SECONDS: Final = 5.0
+_STEPS: Final = 100_000
+"""Instructions of SQLite between two looks at the clock: some milliseconds."""
+_OWN: Final = {"lock", "secret", "engine.log", "table", "backups", "restoring", "restored", "replaced"}
 
 
-def refuse_own_file(file: Path) -> None:
-    """Failed if a path leads to what a data folder, this one or another, consists of: no result is written there.
-
-    A data folder is known by its lock. Other files in it, as those in `backups/`, are anybody's.
-    """
-    try:
-        with suppress(FileNotFoundError):
-            file.stat()
-    except OSError as error:  # a name that is too long, or links that lead to each other
-        raise Failed(f"{file} cannot be written: {error.strerror}.") from None
-    target = file.resolve()
-    folder = target.parent
-    served = target.name in (*_SERVED, *_REMOVED, "backups") and (folder / "lock").exists()
-    if served or (folder.name in _REMOVED and (folder.parent / "lock").exists()):
-        data = folder if served else folder.parent
-        raise Failed(
-            f"{file} belongs to the data folder {data}, whose files only the engine and `ringside restore` replace. "
-            f"Choose another name, such as {data / 'backups' / 'by-hand'}, or another folder."
-        )
+class EngineRefused(Failed):
+    """No engine can be started for this data folder; the message says why and what to do."""
 
 
 class EngineInUse(EngineRefused):
@@ -65,13 +55,41 @@ class EngineInUse(EngineRefused):
         self.pid = pid
 
 
+def table_file(data: Path) -> Path:
+    return data / "table" / "table.db"
+
+
+def refuse_own_file(file: Path) -> None:
+    """Failed if a path leads to what a data folder, this one or another, consists of: no result is written there.
+
+    A data folder is known by its lock. Other files in it, and in `backups/`, are anybody's.
+    """
+    try:
+        with suppress(FileNotFoundError):
+            file.stat()
+    except OSError as error:  # a name that is too long, or links that lead to each other
+        raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+    target = file.resolve()
+    for data in target.parents:
+        first, *inner = target.relative_to(data).parts
+        if first in _OWN and not (first == "backups" and inner) and (data / "lock").exists():
+            raise Failed(
+                f"{file} belongs to the data folder {data}, whose files only the engine and `ringside restore` "
+                f"replace. Choose another name, such as {data / 'backups' / 'by-hand'}, or another folder."
+            )
+
+
+# ── the lock ──
+
+
 @asynccontextmanager
 async def locked_folder(data: Path) -> AsyncIterator[int]:
-    """Create the data folder and take its lock, which is released when every process that has the file open is gone."""
+    """Create the data folder and take its lock, which is free again when every process that has it open is gone."""
     lock = _lock_file(data)
     try:
         await _acquire(lock, data)
         record_holder(lock, "")
+        complete_restore(data)
         yield lock
     finally:
         os.close(lock)
@@ -80,7 +98,6 @@ async def locked_folder(data: Path) -> AsyncIterator[int]:
 def _lock_file(data: Path) -> int:
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_private(data)
         return os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as failure:
         raise EngineRefused(
@@ -88,42 +105,28 @@ def _lock_file(data: Path) -> int:
         ) from failure
 
 
-def _make_private(data: Path) -> None:
-    """Make a folder private that was created readable by others, unless it also holds other files."""
-    if all(file.name.startswith(OWN_FILES) for file in data.iterdir()):
-        with suppress(PermissionError):  # it belongs to another user
-            data.chmod(0o700)
-
-
 async def _acquire(lock: int, data: Path) -> None:
     """Take the lock, or report its holder. A holder that is starting, stopping or was killed is waited for."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
-        try:
+        with suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid, url = _holder(lock)
-            if is_alive(pid):
-                raise EngineInUse(data, pid, url) from None
-            if time.monotonic() > deadline:
-                raise EngineRefused(
-                    f"The data folder {data} is locked by a process that does not respond; `fuser {data}/lock` shows "
-                    "its PID. Stop it, or set RINGSIDE_DATA to another folder."
-                ) from None
-            await asyncio.sleep(POLL_SECONDS)
-        else:
             return
+        holder, _, url = os.pread(lock, 200, 0).decode(errors="replace").partition(" ")
+        if holder.isdecimal() and is_alive(int(holder)):
+            raise EngineInUse(data, int(holder), url)
+        if time.monotonic() > deadline:
+            raise EngineRefused(
+                f"The data folder {data} is locked by a process that does not respond; `fuser {data}/lock` shows its "
+                "PID. Stop it, or set RINGSIDE_DATA to another folder."
+            )
+        await asyncio.sleep(POLL_SECONDS)
 
 
 def record_holder(lock: int, holder: str) -> None:
     """Record the lock's holder and its engine's address, for processes that find the lock taken."""
     os.ftruncate(lock, 0)
     os.pwrite(lock, holder.encode(), 0)
-
-
-def _holder(lock: int) -> tuple[int, str]:
-    pid, _, url = os.pread(lock, 200, 0).decode(errors="replace").partition(" ")
-    return int(pid) if pid.isdecimal() else 0, url
 
 
 def is_alive(pid: int) -> bool:
@@ -135,3 +138,87 @@ def is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return pid > 0
+
+
+# ── the table's file ──
+
+
+def check_file(file: Path) -> None:
+    """Refuse a file in which the table cannot be, with the reason, before an engine opens it. There may be none yet.
+
+    SQLite notices damage only when it reads the damaged page: the engine would serve the rest, and take an empty file
+    for a new table. The check reads some 400 MB a second, and of a large file only the beginning.
+    """
+    if not file.exists():
+        return
+    if file.stat().st_size == 0:
+        raise EngineRefused(
+            f"{file} is empty, and a table's file never is: what it held is lost. Restore a copy of it, or delete the "
+            "file to begin with an empty table."
+        )
+    if problem := find_damage(file, "quick_check", CHECK_SECONDS):
+        raise EngineRefused(
+            f"{file} is damaged: {problem}. Restore a copy of it, or move it away to begin with an empty table; "
+            "`sqlite3 FILE .recover` may save a part of it."
+        )
+
+
+def find_damage(file: Path, check: str = "integrity_check", seconds: float = math.inf) -> str | None:
+    """What SQLite's check finds wrong with a file, in so many seconds."""
+    ends = time.monotonic() + seconds
+    try:
+        with closing(open_to_read(file)) as connection:
+            connection.set_progress_handler(lambda: time.monotonic() > ends, _STEPS)
+            ((result,),) = connection.execute(f"PRAGMA {check}(1)")
+    except sqlite3.DatabaseError as error:
+        if str(error) != "interrupted":
+            return str(error)
+        log.info("the table's file is large: only a part of it was checked", file=str(file), seconds=seconds)
+        return None
+    return None if result == "ok" else " ".join(str(result).split())
+
+
+def open_to_read(file: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, but for what a killed writer began: that is undone by its journal first."""
+    mode = "rw" if file.with_name(f"{file.name}-journal").exists() else "ro"
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+
+
+# ── the last steps of a restore ──
+
+
+def install(data: Path, checked: Path) -> None:
+    """Put the table of a checked data folder in the place of another one's. The caller holds the latter's lock."""
+    table = table_file(checked).parent
+    for path in (*table.iterdir(), table):
+        sync(path)
+    table.rename(data / "restored")
+    complete_restore(data)
+
+
+def complete_restore(data: Path) -> None:
+    """Put `restored/` in the place of `table/`, if a restore has come so far. The caller holds the folder's lock.
+
+    Wherever it is killed, the next process that takes the lock goes on. Nothing is ever deleted.
+    """
+    restored, table = data / "restored", table_file(data).parent
+    if not restored.exists():
+        return
+    sync(data)
+    if table.exists():
+        aside = data / "replaced" / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        aside.mkdir(mode=0o700, parents=True)
+        table.rename(aside / "table")
+        sync(aside)
+        sync(aside.parent)
+    restored.rename(table)
+    sync(data)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or a folder's names, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,17 +1,31 @@
-"""An engine as a process: started, probed, restarted when it dies, stopped."""
+"""An engine as a process: started at an address of its own, probed, restarted when it dies, stopped.
+
+The address is on loopback, at a port that browsers refuse to connect to. The engines answer any web page
+(`Access-Control-Allow-Origin: *`), accept any credentials, and have no option against either. So they listen only at
+bad ports of the Fetch standard (https://fetch.spec.whatwg.org/#bad-port): a browser refuses to connect to those, for
+fetches, navigations and WebSockets alike, whatever host name a page uses.
+"""
 
 import asyncio
 import os
+import secrets
 import signal
+import socket
+import sys
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import structlog
+from anyio.from_thread import start_blocking_portal
 
 from server.engine import folder
-from server.engine.programs import EngineRefused, Program
+from server.engine.folder import EngineRefused
+from server.engine.programs import Program, choose_program
+from server.settings.values import BAD_PORTS
 
 log = structlog.get_logger("ringside.engine")
 
@@ -21,32 +35,17 @@ PROBE_TIMEOUT: Final = 5.0
 MAX_RESTART_PAUSE: Final = 5.0
 STABLE_SECONDS: Final = 30.0
 
-# The shell that becomes the engine. The service holds the other end of stdin and never writes to it, so the watcher's
-# `read` returns when the service closes it or dies for any reason. Then the process group gets SIGTERM, and after
-# STOP_TIMEOUT SIGKILL. PR_SET_PDEATHSIG would be shorter, but it follows the thread that forked instead of the process,
-# exists only on Linux and needs code between fork and exec. The watcher stays in the engine's process group: while it
-# lives, the system does not reuse the engine's PID, so no signal reaches an unrelated process. The lock is passed as
-# stdout, because a shell can only name descriptors up to 9; the engine keeps it open, the watcher closes it.
-LIFELINE: Final = f"""
-umask 077
-exec 3<&0 4>&1 </dev/null >/dev/null
-(trap '' TERM; read -r _ <&3; kill -TERM -$$; sleep {STOP_TIMEOUT:.0f}; kill -KILL -$$) 4>&- 2>/dev/null &
-exec "$@" 3<&-
+ENDS_WITH_US: Final = 'umask 077; exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL $$) & exec "$@" 3<&-'
+"""The shell that becomes the engine, and one beside it that kills it when our end of its input closes.
+
+We never write to it, so the `read` returns when this process is gone, for whatever reason. PR_SET_PDEATHSIG would be
+shorter, but it follows the thread that forked instead of the process, exists only on Linux and needs code between fork
+and exec. The watching shell is in the engine's process group: while it lives, the system does not reuse the engine's
+PID, so no signal reaches another process.
 """
 
-# Any DynamoDB server answers this; none of the local engines checks the signature.
-PROBE: Final = b"\r\n".join((
-    b"POST / HTTP/1.1",
-    b"Host: 127.0.0.1",
-    b"Connection: close",
-    b"Content-Type: application/x-amz-json-1.0",
-    b"X-Amz-Target: DynamoDB_20120810.ListTables",
-    b"X-Amz-Date: 20260101T000000Z",
-    b"Authorization: AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/dynamodb/aws4_request,SignedHeaders=,Signature=0",
-    b"Content-Length: 2",
-    b"",
-    b"{}",
-))  # fmt: skip
+HOSTS: Final = 16 if sys.platform == "linux" else 0
+"""How many random addresses of 127.0.0.0/8 are tried. All of it is loopback on Linux, so engines can share a port."""
 
 
 class Engine:
@@ -61,27 +60,26 @@ class Engine:
         self._log = data / "engine.log"
         self._lifeline = -1
         self._process: asyncio.subprocess.Process | None = None
-        self._monitor: asyncio.Task[None] | None = None
 
     @property
     def pid(self) -> int | None:
         """The PID, which changes when the engine is restarted."""
         return self._process.pid if self._process else None
 
-    async def start(self) -> None:
-        """Start the process and wait until it answers."""
-        await self._spawn()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Start the process, wait until it answers, and keep it alive during the block."""
+        await self._start()
         folder.record_holder(self._lock, f"{os.getpid()} {self.url}")
-        self._monitor = asyncio.create_task(self._keep_alive())
-
-    async def stop(self) -> None:
-        """Close the lifeline, as a dying service would, and wait until the process is gone."""
-        folder.record_holder(self._lock, "")
-        if self._monitor:
-            self._monitor.cancel()
+        monitor = asyncio.create_task(self._keep_alive())
+        try:
+            yield
+        finally:
+            folder.record_holder(self._lock, "")
+            monitor.cancel()
             with suppress(asyncio.CancelledError):
-                await self._monitor
-        await self._terminate()
+                await monitor
+            await self._stop()
 
     async def _keep_alive(self) -> None:
         pause = 0.0
@@ -90,25 +88,26 @@ class Engine:
             if self._process:
                 code = await self._process.wait()
                 log.warning("engine died", engine=self.name, code=code, output=self._last_output())
-            await self._terminate()
+            await self._stop()
             pause = 0.0 if time.monotonic() - started > STABLE_SECONDS else min(2 * pause + 0.1, MAX_RESTART_PAUSE)
             await asyncio.sleep(pause)
             try:
-                await self._spawn()
+                await self._start()
             except (EngineRefused, OSError) as failure:  # such as too many open files
                 log.error("engine did not restart", engine=self.name, reason=str(failure))  # noqa: TRY400 - no trace
             else:
                 log.warning("engine restarted", engine=self.name, pid=self.pid)
 
-    async def _spawn(self) -> None:
+    async def _start(self) -> None:
         child_stdin, self._lifeline = os.pipe()
         try:
-            with _private_file(self._log) as output:
+            with _emptied(self._log) as output:
                 self._process = await asyncio.create_subprocess_exec(
-                    "/bin/sh", "-c", LIFELINE, "engine", *self._program.command(*self._address),
+                    "/bin/sh", "-c", ENDS_WITH_US, "engine", *self._program.command(*self._address),
                     stdin=child_stdin,
-                    stdout=self._lock,
+                    stdout=asyncio.subprocess.DEVNULL,
                     stderr=output,
+                    pass_fds=(self._lock,),
                     # Only the service gets a terminal's Ctrl-C: it drains first and stops the engine last.
                     start_new_session=True,
                     env={name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")},
@@ -118,7 +117,7 @@ class Engine:
         try:
             await self._wait_until_ready(self._process)
         except BaseException:
-            await self._terminate()
+            await self._stop()
             raise
 
     async def _wait_until_ready(self, process: asyncio.subprocess.Process) -> None:
@@ -132,19 +131,19 @@ class Engine:
                 )
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _terminate(self) -> None:
-        """Stop the process if it is running, and its watcher in any case."""
+    async def _stop(self) -> None:
+        """Stop the process if it is running, and the shell that watches in any case."""
         process, self._process = self._process, None
+        if process is not None:
+            with suppress(TimeoutError, ProcessLookupError):
+                process.terminate()
+                await asyncio.wait_for(process.wait(), STOP_TIMEOUT)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
-        if process is None:
-            return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), STOP_TIMEOUT)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
 
     def _last_output(self) -> str:
         try:
@@ -154,23 +153,85 @@ class Engine:
         return " / ".join(lines[-5:]) or "it printed nothing"
 
 
-def _private_file(path: Path) -> BinaryIO:
-    """Return an emptied file that only its owner can read, even if it existed before."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(descriptor, 0o600)
-    return os.fdopen(descriptor, "wb")
+def _emptied(file: Path) -> BinaryIO:
+    """A new or emptied file that only its owner can read."""
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
 
 
 async def _is_ready(address: tuple[str, int]) -> bool:
-    """Whether a DynamoDB server answers at the address."""
+    """Whether an HTTP server answers at the address."""
     try:
         async with asyncio.timeout(PROBE_TIMEOUT):
             reader, writer = await asyncio.open_connection(*address)
             try:
-                writer.write(PROBE)
-                answer = await reader.read()
+                writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                return (await reader.read(5)) == b"HTTP/"
             finally:
                 writer.close()
     except OSError:  # a TimeoutError is one
         return False
-    return b'"TableNames"' in answer
+
+
+@asynccontextmanager
+async def run_engine_async(
+    data: Path, binary: Path | None = None, program: Program | None = None
+) -> AsyncIterator[Engine]:
+    """Run the engine of a data folder while the block runs."""
+    async with folder.locked_folder(data) as lock:
+        file = folder.table_file(data)
+        await asyncio.to_thread(folder.check_file, file)
+        with reserved_address() as address:
+            engine = Engine(program or choose_program(data, binary), data, lock, address)
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            async with engine.running():
+                yield engine
+
+
+@contextmanager
+def run_engine(data: Path, binary: Path | None = None, program: Program | None = None) -> Iterator[Engine]:
+    """Do the same without a running event loop, as in the parent of several workers: the engine runs in a thread."""
+    engine_context = run_engine_async(data, binary, program)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(engine_context) as engine:
+        yield engine
+
+
+# ── the address ──
+
+
+@contextmanager
+def reserved_address() -> Iterator[tuple[str, int]]:
+    """Yield a free loopback address that stays reserved for the engine, even while the engine is down.
+
+    On Linux a socket is bound to it that never listens. It must be the first one there; afterwards it allows address
+    reuse, so that the engine may listen beside it and no other process takes the address. On other systems the address
+    was merely free a moment ago.
+    """
+    with _first_free() as holder:
+        address = holder.getsockname()
+        if sys.platform != "linux":
+            holder.close()
+        yield address
+
+
+def _first_free() -> socket.socket:
+    hosts = ["127.{}.{}.{}".format(*(1 + secrets.randbelow(254) for _ in range(3))) for _ in range(HOSTS)]
+    for host, port in product((*hosts, "127.0.0.1"), BAD_PORTS):
+        holder = socket.socket()
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, sys.platform != "linux")
+        # dynoxide does not start if anything listens at this port of 127.0.0.1, whatever its own address is.
+        if not _is_used(port):
+            with suppress(OSError):
+                holder.bind((host, port))
+                holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                return holder
+        holder.close()
+    raise EngineRefused(
+        f"None of the ports {', '.join(map(str, sorted(BAD_PORTS)))} is free, and on others web pages could read the "
+        "embedded engine's table. Stop what listens on one of them, or set RINGSIDE_DYNAMODB_URL to another engine."
+    )
+
+
+def _is_used(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

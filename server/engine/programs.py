@@ -5,24 +5,20 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from server.failures import Failed
+from server.engine.folder import EngineRefused, table_file
 
 log = structlog.get_logger("ringside.engine")
 
 DYNOXIDE: Final = "1.2.1"
 CHECKOUT: Final = Path(__file__).resolve().parents[2] / "deploy" / "engine"
 MOTO_SERVER: Final = Path(__file__).resolve().with_name("moto_server.py")
-
-
-class EngineRefused(Failed):
-    """No engine can be started for this data folder; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +71,8 @@ def find_binary(data: Path, given: Path | None = None) -> Path | None:
     candidates = [folder / file for folder in (CHECKOUT, data) for file in (package, below_its_parent)]
     # The interpreter's bin folder is not on PATH if its environment is not activated.
     candidates.append(Path(sys.prefix, "bin", "dynoxide"))
-    return next((file for file in (*candidates, *_on_path()) if os.access(file, os.X_OK)), None)
-
-
-def _on_path() -> Iterator[Path]:
-    if path := shutil.which("dynoxide"):
-        yield Path(path)
-
-
-def table_file(data: Path) -> Path:
-    """Return the path of the table's file."""
-    return data / "table.db"
+    candidates.append(Path(shutil.which("dynoxide") or "nowhere"))
+    return next((file for file in candidates if os.access(file, os.X_OK)), None)
 
 
 def dynoxide(binary: Path, file: Path) -> Program:

@@ -11,7 +11,7 @@ The field's type and its arguments say how many objects these are:
 - a list that is asked for by a list of ids, such as `nodes(ids:)`: as many as that list has.
 - any other list of objects: 10. It has no argument for its size; what it shows bounds it, such as an event's card.
 
-A variable that is a list or an object counts 2 for each of its values but ten, for each field that takes it in: each
+A variable that is a list or an object counts 2 for each of its values but ten, for each field that uses it: each
 converts it, which takes longer than answering a field.
 
 As sizes, variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is
@@ -62,7 +62,7 @@ Variables: TypeAlias = Mapping[str, Any]
 LIST_SIZE = 10
 _FREE_VALUES = 10
 _VALUE = 2
-"""What each further value in a variable counts, for each field that takes it in."""
+"""What each further value in a variable counts, for each field that uses it."""
 _PAGE_ARGUMENTS = ("first", "last")
 _OBJECTS = frozenset({"edges", "nodes"})
 
@@ -93,7 +93,7 @@ class _Part(Enum):
 
 
 class _Input(NamedTuple):
-    """A variable whose values a field takes in: each use of it converts all of them."""
+    """A variable with many values, used in a field's arguments: each use converts all of them."""
 
     variable: str
 

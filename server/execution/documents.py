@@ -31,6 +31,7 @@ from graphql import (
 )
 from graphql.language.parser import Parser
 
+from server import Failed
 from server.compiler import CompiledOperation
 from server.execution.cost import Cost
 from server.execution.document_cache import DocumentCache
@@ -40,7 +41,6 @@ from server.execution.lexer import DocumentLexer
 from server.execution.limits import MAX_NAME, LimitExceeded, Limits, check_counts, check_depth, check_text, count_values
 from server.execution.named_objects import NamedObjects
 from server.execution.suggestions import suggest_for_any_name
-from server.failures import Failed
 
 CACHE_BYTES = 64 * 2**20
 DOCUMENT_BYTES = 10_000
@@ -63,10 +63,6 @@ class GraphQLRequest:
     """The hash in `extensions.persistedQuery`, with or without the query's text."""
     wants_plan: bool = False
     """Whether the client asks how the answer was made: `"extensions": {"plan": true}`."""
-
-
-class UnknownDocument(Exception):
-    """The document has to be checked, for which the caller wants to wait its turn."""
 
 
 class InvalidOperation(Exception):
@@ -133,24 +129,23 @@ class Documents:
         documents = (self._trusted or {}).values()
         return {name for document in documents for name in document.operations if name is not None}
 
-    def operation(
-        self,
-        request: GraphQLRequest,
-        *,
-        introspection: bool,
-        is_turn: bool = True,
-        checked: CheckedDocument | None = None,
-    ) -> Operation:
-        """The operation that a request asks for, within the limits with its variables; otherwise InvalidOperation.
+    def operation(self, request: GraphQLRequest, *, introspection: bool) -> Operation:
+        """The operation that a request asks for, of a document that is known or checked now."""
+        document = self.find(request, introspection=introspection)
+        return self.select(document or self.check(request, introspection=introspection), request)
 
-        UnknownDocument if the document has to be checked but it is not the request's turn; `checked` is the document
-        of a request that has taken its turn.
-        """
-        document = checked or self._cache.get((request.query or "", introspection))
-        if document is None:
-            if not is_turn and self._trusted is None and request.query is not None:
-                raise UnknownDocument
-            document = self._find(request, introspection=introspection)
+    def find(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument | None:
+        """The document of a request; None if it has to be checked, InvalidOperation if there can be none."""
+        if self._trusted is not None:
+            return _find_trusted(self._trusted, request)
+        if request.query:
+            return self._cache.get((request.query, introspection))
+        if request.persisted_hash or request.document_id:
+            raise _refused("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED")
+        raise _bad_input("There is no `query` in the request.")
+
+    def select(self, document: CheckedDocument, request: GraphQLRequest) -> Operation:
+        """The operation of a document that a request asks for; InvalidOperation unless it is within the limits."""
         name = request.operation_name
         operation = document.default if name is None else document.operations.get(name)
         if operation is None:
@@ -179,17 +174,7 @@ class Documents:
 
     def check(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
         """Check the document of a request, and cache it at its second use; InvalidOperation if it is refused."""
-        return self._find(request, introspection=introspection)
-
-    def _find(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
-        """A document of the manifest, or one that is checked now and cached."""
-        if self._trusted is not None:
-            return _find_trusted(self._trusted, request)
-        text = request.query
-        if not text and (request.persisted_hash or request.document_id):
-            raise _refused("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED")
-        if text is None:
-            raise _bad_input("There is no `query` in the request.")
+        text = request.query or ""
         key = (text, introspection)
         document = self._check(text, introspection=introspection)
         is_second_use = self._cache.remember(key)

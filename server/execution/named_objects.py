@@ -36,7 +36,7 @@ class NamedObjects:
         return tuple(dict.fromkeys([*self._literals, *(place for place, _ in self._variables)]))
 
     def add(self, node: FieldNode, definition: GraphQLField) -> None:
-        """Take in the lists of a field."""
+        """Add the lists of a field."""
         for name, argument in definition.args.items():
             if names_objects(argument):
                 place = f"{node.name.value}({name}:)"

@@ -1,6 +1,6 @@
 """Turns for work that would block the event loop: checking and compiling documents takes up to 50 ms each.
 
-The work of a turn runs in a thread, where Python lets the event loop interrupt it (server/process_tuning.py). One turn
+The work of a turn runs in a thread, where Python lets the event loop interrupt it (server/http/process.py). One turn
 follows the other, with a pause as long as the turn between them: such work takes at most half of a process, however
 many new documents a client sends. Requests for the same document wait for the same turn.
 """

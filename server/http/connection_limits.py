@@ -45,7 +45,7 @@ def raise_file_limit() -> None:
 
 
 def limit_unaccepted_data(listening: socket.socket, seconds: float) -> None:
-    """Let the system close connections whose clients take in nothing of an answer for so long (on Linux).
+    """Let the system close connections whose clients read nothing of an answer for so long (on Linux).
 
     Accepted sockets inherit the option, so that it holds for WebSockets, streams and closing connections too.
     """

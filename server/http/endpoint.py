@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 
 from graphql import OperationType
 from starlette.exceptions import HTTPException
@@ -17,13 +18,14 @@ from resolvers.values.network_addresses import network
 from server.auth.credentials import Credentials
 from server.auth.identification import Identified
 from server.execution.answers import Answer
-from server.execution.documents import GraphQLRequest, InvalidOperation, Operation, UnknownDocument
+from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
 from server.http.compression import compress
 from server.http.demo_viewers import demo_viewers
 from server.http.explorer import Explorer, wants_page
 from server.http.pipeline import Pipeline
+from server.http.protocol import IS_FIRST
 from server.http.request import DEFAULT_FORMAT, STREAM, Headers, ResponseFormat, negotiate, read_request
-from server.http.request_turns import IS_FIRST, Client
+from server.http.request_turns import Client
 from server.http.response import answer_response, error_response, overloaded
 from server.http.sse import EventStream, ended_stream
 from server.telemetry import Outcome
@@ -94,10 +96,7 @@ async def _execute(
 ) -> Response:
     viewer = identified.viewer
     introspection = pipeline.may_introspect(viewer)
-    try:
-        operation = pipeline.documents.operation(request, introspection=introspection, is_turn=False)
-    except UnknownDocument:
-        operation = await pipeline.check(request, client, introspection=introspection)
+    operation = await pipeline.operation(request, client, introspection=introspection)
     if operation.kind is not OperationType.QUERY:
         _check_kind(operation, scope["method"], response_format)
     last_event, secure = headers.get(b"last-event-id"), scope["scheme"] == "https"
@@ -116,9 +115,8 @@ async def _execute(
     if operation.kind is OperationType.SUBSCRIPTION:
         answer = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
         if not isinstance(answer, Answer):
-            credentials = Credentials(
-                pipeline.identification, identified, scope["headers"], secure=secure, address=address
-            )
+            identify = partial(pipeline.identification.identify, scope["headers"], secure=secure, address=address)
+            credentials = Credentials(pipeline.identification, identified, identify)
             return EventStream(answer, pipeline.closing, set_cookie, credentials, pipeline.streams.held(address))
     else:
         answer = await pipeline.execute(

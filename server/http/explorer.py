@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from server.http.compression import accepts_gzip
+from server.http.response import SECURITY_HEADERS
 
 if TYPE_CHECKING:
     import os
@@ -55,8 +56,6 @@ EXPLORER_POLICY: Final = "; ".join(
 
 # A worker has the policy of its own file, and an icon opened in a tab is a page. Neither needs any permission.
 FILES_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
-
-SECURITY_HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 
 # File names contain a hash of the content, so a year is safe.
 IMMUTABLE: Final = "public, max-age=31536000, immutable"

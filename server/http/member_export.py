@@ -25,10 +25,11 @@ from datastore.members.exports import Export
 from datastore.values.seal import Forged
 from resolvers.requests.context import Services
 from resolvers.whole.exporting import PURPOSE
+from server.http.response import SECURITY_HEADERS
 
 TIMEOUT = 10.0
 _RETRY_SECONDS = 3
-_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
+_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}
 _log = structlog.get_logger("ringside.members")
 
 

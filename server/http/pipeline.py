@@ -92,14 +92,16 @@ class Pipeline:
             self.requests.end(address)
             self.metrics.count_in_flight(-1)
 
-    async def check(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
-        """The operation of a document that is not known yet; Overloaded if too many other documents wait."""
-        key = (request.query, introspection)
-        if key not in self.turns and self.turns.waiting >= share(self.settings.max_in_flight):
-            raise Overloaded
-        checked = await self.turns.take(key, partial(self.documents.check, request, introspection=introspection))
-        await self.request_turns.take(client)  # again, as in `_begin_again`
-        return self.documents.operation(request, introspection=introspection, checked=checked)
+    async def operation(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
+        """The operation that a request asks for; Overloaded if too many new documents wait to be checked."""
+        document = self.documents.find(request, introspection=introspection)
+        if document is None:
+            key = (request.query, introspection)
+            if key not in self.turns and self.turns.waiting >= share(self.settings.max_in_flight):
+                raise Overloaded
+            document = await self.turns.take(key, partial(self.documents.check, request, introspection=introspection))
+            await self.request_turns.take(client)  # again, as in `_begin_again`
+        return self.documents.select(document, request)
 
     async def _begin_again(self, ctx: Context) -> None:
         """Wait for another turn: all requests that waited for the same document go on at the same moment."""

@@ -28,8 +28,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from server.http.connection_limits import ConnectionLimits
-from server.http.request_turns import IS_FIRST
 from server.http.socket_protocol import SocketProtocol
+
+IS_FIRST = "is_first"
+"""In the ASGI state of a request: whether it is the first of its connection, so that none there has had an answer."""
 
 MAX_HEADERS = 256
 """Headers of a request, of which even a byte each would take some hundred bytes of memory."""
@@ -134,7 +136,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return False
         del self._waiting[longest]
         if longest.transport.get_write_buffer_size():
-            longest.transport.abort()  # closing would wait until the client takes in the rest
+            longest.transport.abort()  # closing would wait until the client has read the rest
         else:
             longest.transport.close()
         return True

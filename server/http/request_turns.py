@@ -15,9 +15,6 @@ from collections import OrderedDict, deque
 from itertools import chain, islice, zip_longest
 from typing import NamedTuple
 
-IS_FIRST = "is_first"
-"""In the ASGI state of a request: whether it is the first of its connection, so that none there has had an answer."""
-
 SLICE_SECONDS = 0.01
 LONGEST_SLICE_SECONDS = 0.05
 """For so long requests begin before the loop goes round, between these two for as long as the rest of it took the last

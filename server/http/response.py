@@ -13,9 +13,9 @@ from starlette.responses import Response
 from datastore.refusals import Overloaded
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.http.explorer import SECURITY_HEADERS
 from server.http.request import LEGACY, MODERN, STREAM, ResponseFormat
 
+SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 _COMMON_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store", "vary": "Accept, Accept-Encoding"}
 _HEADERS = {
     media_type: {"content-type": f"{media_type}; charset=utf-8", **_COMMON_HEADERS} for media_type in (LEGACY, MODERN)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any
 
 import orjson
@@ -31,7 +32,7 @@ from server.auth.credentials import Credentials
 from server.auth.errors import Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.execution.documents import InvalidOperation, Operation, UnknownDocument
+from server.execution.documents import InvalidOperation, Operation
 from server.execution.limits import LimitExceeded, check_json
 from server.http.pipeline import Pipeline
 from server.http.request import parse_request
@@ -199,20 +200,22 @@ class _Connection:
         payload = message.get("payload")
         if payload is not None and not isinstance(payload, dict):
             raise _ProtocolError(4400, "The payload of connection_init must be an object")
-        identification, headers = self._pipeline.identification, self._socket.scope["headers"]
-        secure, address = self._socket.url.scheme == "wss", _address(self._socket)
+        identification, secure = self._pipeline.identification, self._socket.url.scheme == "wss"
+        identify = partial(
+            identification.identify,
+            self._socket.scope["headers"],
+            secure=secure,
+            address=_address(self._socket),
+            params=payload,
+        )
         try:
-            identified = await identification.identify(
-                headers, secure=secure, address=address, params=payload, sets_cookies=False
-            )
+            identified = await identify(sets_cookies=False)
         except Unauthenticated as error:
             raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
         except Unverifiable as error:
             raise _ProtocolError(1013, f"Try again later: {error.detail}") from None
         self._viewer = identified.viewer
-        self._credentials.set_result(
-            Credentials(identification, identified, headers, secure=secure, address=address, params=payload)
-        )
+        self._credentials.set_result(Credentials(identification, identified, identify))
         await self._send({"type": "connection_ack"})
 
     async def _subscribe(self, message: Mapping[str, Any]) -> None:
@@ -250,10 +253,7 @@ class _Connection:
         introspection = self._pipeline.may_introspect(self._viewer)
         try:
             request = parse_request(payload)
-            try:
-                operation = self._pipeline.documents.operation(request, introspection=introspection, is_turn=False)
-            except UnknownDocument:
-                operation = await self._pipeline.check(request, client, introspection=introspection)
+            operation = await self._pipeline.operation(request, client, introspection=introspection)
         except Overloaded:
             await self._refuse(id_)
             return

@@ -6,7 +6,7 @@ from html import escape
 
 from starlette.responses import HTMLResponse
 
-from server.http.explorer import SECURITY_HEADERS
+from server.http.response import SECURITY_HEADERS
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 _PAGE = """<!doctype html>

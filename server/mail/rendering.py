@@ -17,6 +17,7 @@ from typing import Any, Final
 from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from server import Failed
 from server.mail.direction import ISOLATES, direction, isolate
 from server.mail.serialization import one_line
 
@@ -34,8 +35,14 @@ class EmailKind(Enum):
     LOCK_REMINDER = "lock-reminder"
 
 
-class BrokenTemplate(ValueError):
-    """A template cannot be used; the message names the file and the line."""
+class BrokenTemplate(Failed):
+    """A template of the operator's cannot be used; the message names the file and the line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"RINGSIDE_EMAIL_TEMPLATES is invalid: {reason}. Write the path of a folder with templates such as "
+            "daily-word.html."
+        )
 
 
 @dataclass(frozen=True, slots=True)

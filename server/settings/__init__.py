@@ -8,7 +8,7 @@ from server.settings.declaration import Settings
 from server.settings.documentation import settings_help, settings_table
 from server.settings.fields import PREFIX, variable
 from server.settings.problems import BadSettings
-from server.settings.values import AWS, Format, Introspection, Level, Log, is_near
+from server.settings.values import AWS, Format, Introspection, Level, Log, is_embedded, is_near
 
 __all__ = [
     "AWS",
@@ -19,6 +19,7 @@ __all__ = [
     "Level",
     "Log",
     "Settings",
+    "is_embedded",
     "is_near",
     "settings_help",
     "settings_table",

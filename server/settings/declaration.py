@@ -1,19 +1,17 @@
 """The declaration of every setting: its type, its bounds, its meaning and a correct example."""
 
 import os
-from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, DirectoryPath, FilePath, SecretStr, ValidationError
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from datastore.values.seal import Seal
 from resolvers.requests.policy import Policy
-from server.auth.secret import UnreadableSecret, load_or_create_secrets
-from server.engine.addresses import is_embedded
-from server.settings.fields import PREFIX, extra, setting
+from server.settings.fields import PREFIX, extra, number, setting
 from server.settings.problems import BadSettings, describe_refusal, misspelt_variables
+from server.settings.secret import UnreadableSecret, load_or_create_secrets
 from server.settings.sign_in import SignInSettings
 from server.settings.storage import StorageSettings
 from server.settings.values import (
@@ -21,12 +19,11 @@ from server.settings.values import (
     CommaSeparated,
     Introspection,
     Log,
+    is_embedded,
     parse_log,
     parse_public_address,
     parse_sender,
     parse_web_address,
-    validate_email_templates,
-    validate_file,
     validate_hosts,
     validate_image_hosts,
     validate_networks,
@@ -60,7 +57,7 @@ class Settings(SignInSettings, StorageSettings):
         shown="`on` if embedded, otherwise `role`",
         default_factory=_default_introspection,
     )
-    trusted_documents: Annotated[Path, AfterValidator(validate_file)] | None = setting(
+    trusted_documents: FilePath | None = setting(
         "A manifest file of trusted documents. If set, no other documents are run.",
         write="the path of a manifest file",
     )
@@ -73,15 +70,14 @@ class Settings(SignInSettings, StorageSettings):
         write="an address such as words@example.com, or a name with one: Words <words@example.com>",
         shown="the user of `RINGSIDE_SMTP_URL` if that is an address, otherwise ringside@ its host",
     )
-    email_minutes: float | None = setting(
+    email_minutes: float | None = number(
         "Minutes between the service's own runs of `ringside emails`, by one process at a time.",
-        write="minutes from 1 to 1440, such as 15",
+        default=None,
+        within=(1, 1440),
+        unit="minutes",
         shown="none: cron runs the command",
-        ge=1,
-        le=1440,
-        allow_inf_nan=False,
     )
-    email_templates: Annotated[Path, AfterValidator(validate_email_templates)] | None = setting(
+    email_templates: DirectoryPath | None = setting(
         "A folder with templates of emails, each of which replaces the built-in one of the same name.",
         write="the path of a folder with templates such as daily-word.html",
     )
@@ -90,20 +86,16 @@ class Settings(SignInSettings, StorageSettings):
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
     )
-    journal_days: int = setting(
+    journal_days: int = number(
         "Days for which the journal keeps who did what; 0 turns it off.",
-        write="a whole number from 0 to 3650, such as 90",
         default=90,
-        ge=0,
-        le=3650,
+        within=(0, 3650),
     )
-    erased_days: int = setting(
+    erased_days: int = number(
         "Days for which nothing is written for an erased member, unless a suspension of theirs ends later: at least as "
         "long as a token can be valid.",
-        write="a whole number from 1 to 3650, such as 30",
         default=30,
-        ge=1,
-        le=3650,
+        within=(1, 3650),
     )
     webhook_networks: Annotated[CommaSeparated[str], AfterValidator(validate_networks)] = setting(
         "Networks, comma-separated, that webhooks may be in even though they are not public; http is allowed there "
@@ -111,21 +103,19 @@ class Settings(SignInSettings, StorageSettings):
         write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
         default=(),
     )
-    quiz_seconds_per_question: float = setting(
+    quiz_seconds_per_question: float = number(
         "Minimum seconds per question of a quiz, counted from its start or the member's latest answer to another: "
         "faster answers are refused. `0` accepts any.",
-        write="a number from 0 to 60",
         default=1.0,
-        ge=0,
-        le=60,
+        within=(0, 60),
+        unit="a number",
     )
-    day_begins_at: int = setting(
+    day_begins_at: int = number(
         "The hour at which a member's day begins, in their time zone: with 4, a quiz at 3:59 counts for the previous "
         "day.",
-        write="an hour from 0 to 12",
         default=0,
-        ge=0,
-        le=12,
+        within=(0, 12),
+        unit="an hour",
     )
     allowed_hosts: Annotated[CommaSeparated[str], AfterValidator(validate_hosts)] = setting(
         "Hosts that requests may name besides the public address's, comma-separated; `*` for any.",
@@ -148,128 +138,99 @@ class Settings(SignInSettings, StorageSettings):
         "The endpoint for traces (OTLP over HTTP). Without it, nothing is traced.",
         write="an address such as http://127.0.0.1:4318",
     )
-    engine_binary: Annotated[Path, AfterValidator(validate_program)] | None = setting(
+    engine_binary: Annotated[FilePath, AfterValidator(validate_program)] | None = setting(
         "The embedded engine's binary, if it is not found automatically.",
         write="the path of the dynoxide binary",
     )
-    request_timeout: float = setting(
+    request_timeout: float = number(
         "Seconds a request may take, including its engine calls.",
-        write="seconds from 0.1 to 300, such as 10",
         default=10.0,
-        ge=0.1,
-        le=300,
-        allow_inf_nan=False,
+        within=(0.1, 300),
+        unit="seconds",
     )
-    max_body_bytes: int = setting(
+    max_body_bytes: int = number(
         "The largest request body accepted, in bytes.",
-        write="bytes from 1024 to 16777216, such as 1048576",
         default=1_048_576,
-        ge=1024,
-        le=16_777_216,
+        within=(1024, 16_777_216),
+        unit="bytes",
     )
-    max_header_bytes: int = setting(
+    max_header_bytes: int = number(
         "The largest headers of a request accepted, in bytes.",
-        write="bytes from 4096 to 1048576, such as 65536",
         default=65_536,
-        ge=4096,
-        le=1_048_576,
+        within=(4096, 1_048_576),
+        unit="bytes",
     )
-    header_timeout: float = setting(
+    header_timeout: float = number(
         "Seconds a client may take to send a request's headers.",
-        write="seconds from 0.1 to 300, such as 10",
         default=10.0,
-        ge=0.1,
-        le=300,
-        allow_inf_nan=False,
+        within=(0.1, 300),
+        unit="seconds",
     )
-    body_timeout: float = setting(
+    body_timeout: float = number(
         "Seconds a client may take to send a request's body, and to accept some of an answer.",
-        write="seconds from 0.1 to 3600, such as 30",
         default=30.0,
-        ge=0.1,
-        le=3600,
-        allow_inf_nan=False,
+        within=(0.1, 3600),
+        unit="seconds",
     )
-    idle_timeout: float = setting(
+    idle_timeout: float = number(
         "Seconds an idle connection is kept for the client's next request; set it longer than your proxy's.",
-        write="seconds from 0.1 to 3600, such as 75",
         default=75.0,
-        ge=0.1,
-        le=3600,
-        allow_inf_nan=False,
+        within=(0.1, 3600),
+        unit="seconds",
     )
-    max_connections: int = setting(
+    max_connections: int = number(
         "Connections per process; fewer if the system allows fewer open files. At the limit, new ones replace "
         "idle ones, or get 503.",
-        write="a whole number from 16 to 100000, such as 4096",
         default=4096,
-        ge=16,
-        le=100_000,
+        within=(16, 100_000),
     )
-    max_in_flight: int = setting(
+    max_in_flight: int = number(
         "Concurrent requests per process; any more, and more than half of them from one address, get 503 with "
         "`Retry-After`.",
-        write="a whole number from 1 to 100000, such as 256",
         default=256,
-        ge=1,
-        le=100_000,
+        within=(1, 100_000),
     )
-    max_complexity: int = setting(
+    max_complexity: int = number(
         "Fields that one operation may ask for, each counted once per object it is read from.",
-        write="a whole number from 100 to 1000000, such as 10000",
         default=10_000,
-        ge=100,
-        le=1_000_000,
+        within=(100, 1_000_000),
     )
-    max_document_tokens: int = setting(
+    max_document_tokens: int = number(
         "Tokens in a GraphQL document. Checking takes some 15 microseconds a token, in a thread beside other requests.",
-        write="a whole number from 500 to 10000, such as 2000",
         default=2_000,
-        ge=500,
-        le=10_000,
+        within=(500, 10_000),
     )
-    document_cache_bytes: int = setting(
+    document_cache_bytes: int = number(
         "Memory for checked documents and their compiled operations, in bytes, per process.",
-        write="bytes from 1048576 to 4294967296, such as 67108864",
         default=64 * 2**20,
-        ge=2**20,
-        le=2**32,
+        within=(2**20, 2**32),
+        unit="bytes",
     )
 
-    max_streams: int = setting(
+    max_streams: int = number(
         "WebSockets and event streams per process, at most half of its connections; any more get 503.",
-        write="a whole number from 1 to 100000, such as 2000",
         default=2_000,
-        ge=1,
-        le=100000,
+        within=(1, 100_000),
     )
-    streams_per_address: int = setting(
+    streams_per_address: int = number(
         "The same per client address, or IPv6 network of 64 bits.",
-        write="a whole number from 1 to 100000, such as 250",
         default=250,
-        ge=1,
-        le=100000,
+        within=(1, 100_000),
     )
-    max_subscriptions: int = setting(
+    max_subscriptions: int = number(
         "Open subscriptions per process; any more are refused with OVERLOADED.",
-        write="a whole number from 1 to 100000, such as 2000",
         default=2_000,
-        ge=1,
-        le=100000,
+        within=(1, 100_000),
     )
-    subscriptions_per_address: int = setting(
+    subscriptions_per_address: int = number(
         "The same per client address.",
-        write="a whole number from 1 to 100000, such as 500",
         default=500,
-        ge=1,
-        le=100000,
+        within=(1, 100_000),
     )
-    operations_per_socket: int = setting(
+    operations_per_socket: int = number(
         "Concurrent operations of a WebSocket, open subscriptions included.",
-        write="a whole number from 1 to 1000, such as 32",
         default=32,
-        ge=1,
-        le=1000,
+        within=(1, 1000),
     )
 
     comment_rate: str | None = setting(
@@ -287,13 +248,11 @@ class Settings(SignInSettings, StorageSettings):
         write="true or false",
         default=False,
     )
-    ballot_hours: float = setting(
+    ballot_hours: float = number(
         "Hours until a drawn ballot expires.",
-        write="hours from 0.0001 to 8760, such as 24",
         default=24.0,
-        ge=0.0001,
-        le=8760,
-        allow_inf_nan=False,
+        within=(0.0001, 8760),
+        unit="hours",
     )
     votes_per_visitor: Annotated[str, AfterValidator(validate_rate)] = setting(
         "Draws, and votes, allowed per visitor or member, per process.",

@@ -16,6 +16,17 @@ def setting(meaning: str, *, write: str, default: Any = None, shown: str = "", *
     return Field(description=meaning, json_schema_extra={"write": write, "shown": shown}, **more)
 
 
+def number(
+    meaning: str, *, default: float | None, within: tuple[float, float], unit: str = "a whole number", shown: str = ""
+) -> Any:
+    """Declare a setting that is a number between two others; it is a whole one if its default is."""
+    low, high = within
+    finite = {} if isinstance(default, int) else {"allow_inf_nan": False}
+    return setting(
+        meaning, write=f"{unit} from {low} to {high}", default=default, shown=shown, ge=low, le=high, **finite
+    )
+
+
 def extra(field: FieldInfo, key: str) -> str:
     extra = field.json_schema_extra
     return str(extra[key]) if isinstance(extra, dict) else ""

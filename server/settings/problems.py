@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from server.failures import Failed
+from server import Failed
 from server.settings.fields import PREFIX, REGIONS, extra, variable
 
 _SET_BY_CLUSTERS = re.compile(r"(^|_)(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)$")
@@ -29,7 +29,13 @@ def describe_refusal(refusal: ValidationError, declared: Mapping[str, FieldInfo]
 def _describe(error: ErrorDetails, declared: Mapping[str, FieldInfo]) -> str:
     """Name the variable, the problem and a correct value. The given value is never shown: it may be a secret."""
     name = str(error["loc"][0]).lower().removeprefix(PREFIX.lower())
-    problem = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
+    problem = (
+        error["msg"]
+        .removeprefix("Value error, ")
+        .removeprefix("Input ")
+        .removeprefix("String ")
+        .replace("Path does", "it does")
+    )
     if "pattern" in error["type"]:
         problem = "it has invalid characters or the wrong length"
     elif problem.startswith("should"):

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator, AliasChoices, SecretStr
 from pydantic_settings import BaseSettings
 
-from server.auth.secret import MIN_SECRET_LENGTH
-from server.settings.fields import PREFIX, REGIONS, setting
+from server.settings.fields import PREFIX, REGIONS, number, setting
+from server.settings.secret import MIN_SECRET_LENGTH
 from server.settings.values import EMBEDDED, CommaSeparated, parse_engine, validate_secrets
 
 
@@ -24,13 +24,12 @@ class StorageSettings(BaseSettings):
         write="a folder that this user may write to",
         default=Path(".ringside"),
     )
-    backup_hours: float | None = setting(
+    backup_hours: float | None = number(
         "Hours between backups of the embedded engine's table, to `backups` in `RINGSIDE_DATA`, where 7 are kept.",
-        write="hours from 0.25 to 720, such as 24, and only with the embedded engine",
+        default=None,
+        within=(0.25, 720),
+        unit="hours",
         shown="none are made",
-        ge=0.25,
-        le=720,
-        allow_inf_nan=False,
     )
     table: str = setting(
         "Name of the table. It is created at startup if the engine is embedded.",

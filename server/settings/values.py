@@ -9,7 +9,7 @@ from email.utils import formataddr, parseaddr
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BeforeValidator, SecretStr
@@ -18,8 +18,7 @@ from pydantic_settings import NoDecode
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.rate_limits import OFF, parse_rate
 from resolvers.values.email_addresses import with_ascii_domain
-from server.auth.secret import MIN_SECRET_LENGTH
-from server.mail.rendering import EmailTemplates
+from server.settings.secret import MIN_SECRET_LENGTH
 
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 _LABEL = "(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
@@ -30,6 +29,14 @@ EMBEDDED = "embedded"
 AWS = "aws"
 REQUIRED = "required"
 """The container image sets this, so that an unconfigured container fails instead of starting on an empty table."""
+
+BAD_PORTS: Final = (
+    6665, 6666, 6667, 6668, 6669, 6697, 10080, 6566, 4045, 3659, 1719, 1720, 1723, 5060, 5061, 6000, 2049,
+)  # fmt: skip
+"""The bad ports above 1023, which need no privilege; those that other services use come last.
+
+Not 4190 and 6679: they are in the standard, and Chromium 156 connects to them.
+"""
 
 
 class Introspection(StrEnum):
@@ -120,6 +127,12 @@ def parse_engine(value: str) -> str:
     return address.geturl().rstrip("/")
 
 
+def is_embedded(url: str) -> bool:
+    """Whether an embedded engine may listen at this address, of this process or of another one."""
+    parts = urlsplit(url)
+    return (parts.hostname or "").startswith("127.") and parts.port in BAD_PORTS
+
+
 def parse_web_address(value: str) -> str:
     return _parse_without_password(value).geturl()
 
@@ -208,21 +221,8 @@ def validate_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     return values
 
 
-def validate_file(path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError("there is no such file")
-    return path
-
-
-def validate_email_templates(path: Path) -> Path:
-    if not path.is_dir():
-        raise ValueError("there is no such folder")
-    EmailTemplates(path)  # raises BrokenTemplate, a ValueError
-    return path
-
-
 def validate_program(path: Path) -> Path:
-    if not os.access(validate_file(path), os.X_OK):
+    if not os.access(path, os.X_OK):
         raise ValueError("the file is not executable")
     return path
 

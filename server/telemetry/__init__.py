@@ -1,6 +1,6 @@
 """Logs, metrics and traces. None of them contains variables or query values."""
 
-from server.telemetry.logs import configure_logging, with_request_ids
+from server.telemetry.logs import configure_logging, request_id
 from server.telemetry.metrics import Metrics, Outcome, shared_metrics
 from server.telemetry.traces import Traces, open_traces
 
@@ -10,6 +10,6 @@ __all__ = [
     "Traces",
     "configure_logging",
     "open_traces",
+    "request_id",
     "shared_metrics",
-    "with_request_ids",
 ]

@@ -8,7 +8,6 @@ in tracebacks, and Strawberry's error log (it quotes the query).
 import io
 import json
 import logging
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -17,7 +16,6 @@ from typing import TextIO
 
 import orjson
 import structlog
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from server.settings import Format, Log
@@ -27,9 +25,7 @@ _TERMINAL_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066
 """Characters that begin a line, move a terminal's cursor, change its colours or turn the writing's direction."""
 _CLOSED = "the handler is closed"
 """What uvloop says of a transport that it has closed already, before it tells the protocol."""
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_HEADER = b"x-request-id"
-_current_id: ContextVar[str] = ContextVar("ringside_request_id", default="")
+request_id: ContextVar[str] = ContextVar("ringside_request_id", default="")
 
 _MIN_LEVELS = {
     "aioboto3": logging.WARNING,
@@ -67,29 +63,8 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     _route_libraries(context, renderers, stream, level)
 
 
-def with_request_ids(app: ASGIApp) -> ASGIApp:
-    """Give each request an id, the caller's X-Request-ID if it is plain and short, and return it in the response."""
-
-    async def identified(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await app(scope, receive, send)
-            return
-        given = next((value for name, value in scope["headers"] if name == _HEADER), b"")
-        request_id = given if _REQUEST_ID.fullmatch(given) else os.urandom(16).hex().encode()
-        _current_id.set(request_id.decode())
-
-        async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (_HEADER, request_id)]
-            await send(message)
-
-        await app(scope, receive, send_with_id)
-
-    return identified
-
-
 def _request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    if request := _current_id.get():
+    if request := request_id.get():
         event["request"] = request
     return event
 
@@ -153,26 +128,14 @@ def _configure_uvicorn() -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True
     logging.getLogger("uvicorn.access").disabled = True
-    logging.getLogger("uvicorn.error").addFilter(_cut_query_strings)
-    logging.getLogger("uvicorn.error").addFilter(_shorten_client_errors)
-    logging.getLogger("uvicorn.error").addFilter(_drop_lost_connections)
+    logging.getLogger("uvicorn.error").addFilter(_edit_uvicorn)
 
 
-def _cut_query_strings(record: logging.LogRecord) -> bool:
-    """Uvicorn logs the URL of each WebSocket including its query string; cut that off."""
+def _edit_uvicorn(record: logging.LogRecord) -> bool:
+    """Cut the query strings of WebSockets off, and shorten or drop the tracebacks that clients can cause."""
     if isinstance(record.args, tuple) and "WebSocket" in str(record.msg):
         record.args = tuple(part.partition("?")[0] if isinstance(part, str) else part for part in record.args)
-    return True
-
-
-def _shorten_client_errors(record: logging.LogRecord) -> bool:
-    """Uvicorn logs a traceback for each WebSocket whose client sends invalid UTF-8; one line says as much."""
-    if "Invalid UTF-8" in str(record.msg):
+    if "Invalid UTF-8" in str(record.msg):  # that a client sends; one line says as much
         record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
-    return True
-
-
-def _drop_lost_connections(record: logging.LogRecord) -> bool:
-    """Uvicorn logs a traceback when an answer is written to a connection whose client has just gone."""
-    error = record.exc_info[1] if record.exc_info else None
+    error = record.exc_info[1] if record.exc_info else None  # of an answer whose client has just gone
     return not (isinstance(error, RuntimeError) and _CLOSED in str(error))

@@ -23,7 +23,7 @@ from schema import Mutation, Query, schema
 from schema.framework.arguments import MOST_NAMED
 from schema.framework.fields import field
 from server.http.pipeline import MAX_CALLS, MAX_READ_UNITS
-from server.process_tuning import THRESHOLDS
+from server.http.process import THRESHOLDS
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
 from tests.dearest import site

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from resolvers.requests.context import Services
 from resolvers.requests.viewer import Role
 from server.auth import credentials as credentials_module
 from server.auth.credentials import CHANGED, Credentials
-from server.auth.identification import Identification
+from server.auth.identification import Identification, Identified
 from server.auth.tokens import mint
 from server.settings import Settings
 from server.telemetry import Metrics
@@ -274,14 +275,20 @@ async def test_a_token_is_checked_again_while_a_socket_is_open(
     before = Identification(strict, services)
     identified = await before.identify(headers, secure=False)
     rotated = Settings(dynamodb_url=strict.dynamodb_url, secrets=(f"{SECRET}, but another",))
-    withdrawn = Credentials(Identification(rotated, services), identified, headers, secure=False)
+    withdrawn = _credentials(Identification(rotated, services), identified, headers)
     assert "not signed by a key known here" in await withdrawn.lapse()
     fewer = identified._replace(viewer=replace(identified.viewer, roles=frozenset()))
-    assert await Credentials(before, fewer, headers, secure=False).lapse() == CHANGED
-    visitor = Credentials(before, await before.identify([], secure=False), [], secure=False)
-    for lasting in (visitor, Credentials(before, identified, headers, secure=False)):
+    assert await _credentials(before, fewer, headers).lapse() == CHANGED
+    visitor = _credentials(before, await before.identify([], secure=False), [])
+    for lasting in (visitor, _credentials(before, identified, headers)):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(lasting.lapse(), 0.1)
+
+
+def _credentials(
+    identification: Identification, identified: Identified, headers: list[tuple[bytes, bytes]]
+) -> Credentials:
+    return Credentials(identification, identified, partial(identification.identify, headers, secure=False))
 
 
 async def test_a_graphql_ws_client_connects_again_with_a_new_token(served: Served, strict: Settings) -> None:

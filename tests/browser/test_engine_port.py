@@ -12,7 +12,8 @@ import pytest
 from aiohttp import web
 from playwright.async_api import Browser, Error, Page
 
-from server.engine import addresses, run_engine_async
+from server.engine import process, run_engine_async
+from server.settings.values import BAD_PORTS
 from tests.browser.pages import new_context
 from tests.engines import engine_program
 
@@ -77,7 +78,7 @@ async def test_a_page_reaches_an_engine_at_an_ordinary_port(
     """The control: without the choice of the port, any page reads and writes the table."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        monkeypatch.setattr(addresses, "BAD_PORTS", (unused.getsockname()[1],))
+        monkeypatch.setattr(process, "BAD_PORTS", (unused.getsockname()[1],))
     program = engine_program("dynoxide", tmp_path)
     async with run_engine_async(tmp_path, program=program) as engine, blank_page(browser) as page:
         assert await _failure(page, engine.url) is None
@@ -86,5 +87,5 @@ async def test_a_page_reaches_an_engine_at_an_ordinary_port(
 async def test_the_browser_refuses_every_port_that_the_engine_may_use(browser: Browser) -> None:
     """The standard lists more ports than Chromium refuses, so each one is tried."""
     async with blank_page(browser) as page:
-        failures = {port: await _failure(page, f"http://127.0.0.1:{port}/") for port in addresses.BAD_PORTS}
-    assert failures == dict.fromkeys(addresses.BAD_PORTS, "net::ERR_UNSAFE_PORT")
+        failures = {port: await _failure(page, f"http://127.0.0.1:{port}/") for port in BAD_PORTS}
+    assert failures == dict.fromkeys(BAD_PORTS, "net::ERR_UNSAFE_PORT")

@@ -52,7 +52,7 @@ class Growing:
         request = GraphQLRequest(document.text, variables=document.variables)
         try:
             checked = self._documents.check(request, introspection=False)
-            self._documents.operation(request, introspection=False, checked=checked)
+            self._documents.select(checked, request)
         except InvalidOperation:
             return False
         return True

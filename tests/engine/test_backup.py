@@ -15,8 +15,8 @@ import pytest
 
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
+from server import Failed
 from server.engine import BackupFailed, back_up, backup, run_engine_async, table_file
-from server.failures import Failed
 from tests.backups import counted, counting_writers
 from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles
 from tests.service import ROOT, environment, start_service
@@ -33,7 +33,7 @@ async def test_a_backup_beside_writers_is_the_table_of_one_moment(data: Path, tm
                 await asyncio.to_thread(back_up, data, tmp_path / f"{number}.db", _slow_steps())
     for number in range(3):
         copy = tmp_path / f"copy-{number}"
-        copy.mkdir()
+        table_file(copy).parent.mkdir(parents=True)
         (tmp_path / f"{number}.db").rename(table_file(copy))
         async with run_engine_async(copy) as engine, open_table("ringside", url=engine.url) as table:
             said, found = await counted(table)
@@ -70,8 +70,7 @@ async def test_the_command_backs_up_while_the_service_runs_and_restores_when_it_
     restored = await asyncio.to_thread(run_on, data, "restore", str(file))
     assert restored.returncode == 0, restored.stderr
     assert await read_profiles(data) == []
-    aside = tmp_path / "aside"
-    (data / "replaced").rename(aside)
+    (aside,) = (data / "replaced").iterdir()
     assert len(await read_profiles(aside)) > 0
     with ExitStack() as stack:
         await start_service(variables, stack)
@@ -113,15 +112,19 @@ async def test_no_command_writes_its_file_over_those_of_a_data_folder(data: Path
     (tmp_path / "symbolic").symlink_to(table_file(data))
     (tmp_path / "hard").hardlink_to(table_file(data))
     (tmp_path / "folder").symlink_to(data)
-    (data / "replaced").mkdir()
     inode = table_file(data).stat().st_ino
-    served = [data / name for name in ("table.db", "table.db-wal", "table.db-shm", "secret", "lock", "engine.log")]
-    for file in (*served, tmp_path / "folder" / "table.db", tmp_path / "symbolic", data / "replaced" / "table.db"):
+    served = [data / name for name in ("table/table.db", "table/table.db-wal", "secret", "lock", "engine.log")]
+    for file in (
+        *served,
+        tmp_path / "folder/table/table.db",
+        tmp_path / "symbolic",
+        data / "replaced/1/table/table.db",
+    ):
         with pytest.raises(Failed, match=f"belongs to the data folder {data}.*{data}/backups/by-hand"):
             back_up(data, file)
-    with pytest.raises(BackupFailed, match="is the table itself"):
+    with pytest.raises(BackupFailed, match="is not a backup"):
         back_up(data, tmp_path / "hard")
-    for name in ("replacing", "removing", "replaced", "backups"):
+    for name in ("restoring", "restored", "replaced", "backups"):
         with pytest.raises(Failed, match=f"belongs to the data folder {data}"):
             back_up(data, data / name)
     for command in ("export all", "export votes", "export events", "export comments", "export member ada"):

@@ -18,49 +18,11 @@ import pytest
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.whole.layout import LAYOUT, Layout
-from server.engine import BackupFailed, back_up, backup, run_engine_async, staged_copy, table_file
-from server.engine.backup import complete_restore
+from server.engine import BackupFailed, back_up, backup, run_engine_async, table_file
+from server.engine.backup import staged_copy
+from server.engine.folder import complete_restore
 from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles
 from tests.service import ROOT, environment
-
-KILLED_AT_INSTALLING = """
-import os, shutil, signal, sys
-from pathlib import Path
-
-steps = int(sys.argv.pop())
-def dying(original, *names):
-    def call(path, *given, **more):
-        global steps
-        if Path(path).name.startswith(names):
-            if not steps:
-                os.kill(os.getpid(), signal.SIGKILL)
-            steps -= 1
-        return original(path, *given, **more)
-    return call
-Path.rename = dying(Path.rename, "table.db", "replacing", "replaced")
-shutil.rmtree = dying(shutil.rmtree, "replaced", "removing")
-
-from server.__main__ import main
-main()
-"""
-"""The command line, killed before the n-th step with which a restore changes the data folder."""
-
-KILLED_AT_REMOVING = """
-import os, shutil, signal
-from pathlib import Path
-
-rmtree = shutil.rmtree
-def dying(path, *given, **more):
-    if Path(path).name in ("replaced", "removing") and (log := Path(path, "table.db-wal")).exists():
-        log.unlink()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return rmtree(path, *given, **more)
-shutil.rmtree = dying
-
-from server.__main__ import main
-main()
-"""
-"""The command line, killed once it has removed the log of the table in `replaced/`."""
 
 SLOW_CHECK = """
 import time
@@ -242,45 +204,45 @@ async def test_a_restore_that_is_killed_leaves_the_old_table_or_the_new_one(data
     assert seen == {("new",), ("new", "newer")}
 
 
-async def test_undoing_a_restore_that_is_killed_and_run_again_loses_no_table(data: Path, tmp_path: Path) -> None:
-    """Killed before each of its last steps in turn: neither the table of before, nor the one that is restored."""
+async def test_a_restore_that_is_killed_and_run_again_loses_no_table(data: Path, tmp_path: Path) -> None:
+    """Killed before every third of its steps: the table of before is kept, with what is in its log only."""
+    await write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    await write_profiles(data, "newer")
+    await _killed_writer(data, "WAL")
+    for step in range(0, 60, 3):
+        copy = tmp_path / f"copy-{step}"
+        await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
+        killed = await asyncio.to_thread(run_script, KILLED_AT, copy, "restore", str(tmp_path / "backup"), str(step))
+        again = await asyncio.to_thread(run_on, copy, "restore", str(tmp_path / "backup"))
+        assert again.returncode == 0, again.stderr
+        assert await read_profiles(copy) == ["new"], step
+        assert ["new", "newer"] in [await _replaced(folder) for folder in (copy / "replaced").iterdir()], step
+        if killed.returncode == 0:
+            break
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+
+
+async def _replaced(folder: Path) -> list[str]:
+    """The profiles in a replaced table, if it has the rows of `KILLED_WRITER`."""
+    if not table_file(folder).exists():
+        return []
+    with closing(sqlite3.connect(table_file(folder))) as connection:
+        has_rows = connection.execute("SELECT name FROM sqlite_master WHERE name = 'more'").fetchone()
+        assert not has_rows or connection.execute("SELECT count(*) FROM more").fetchone() == (200,)
+    return await read_profiles(folder) if has_rows else []
+
+
+async def test_a_restore_is_undone_by_a_backup_of_what_it_replaced(data: Path, tmp_path: Path) -> None:
+    """As the guide says."""
     await write_profiles(data, "new")
     back_up(data, tmp_path / "backup")
     await write_profiles(data, "newer")
     assert (await asyncio.to_thread(run_on, data, "restore", str(tmp_path / "backup"))).returncode == 0
-    for step in range(10):
-        copy, aside = tmp_path / f"copy-{step}", tmp_path / f"aside-{step}"
-        await asyncio.to_thread(subprocess.run, ["cp", "-r", str(data), str(copy)], check=True)
-        undo = ("restore", str(_backup_of_replaced(copy, tmp_path / f"undo-{step}")))
-        killed = await asyncio.to_thread(run_script, KILLED_AT_INSTALLING, copy, *undo, str(step))
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-        again = await asyncio.to_thread(run_on, copy, *undo)
-        assert again.returncode == 0, again.stderr
-        assert await read_profiles(copy) == ["new", "newer"], step
-        (copy / "replaced").rename(aside)
-        assert await read_profiles(aside) == ["new"], step
-
-
-def _backup_of_replaced(data: Path, file: Path) -> Path:
-    """A backup of the table that a restore has put aside."""
-    back_up(data / "replaced", file)
-    return file
-
-
-async def test_undoing_a_restore_keeps_what_is_in_the_log_of_the_replaced_table(data: Path, tmp_path: Path) -> None:
-    """Also if it is killed while it removes the replaced table, and run again."""
-    await write_profiles(data, "new")
-    back_up(data, tmp_path / "backup")
-    await _killed_writer(data, "WAL")
-    assert (await asyncio.to_thread(run_on, data, "restore", str(tmp_path / "backup"))).returncode == 0
-    undo = ("restore", str(_backup_of_replaced(data, tmp_path / "undo")))
-    killed = await asyncio.to_thread(run_script, KILLED_AT_REMOVING, data, *undo)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again = await asyncio.to_thread(run_on, data, *undo)
-    assert again.returncode == 0, again.stderr
-    assert await read_profiles(data) == ["new"]
-    with closing(sqlite3.connect(table_file(data))) as connection:
-        assert connection.execute("SELECT count(*) FROM more").fetchone() == (200,)
+    (replaced,) = (data / "replaced").iterdir()
+    assert (await asyncio.to_thread(run_on, replaced, "backup", str(tmp_path / "undo"))).returncode == 0
+    assert (await asyncio.to_thread(run_on, data, "restore", str(tmp_path / "undo"))).returncode == 0
+    assert await read_profiles(data) == ["new", "newer"]
 
 
 async def test_the_journal_of_a_killed_writer_is_undone_or_put_aside_with_its_table(data: Path, tmp_path: Path) -> None:

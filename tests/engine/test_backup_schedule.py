@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,13 +14,17 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from server.engine import BackupFailed, BackupSchedule, back_up, backup, schedule
+from server.engine import BackupFailed, back_up, backup, scheduled_backups
 from tests.data_folders import read_profiles, refused_on, run_on, write_profiles
 from tests.service import running_service, start_service
 
 
 def _wait_for(condition: threading.Event) -> None:
     assert condition.wait(60)
+
+
+def _back_up_by_schedule(data: Path) -> None:
+    backup.back_up_by_schedule(data, lambda _left, _pages: None)
 
 
 def _names(data: Path) -> list[str]:
@@ -33,12 +38,12 @@ async def test_the_service_makes_scheduled_backups_and_keeps_seven(data: Path) -
     folder.mkdir()
     old = [datetime.now(UTC) - timedelta(hours=number) for number in range(3, 12)]
     for moment in old:
-        back_up(data, folder / moment.strftime(schedule._NAME))
+        back_up(data, folder / moment.strftime(backup._NAME))
     with ExitStack() as stack:
         variables = {"RINGSIDE_DATA": str(data), "RINGSIDE_BACKUP_HOURS": "2"}
         service = await start_service(variables, stack)
         async with asyncio.timeout(60), httpx.AsyncClient(base_url=service.url) as http:
-            while len(names := _names(data)) != 7 or names[-1] <= old[0].strftime(schedule._NAME):
+            while len(names := _names(data)) != 7 or names[-1] <= old[0].strftime(backup._NAME):
                 await asyncio.sleep(0.1)
             figures = (await http.get("/metrics")).text
         assert "ringside_backup_failures 0.0" in figures
@@ -72,22 +77,21 @@ async def test_backups_from_a_clock_that_was_ahead_make_room_for_new_ones(data: 
     await write_profiles(data, "ada")
     folder = data / "backups"
     folder.mkdir()
-    ahead = [datetime.now(UTC) + timedelta(days=30 + number) for number in range(schedule.KEPT)]
+    ahead = [datetime.now(UTC) + timedelta(days=30 + number) for number in range(backup.KEPT)]
     for moment in ahead:
-        (folder / moment.strftime(schedule._NAME)).touch()
-    copies = [f"ringside-{number}-keepZ.db" for number in range(schedule.KEPT)]
+        (folder / moment.strftime(backup._NAME)).touch()
+    copies = [f"ringside-{number}-keepZ.db" for number in range(backup.KEPT)]
     for name in copies:
         (folder / name).touch()
-    backups = BackupSchedule(data, 3600)
-    assert backups._seconds_until_due() == 0
-    assert schedule.backup_figures(data)["newest"] == 0
-    backups._back_up()
+    assert backup.seconds_until_due(data, 3600) == 0
+    assert backup.backup_figures(data)["newest"] == 0
+    _back_up_by_schedule(data)
     kept = [name for name in _names(data) if name not in copies]
-    assert kept[1:] == [moment.strftime(schedule._NAME) for moment in ahead[1:]]
+    assert kept[1:] == [moment.strftime(backup._NAME) for moment in ahead[1:]]
     assert set(copies) < set(_names(data))
     backup.check_backup(folder / kept[0])
-    assert 0 < schedule.backup_figures(data)["newest"] < ahead[0].timestamp()
-    assert backups._seconds_until_due() > 0
+    assert 0 < backup.backup_figures(data)["newest"] < ahead[0].timestamp()
+    assert backup.seconds_until_due(data, 3600) > 0
 
 
 async def test_a_scheduled_backup_leaves_one_alone_that_somebody_writes_beside_it(data: Path) -> None:
@@ -95,14 +99,14 @@ async def test_a_scheduled_backup_leaves_one_alone_that_somebody_writes_beside_i
     await write_profiles(data, "ada")
     folder = data / "backups"
     folder.mkdir()
-    leftover = folder / f".{datetime.now(UTC).strftime(schedule._NAME)}.part-{os.getppid()}-0a1b2c3d"
+    leftover = folder / f".new.part-{os.getpid()}-0a1b2c3d"
     leftover.touch()
     beside: list[int] = []
 
     def begin_another(_left: int, _pages: int) -> None:
         if not beside:
             beside.append(0)
-            BackupSchedule(data, 3600)._back_up()
+            _back_up_by_schedule(data)
 
     assert back_up(data, folder / "before-upgrade.db", begin_another) > 0
     backup.check_backup(folder / "before-upgrade.db")
@@ -122,15 +126,15 @@ async def test_a_backup_that_is_moved_away_at_once_is_not_made_again_at_once(
             pauses.append(timeout)
             return len(pauses) > 2
 
-    def move_away(folder: Path, file: Path, advance: backup.Advance) -> int:
-        size = back_up(folder, file, advance)
-        file.unlink()
-        return size
+    make = backup.back_up_by_schedule
 
-    monkeypatch.setattr(schedule, "back_up", move_away)
-    backups = BackupSchedule(data, 3600)
-    backups._stopping = Pauses()
-    backups._run()
+    def move_away(folder: Path, advance: backup.Advance) -> None:
+        make(folder, advance)
+        for file in (folder / "backups").iterdir():
+            file.unlink()
+
+    monkeypatch.setattr(backup, "back_up_by_schedule", move_away)
+    backup.back_up_repeatedly(data, 3600, Pauses())
     assert pauses == [0, 3600, 3600]
 
 
@@ -145,24 +149,24 @@ async def test_a_failed_scheduled_backup_is_logged_counted_and_tried_again(
         failed.set()
         raise BackupFailed("the disk is full")
 
-    monkeypatch.setattr(schedule, "back_up", fail)
-    monkeypatch.setattr(schedule, "RETRY_SECONDS", 0.05)
-    with capture_logs() as logs, BackupSchedule(data, 3600):
+    monkeypatch.setattr(backup, "back_up", fail)
+    monkeypatch.setattr(backup, "RETRY_SECONDS", 0.05)
+    with capture_logs() as logs, scheduled_backups(data, 3600):
         await asyncio.to_thread(_wait_for, failed)
         async with asyncio.timeout(30):
-            while not schedule.backup_figures(data)["failures"]:
+            while not backup.backup_figures(data)["failures"]:
                 await asyncio.sleep(0.01)
-        assert schedule.backup_figures(data)["newest"] == 0
+        assert backup.backup_figures(data)["newest"] == 0
 
         def succeed(folder: Path, file: Path, advance: backup.Advance) -> int:
             size = back_up(folder, file, advance)
             made.set()
             return size
 
-        monkeypatch.setattr(schedule, "back_up", succeed)
+        monkeypatch.setattr(backup, "back_up", succeed)
         await asyncio.to_thread(_wait_for, made)
         async with asyncio.timeout(30):
-            while schedule.backup_figures(data)["failures"]:
+            while backup.backup_figures(data)["failures"]:
                 await asyncio.sleep(0.01)
     assert logs[0] == {
         "event": "backup failed", "log_level": "error", "reason": "the disk is full", "retry_seconds": 0.05,
@@ -175,15 +179,20 @@ async def test_a_schedule_that_ends_gives_up_the_backup_under_way(data: Path, mo
     """A stopping service does not wait for it, and no part of it is left."""
     await write_profiles(data, "ada")
     begun = threading.Event()
-    monkeypatch.setattr(backup, "_PAGES_A_STEP", 1)
 
-    class Slow(BackupSchedule):
-        def _advance(self, left: int, pages: int) -> None:
+    copy_file = backup.copy_file
+
+    def copy_for_ever(source: Path, target: Path, advance: backup.Advance) -> None:
+        def stay(left: int, pages: int) -> None:
             begun.set()
-            self._stopping.wait(60)
-            super()._advance(left, pages)
+            while True:
+                advance(left, pages)
+                time.sleep(0.01)
 
-    with Slow(data, 3600):
+        copy_file(source, target, stay)
+
+    monkeypatch.setattr(backup, "copy_file", copy_for_ever)
+    with scheduled_backups(data, 3600):
         await asyncio.to_thread(_wait_for, begun)
     assert list((data / "backups").iterdir()) == []
 

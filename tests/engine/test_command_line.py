@@ -17,9 +17,9 @@ import httpx
 import psutil
 import pytest
 
+from server import Failed
 from server.commands import serve
 from server.execution.documents import hash_of, read_manifest
-from server.failures import Failed
 from server.settings import Settings, variable
 from tests.data_folders import run_script
 from tests.engines import RunningEngine

@@ -22,11 +22,11 @@ from datastore.values.seal import MOST_SECRETS, Seal
 from resolvers.requests.context import Services
 from resolvers.requests.viewer import Role
 from resolvers.values.node_ids import node_id
+from server import Failed
 from server.audit.comments import breaches
 from server.commands.exports import write_comments
 from server.commands.imports import comments as import_comments
 from server.demo import comments as demo
-from server.failures import Failed
 from server.settings import Settings
 from tests.client import Client
 from tests.comments import post

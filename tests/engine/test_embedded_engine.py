@@ -24,7 +24,6 @@ from server.engine import (
     Engine,
     EngineRefused,
     Program,
-    addresses,
     dynoxide,
     find_binary,
     folder,
@@ -33,7 +32,8 @@ from server.engine import (
     run_engine_async,
     table_file,
 )
-from server.engine.addresses import BAD_PORTS, reserved_address
+from server.engine.process import reserved_address
+from server.settings.values import BAD_PORTS
 from tests.engines import engine_program, sdk_client
 
 NO_ANSWER = (BotoCoreError, ClientError)
@@ -103,20 +103,6 @@ async def test_only_the_owner_can_read_the_data_folder(data: Path, running: Engi
     assert running.pid
     assert data.stat().st_mode & 0o077 == 0
     assert [file.name for file in data.iterdir() if file.stat().st_mode & 0o077] == []
-
-
-async def test_a_data_folder_of_an_earlier_release_becomes_private(data: Path, tmp_path: Path) -> None:
-    """Also its log. A folder that holds other files than the service's is left as it is."""
-    places = (data, tmp_path / "shared")
-    for place in places:
-        place.mkdir(mode=0o755)
-        (place / "engine.log").touch(mode=0o644)
-    (tmp_path / "shared" / "notes.txt").touch()
-    modes = []
-    for place in places:
-        async with run_engine_async(place):
-            modes.append((place.stat().st_mode & 0o777, (place / "engine.log").stat().st_mode & 0o777))
-    assert modes == [(0o700, 0o600), (0o755, 0o600)]
 
 
 async def test_the_engine_does_not_get_the_secrets(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
@@ -242,7 +228,7 @@ async def test_engines_listen_at_bad_ports(tmp_path: Path) -> None:
 async def test_more_engines_than_ports_can_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On Linux, where all of 127.0.0.0/8 is loopback, they share the ports."""
     with reserved_address() as (_, port):
-        monkeypatch.setattr(addresses, "BAD_PORTS", (port,))
+        monkeypatch.setattr(process, "BAD_PORTS", (port,))
         async with run_engine_async(tmp_path / "a") as first, run_engine_async(tmp_path / "b") as second:
             await _create_table(first.url)
             await _put(first.url, "in the first one")
@@ -254,7 +240,7 @@ async def test_without_a_free_bad_port_the_engine_does_not_start(monkeypatch: py
     """It never falls back to a port that web pages can reach."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        monkeypatch.setattr(addresses, "BAD_PORTS", (port,))
+        monkeypatch.setattr(process, "BAD_PORTS", (port,))
         with pytest.raises(EngineRefused, match=rf"None of the ports {port} is free.*RINGSIDE_DYNAMODB_URL"):
             async with run_engine_async(data):
                 pass
@@ -391,7 +377,7 @@ async def test_killing_the_service_ends_its_engine_and_frees_the_folder(data: Pa
 
 
 async def test_moto_loses_no_concurrent_update(tmp_path: Path) -> None:
-    """Without the lock of server/engine/moto_server.py it loses updates."""
+    """In threads it loses updates, so it answers one request at a time."""
     async with (
         run_engine_async(tmp_path, program=engine_program("moto", tmp_path)) as moto,
         sdk_client(moto.url) as dynamodb,

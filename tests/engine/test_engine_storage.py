@@ -15,10 +15,10 @@ from datastore.dynamo import StorageFailed, Table, open_table, retries
 from datastore.dynamo.declaration import create
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
-from server.engine import EngineRefused, Program, integrity, run_engine_async, table_file
+from server.engine import EngineRefused, Program, dynoxide, folder, required_binary, run_engine_async, table_file
 from tests.client import Client, serving
 from tests.conftest import settings_for
-from tests.engines import RunningEngine, engine_program
+from tests.engines import RunningEngine
 
 UPDATE = 'mutation { updateProfile(input: { name: "Ada" }) { __typename ... on Refused { code message } } }'
 FILLER = "filler"
@@ -35,14 +35,14 @@ def _may_mount(folder: Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def _small_disk(folder: Path) -> tuple[Program, str]:
+def _small_disk(place: Path) -> tuple[Program, str]:
     """An engine on a disk of 3 MB, and what it reports once that is full.
 
     Where mounting is not allowed, the engine's files may have 1.5 MB, which SQLite takes for a failing disk.
     """
-    disk = folder / "disk"
+    disk = place / "disk"
     disk.mkdir(parents=True)
-    unlimited = engine_program("dynoxide", disk)
+    unlimited = dynoxide(required_binary(place), disk / "table.db")
     mounts = _may_mount(disk)
     shell = ["unshare", "--map-root-user", "--mount", "/bin/sh", "-c", MOUNT] if mounts else ["/bin/sh", "-c", LIMIT]
 
@@ -140,7 +140,7 @@ async def test_a_damaged_file_is_refused_and_left_alone(data: Path) -> None:
 
 async def test_an_empty_file_is_not_a_new_table(data: Path) -> None:
     """A file that something emptied held a table."""
-    data.mkdir()
+    table_file(data).parent.mkdir(parents=True)
     table_file(data).touch()
     assert f"{table_file(data)} is empty" in await _refusal(data)
     assert table_file(data).stat().st_size == 0
@@ -151,7 +151,7 @@ async def test_an_empty_file_is_not_a_new_table(data: Path) -> None:
 
 async def test_a_file_that_is_not_a_table_is_refused(data: Path) -> None:
     """With SQLite's reason; the file is left as it is."""
-    data.mkdir()
+    table_file(data).parent.mkdir(parents=True)
     table_file(data).write_text("not a database, " * 1000)
     assert "file is not a database" in await _refusal(data)
     assert table_file(data).read_text().startswith("not a database")
@@ -160,8 +160,8 @@ async def test_a_file_that_is_not_a_table_is_refused(data: Path) -> None:
 async def test_the_check_of_a_large_file_is_bounded(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends after some seconds, here at once, and says that it has not seen the whole file."""
     await _table_with_items(data)
-    monkeypatch.setattr(integrity, "CHECK_SECONDS", 0.0)
-    monkeypatch.setattr(integrity, "_STEPS", 1)
+    monkeypatch.setattr(folder, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(folder, "_STEPS", 1)
     with capture_logs() as logs:
-        integrity.check_file(table_file(data))
+        folder.check_file(table_file(data))
     assert [line["event"] for line in logs] == ["the table's file is large: only a part of it was checked"]

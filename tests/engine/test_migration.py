@@ -21,7 +21,7 @@ from datastore.values.seal import Seal
 from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, CharacterSet, Word, WordBatch, WordList
 from resolvers.requests.context import Services, utc_now
 from server.audit import breaches
-from server.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
+from server.commands.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
 from tests.legacy_sample import Sample

@@ -27,7 +27,7 @@ from datastore.whole.layout import (
 )
 from datastore.whole.table import ImportRefused
 from resolvers.transfer.sources import Unreadable
-from server import audit, demo
+from server import Failed, audit, demo
 from server.commands.transfer import exports, imports
 from server.commands.transfer.exports import export_table, open_spool
 from server.commands.transfer.file import End, ExportReader
@@ -35,9 +35,8 @@ from server.commands.transfer.imports import import_table, open_export
 from server.commands.transfer.sources import at_place, identity
 from server.commands.whole_table import copy
 from server.engine import run_engine_async
-from server.failures import Failed
+from server.engine.table import UnusableTable
 from server.settings import Settings
-from server.table import UnusableTable
 from tests.backups import counted, counting_writers
 from tests.client import serving
 from tests.conftest import create_table, settings_for

@@ -21,7 +21,7 @@ from datastore.dynamo import (
 from datastore.dynamo.conditions import absent, where
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
-from server.table import UnusableTable, validate_table
+from server.engine.table import UnusableTable, validate_table
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import EnginePair, RunningEngine

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from server.http.process import GRACE_SECONDS
 from server.settings import BadSettings, Settings
-from server.worker import GRACE_SECONDS
 from tests.generated import ROOT
 
 LINES = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)).splitlines()

@@ -22,9 +22,9 @@ from server.app import _routes
 from server.http.allowed_hosts import UNCHECKED
 from server.http.endpoint import GraphQLEndpoint
 from server.http.explorer import Explorer
+from server.http.process import GRACE_SECONDS
 from server.settings import Settings, variable
 from server.telemetry import Metrics
-from server.worker import GRACE_SECONDS
 from tests.deployment_files import DEPLOY, UNITS, cron_jobs, pod_specs, resource, resources, template
 
 TEMPLATES = sorted(DEPLOY.glob("*.cloudformation.yaml"))

@@ -57,15 +57,24 @@ FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("schema/loose.py", ""),
     ),
     "Parts are independent in the server": (("server/demo/voting.py", "import server.demo.comments"),),
-    "The compiler imports nothing else of the service": tuple(
-        ("server/compiler/paths.py", f"import {module}")
-        for module in (
-            "datastore.values.seal",
-            "resolvers.requests.policy",
-            "schema.framework.scalars",
-            "server.settings",
-            "server.http.sse",
+    "The server's rooms import only downward": tuple(
+        (f"server/{file}", f"import server.{module}")
+        for file, module in (
+            ("app.py", "commands.files"),
+            ("commands/files.py", "__main__"),
+            ("mail/smtp.py", "app"),
+            ("mail/smtp.py", "webhooks.signatures"),
+            ("http/quotas.py", "mail.pages"),
+            ("auth/errors.py", "http.quotas"),
+            ("execution/turns.py", "auth.errors"),
+            ("settings/fields.py", "engine.folder"),
+            ("compiler/paths.py", "settings"),
+            ("compiler/paths.py", "http.sse"),
         )
+    ),
+    "The compiler imports no other layer": tuple(
+        ("server/compiler/paths.py", f"import {module}")
+        for module in ("datastore.values.seal", "resolvers.requests.policy", "schema.framework.scalars")
     ),
     "The transport imports nothing else of the service": tuple(
         ("datastore/dynamo/transport/signing.py", f"import {module}")
@@ -101,6 +110,13 @@ def broken_contracts(folder: Path) -> set[str]:
     report = subprocess.run([linter], cwd=folder, capture_output=True, text=True, check=False)
     assert "Contracts: " in report.stdout, report.stdout + report.stderr
     return set(re.findall(r"(?m)^(.+) BROKEN", report.stdout))
+
+
+def test_the_server_has_fourteen_rooms_at_most() -> None:
+    """Folders and loose modules of its first level: more are more than a reader keeps in mind."""
+    server = ROOT / "server"
+    rooms = {file.relative_to(server).parts[0] for file in server.rglob("*.py")} - {"__init__.py"}
+    assert len(rooms) <= 14, sorted(rooms)
 
 
 def test_every_contract_is_proven_here() -> None:

@@ -17,12 +17,12 @@ from rich.table import Table as Grid
 from typer.testing import CliRunner
 
 from resolvers.transfer.sources import Unreadable
+from server import Failed
 from server import __main__ as entry
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output, read_text
 from server.commands.serve import graphql_address
 from server.execution.documents import hash_of
-from server.failures import Failed
 from tests.generated import ROOT
 
 HEAVY = ("schema", "datastore", "resolvers", "graphql", "pydantic", "fastapi", "aiohttp", "boto3")

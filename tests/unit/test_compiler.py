@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from resolvers.loading.batched import batched
 from schema.framework.fields import described, field
 from schema.framework.types import record_type
+from server import Failed
 from server.__main__ import app
 from server.compiler import Fallback, PreparedOperation, to_dicts
 from server.compiler.operation import MAX_PLANS
@@ -24,7 +25,6 @@ from server.execution.answers import run
 from server.execution.documents import Documents, GraphQLRequest, Operation, hash_of
 from server.execution.limits import Limits
 from server.execution.turns import Result, Turns
-from server.failures import Failed
 from tests.property.differential.comparing import execute_by_core, execute_compiled
 
 

@@ -50,7 +50,7 @@ def test_a_request_without_a_document_waits_for_no_turn() -> None:
     documents = Documents(schema._schema)
     for request in (GraphQLRequest(None), GraphQLRequest(None, persisted_hash="0" * 64)):
         with pytest.raises(InvalidOperation):
-            documents.operation(request, introspection=True, is_turn=False)
+            documents.find(request, introspection=True)
 
 
 def test_the_cache_drops_what_was_used_least_recently() -> None:

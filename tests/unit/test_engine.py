@@ -103,6 +103,7 @@ def test_without_a_program_moto_is_used_with_a_warning(data: Path) -> None:
 
 def test_without_a_program_an_existing_table_is_not_replaced_by_an_empty_one(data: Path) -> None:
     """What moto was told would be lost, and yesterday's data seem so."""
+    table_file(data).parent.mkdir()
     table_file(data).touch()
     with pytest.raises(EngineRefused, match="was written by dynoxide, which was not found"):
         choose_program(data)

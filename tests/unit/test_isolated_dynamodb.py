@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.engine.running import run_engine_async
+from server.engine import run_engine_async
 from tests.engines import engine_program
 
 REFUSING = """

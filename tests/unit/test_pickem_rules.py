@@ -19,7 +19,7 @@ from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import derived_id, season_document
 from resolvers.transfer.sources import Unreadable
-from server.failures import Failed
+from server import Failed
 from tests.transfers import parse_season
 
 JSON = st.recursive(

@@ -12,7 +12,6 @@ from pydantic import SecretStr, ValidationError
 
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.viewer import Role
-from server.auth.secret import load_or_create_secrets
 from server.settings import (
     BadSettings,
     Format,
@@ -24,6 +23,7 @@ from server.settings import (
     settings_table,
     variable,
 )
+from server.settings.secret import load_or_create_secrets
 
 SECRET = "a secret that is never to be shown to anybody"
 
@@ -224,13 +224,13 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("DYNAMODB_URL", "http://dynamo_db:8000", "letters, digits, dots and dashes", "http://127.0.0.1:8001"),
         ("DYNAMODB_URL", "http://a..b:8000", "letters, digits, dots and dashes", "http://127.0.0.1:8001"),
         ("INTROSPECTION", "maybe", "'on', 'off' or 'role'", "on, off or role"),
-        ("TRUSTED_DOCUMENTS", "/nowhere/at/all.json", "no such file", "the path"),
+        ("TRUSTED_DOCUMENTS", "/nowhere/at/all.json", "it does not point to a file", "the path"),
         ("SMTP_URL", "mail.example.com", "smtp:// or smtps://", "smtp://user:password@"),
         ("MAIL_FROM", "words", "not an email address", "words@example.com"),
         ("MAIL_FROM", "a@example.com\nBcc: b@example.com", "not an email address", "words@example.com"),
         ("MAIL_FROM", "jörg@example.com", "letters beyond a to z", "words@example.com"),
         ("EMAIL_MINUTES", "0.5", "greater than or equal to 1", "1 to 1440"),
-        ("EMAIL_TEMPLATES", "/nowhere/at/all", "no such folder", "the path of a folder"),
+        ("EMAIL_TEMPLATES", "/nowhere/at/all", "it does not point to a directory", "the path of a folder"),
         ("PUBLIC_URL", "api.example.com", "not an address", "https://api.example.com"),
         ("PUBLIC_URL", "https://api.example.com ", "white space", "https://api.example.com"),
         ("PUBLIC_URL", " https://api.example.com", "white space", "https://api.example.com"),
@@ -244,7 +244,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("CORS_ORIGINS", "a.example", "not an address", "https://www.example.com"),
         ("LOG", "loud", "neither a level nor a format", "info,json"),
         ("OTLP_ENDPOINT", "collector:4317", "not an address", "http://127.0.0.1:4318"),
-        ("ENGINE_BINARY", "/nowhere/dynoxide", "no such file", "the path"),
+        ("ENGINE_BINARY", "/nowhere/dynoxide", "it does not point to a file", "the path"),
         ("ENGINE_BINARY", __file__, "not executable", "the path"),
         ("REQUEST_TIMEOUT", "0", "greater than or equal to 0.1", "0.1 to 300"),
         ("REQUEST_TIMEOUT", "nan", "finite number", "0.1 to 300"),

@@ -27,12 +27,11 @@ from typing import Final
 
 from datastore.whole.table import TableRow, is_expired, read_pages
 from resolvers.transfer.loop import Advance
+from server import Failed
 from server.commands.files import STANDARD, open_output, owner_only
 from server.commands.transfer.file import End, is_export, write_export
 from server.commands.transfer.sources import identity, table_to_read
-from server.engine.backup import sync
-from server.engine.folder import refuse_own_file
-from server.failures import Failed
+from server.engine.folder import refuse_own_file, sync
 from server.settings import Settings
 
 PASSES: Final = 4

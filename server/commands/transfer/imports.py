@@ -23,10 +23,10 @@ from datastore.whole import table as whole_table
 from datastore.whole.layout import Layout
 from resolvers.transfer.loop import Added, Advance, OnProblem, Store, import_records
 from resolvers.transfer.readers import Row
+from server import Failed
 from server.commands.files import STANDARD, open_input
 from server.commands.transfer.file import End, ExportReader
-from server.engine import is_embedded
-from server.failures import Failed
+from server.settings import is_embedded
 
 _MAY_EXPIRE_SECONDS: Final = 24 * 3600
 

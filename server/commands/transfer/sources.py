@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Final
 
 from datastore.dynamo import Table, declaration
+from server import Failed
 from server.engine import EngineInUse, copy_file, required_binary, run_engine_async, table_file
-from server.failures import Failed
+from server.engine.table import open_engine, read_layout, validate_table
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
-from server.table import open_engine, read_layout, validate_table
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 

@@ -45,8 +45,8 @@ from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Services
 from resolvers.vocabulary.address_subscriptions import record_id
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
+from server import Failed
 from server.commands.files import owner_only
-from server.failures import Failed
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,4 +1,13 @@
-"""How a worker of `ringside serve --workers` ends: with its parent, even if that is killed.
+"""A process that serves: its garbage collector, its threads, and how a worker ends.
+
+By default the collector looks for cycles whenever 700 more containers have been made than freed: in the middle of
+answering a page, where there are no cycles. And every so often it looks through all objects, including schema and code,
+which stay. So the objects of the start are frozen, and the collector looks at the rest less often, but not so rarely
+that a look takes long: checking a document leaves some thousand objects in cycles, and nobody is answered meanwhile.
+
+New documents are checked and compiled in a thread, and by default the event loop waits up to 5 ms for a thread each
+time it has something to do. With a fiftieth of that, a request meanwhile takes a millisecond longer, not tens.
+docs/decisions/compiled-execution.md has the figures of both.
 
 A parent that is stopped stops its workers. One that is killed cannot, and its engine ends with it: the workers would
 keep the port, and could answer nothing. So each waits for the end of a pipe that only the parent holds open, and then
@@ -7,6 +16,7 @@ stops as if it had been told to. What that takes is bounded: closing the service
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -17,10 +27,20 @@ from multiprocessing.process import BaseProcess
 
 import structlog
 
+THRESHOLDS = (2_000, 10, 10)
+SWITCH_SECONDS = 0.0001
 GRACE_SECONDS = 20
 """How long a process that stops waits for requests; a worker without a parent, for everything."""
 
 log = structlog.get_logger("ringside.worker")
+
+
+def tune_process() -> None:
+    """For a process that is about to serve, once."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def end_with_parent() -> None:

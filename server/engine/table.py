@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
 from datastore.dynamo.declaration import differences, refuses_transactions
 from datastore.whole.layout import CURRENT_LAYOUT, Layout, ensure_layout
-from server.failures import Failed
+from server import Failed
 from server.settings import AWS, Settings
 
 START_SECONDS = 10.0
