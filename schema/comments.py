@@ -16,7 +16,12 @@ from schema.framework.fields import READ, described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
 from schema.framework.subscriptions import subscription
-from schema.framework.types import Node, enum, record_type
+from schema.framework.types import (
+    Node,
+    enum,
+    object_type,
+    record_type,
+)
 
 CommentStatus = comments_store.Status
 
@@ -32,7 +37,6 @@ enum(
 enum(
     Ground,
     "Why a moderator decided; a note may say more.",
-    name="Ground",
     SPAM="Advertising, or the same text again and again.",
     ABUSE="An insult, a threat or harassment.",
     OFF_TOPIC="It is not about the product or event.",
@@ -70,10 +74,7 @@ CommentConnection = connection(
     total_count=field(visibility.total_count, "The current number of comments in the whole list.", complexity=READ),
 )
 ModerationConnection = connection(
-    Comment,
-    "A page of a list for moderators.",
-    name="Moderation",
-    edge="A comment in a list for moderators.",
+    Comment, "A page of a list for moderators.", name="Moderation", edge="A comment in a list for moderators."
 )
 
 
@@ -171,37 +172,16 @@ class CommentsQuery:
 # ── mutations ──
 
 
-@strawberry.type(description="The comment was posted.")
-class CommentPosted:
-    comment: Comment = described("The comment; PENDING if it waits for a moderator.")
-
-
-@strawberry.type(description="The comment was edited.")
-class CommentEdited:
-    comment: Comment = described("The comment as it is now.")
-
-
-@strawberry.type(description="The comment no longer exists. Deleting it again returns the same result.")
-class CommentDeleted:
-    deleted_id: strawberry.ID = described("The deleted comment's id.")
-
-
-@strawberry.type(description="The comment was reported to the moderators.")
-class CommentReported:
-    comment: Comment = described("The comment; it stays visible until they decide.")
-
-
-@strawberry.type(description="The decision was recorded.")
-class CommentModerated:
-    comment: Comment = described("The comment as it is now.")
-
-
 @strawberry.type
 class CommentsMutation:
     post_comment = mutation(
         writing.post_comment,
         "Posts a comment on a product.",
-        CommentPosted,
+        object_type(
+            "CommentPosted",
+            "The comment was posted.",
+            comment=(Comment, "The comment; PENDING if it waits for a moderator."),
+        ),
         show=visibility.show_answer,
         input_description="A new comment.",
         result_description="The new comment, or why it was not posted.",
@@ -214,7 +194,7 @@ class CommentsMutation:
     edit_comment = mutation(
         writing.edit_comment,
         "Edits a comment. For its author and moderators.",
-        CommentEdited,
+        object_type("CommentEdited", "The comment was edited.", comment=(Comment, "The comment as it is now.")),
         show=visibility.show_answer,
         input_description="Changes to a comment. Omitted fields stay as they are; null clears the title.",
         result_description="The changed comment, or why it was not changed.",
@@ -227,7 +207,11 @@ class CommentsMutation:
     delete_comment = mutation(
         writing.delete_comment,
         "Deletes a comment. For its author and moderators.",
-        CommentDeleted,
+        object_type(
+            "CommentDeleted",
+            "The comment no longer exists. Deleting it again returns the same result.",
+            deleted_id=(strawberry.ID, "The deleted comment's id."),
+        ),
         input_description="A comment to delete.",
         result_description="The deleted comment's id, or why it was not deleted.",
         comment="The comment's id.",
@@ -235,7 +219,11 @@ class CommentsMutation:
     report_comment = mutation(
         moderation.report_comment,
         "Reports a comment to the moderators.",
-        CommentReported,
+        object_type(
+            "CommentReported",
+            "The comment was reported to the moderators.",
+            comment=(Comment, "The comment; it stays visible until they decide."),
+        ),
         show=visibility.show_answer,
         input_description="A comment to report to the moderators.",
         result_description="The comment, or why it was not reported.",
@@ -245,7 +233,7 @@ class CommentsMutation:
     moderate_comment = mutation(
         moderation.moderate_comment,
         "Decides about a comment. For moderators.",
-        CommentModerated,
+        object_type("CommentModerated", "The decision was recorded.", comment=(Comment, "The comment as it is now.")),
         show=visibility.show_answer,
         input_description="A moderator's decision.",
         result_description="The comment, or why the decision was not recorded.",

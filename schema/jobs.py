@@ -16,7 +16,6 @@ JobState = jobs_store.JobState
 enum(
     JobState,
     "The state of a job.",
-    name="JobState",
     RUNNING="It has not ended. A process works on it, or one soon will.",
     DONE="All of it was done.",
     FAILED="It ended early; `message` says why.",

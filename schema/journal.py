@@ -13,7 +13,12 @@ from resolvers.journal import occurrences, webhooks
 from schema.framework.connections import connection
 from schema.framework.fields import described, field
 from schema.framework.mutations import mutation
-from schema.framework.types import Node, enum, record_type
+from schema.framework.types import (
+    Node,
+    enum,
+    object_type,
+    record_type,
+)
 from schema.jobs import Job
 
 
@@ -22,8 +27,7 @@ class Occurrence(Node):
     at: datetime = described("When it was done.")
     kind: str = described("What was done: `comment.posted`, `event.locked`, …")
     actor: strawberry.ID | None = field(
-        occurrences.actor,
-        "Who did it; null for visitors, the command line, the service itself, and erased members.",
+        occurrences.actor, "Who did it; null for visitors, the command line, the service itself, and erased members."
     )
     object: strawberry.ID | None = field(
         occurrences.occurrence_object,
@@ -41,7 +45,6 @@ OccurrenceConnection = connection(
 enum(
     DeliveryState,
     "Whether an occurrence has reached a webhook.",
-    name="DeliveryState",
     WAITING="It has not been delivered yet, or will be tried again.",
     DELIVERED="The receiver has accepted it. Kept for a week.",
     DEAD="It failed for a day and was given up; `redeliver` queues it again. Kept for 30 days.",
@@ -97,36 +100,20 @@ class JournalQuery:
 # ── mutations ──
 
 
-@strawberry.type(description="The webhook was added.")
-class WebhookAdded:
-    webhook: Webhook = described("The webhook. It receives what happens from ten seconds after it was added.")
-    secret: str = described(
-        "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again."
-    )
-
-
-@strawberry.type(description="The webhook was removed. Nothing is sent to it any more.")
-class WebhookRemoved:
-    deleted_id: strawberry.ID = described("The removed webhook's id.")
-
-
-@strawberry.type(description="The webhook has a new secret.")
-class WebhookSecretRotated:
-    webhook: Webhook = described("The webhook.")
-    secret: str = described("The new secret. For a day the old one signs too.")
-
-
-@strawberry.type(description="Occurrences are delivered again.")
-class Redelivery:
-    job: Job = described("The job that queues them again.")
-
-
 @strawberry.type
 class JournalMutation:
     add_webhook = mutation(
         webhooks.add_webhook,
         "Adds a webhook: an address that is told what happens, at least once, in no particular order. For admins.",
-        WebhookAdded,
+        object_type(
+            "WebhookAdded",
+            "The webhook was added.",
+            webhook=(Webhook, "The webhook. It receives what happens from ten seconds after it was added."),
+            secret=(
+                str,
+                "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again.",
+            ),
+        ),
         input_description="A new webhook.",
         result_description="The webhook with its secret, or why it was not added.",
         url="Where to send messages: https:// and a public address, without a user or password.",
@@ -136,7 +123,11 @@ class JournalMutation:
     remove_webhook = mutation(
         webhooks.remove_webhook,
         "Removes a webhook and its waiting deliveries. For admins.",
-        WebhookRemoved,
+        object_type(
+            "WebhookRemoved",
+            "The webhook was removed. Nothing is sent to it any more.",
+            deleted_id=(strawberry.ID, "The removed webhook's id."),
+        ),
         input_description="A webhook to remove.",
         result_description="The removed webhook's id, or why it was not removed.",
         webhook="The webhook's id.",
@@ -145,7 +136,12 @@ class JournalMutation:
         webhooks.rotate_webhook_secret,
         "Gives a webhook a new secret. Each old one signs for another day; at most four do, and a further rotation "
         "answers CONFLICT. For admins.",
-        WebhookSecretRotated,
+        object_type(
+            "WebhookSecretRotated",
+            "The webhook has a new secret.",
+            webhook=(Webhook, "The webhook."),
+            secret=(str, "The new secret. For a day the old one signs too."),
+        ),
         input_description="A webhook to give a new secret.",
         result_description="The webhook with its new secret, or why it keeps the old one.",
         webhook="The webhook's id.",
@@ -154,7 +150,7 @@ class JournalMutation:
         webhooks.redeliver,
         "Redelivers to a webhook what occurred since a given time, as far back as the journal goes, and what was "
         "given up since. For admins.",
-        Redelivery,
+        object_type("Redelivery", "Occurrences are delivered again.", job=(Job, "The job that queues them again.")),
         input_description="What to deliver again.",
         result_description="The job, or why nothing is delivered again.",
         webhook="The webhook's id.",

@@ -12,7 +12,7 @@ from resolvers.people import visibility
 from schema.comments import CommentsOfUser
 from schema.framework.fields import described, field
 from schema.framework.mutations import mutation
-from schema.framework.types import Node, record_type
+from schema.framework.types import Node, object_type, record_type
 from schema.members.members import SuspensionOfUser
 from schema.pickem.events import PickemOfUser
 from schema.pickem.leagues import LeaguesOfUser
@@ -47,17 +47,12 @@ class PeopleQuery:
     user: User | None = field(visibility.user, "A member.", id="The member's id.")
 
 
-@strawberry.type(description="The profile was changed.")
-class ProfileUpdated:
-    user: User = described("The member as they are now.")
-
-
 @strawberry.type
 class PeopleMutation:
     update_profile = mutation(
         people.update_profile,
         "Changes the viewer's profile.",
-        ProfileUpdated,
+        object_type("ProfileUpdated", "The profile was changed.", user=(User, "The member as they are now.")),
         show=visibility.show_changed,
         input_description="Changes to the viewer's profile. Omitted fields stay as they are; null clears an optional "
         "field.",

@@ -13,7 +13,12 @@ from schema.framework.connections import connection, counted
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
 from schema.framework.subscriptions import subscription
-from schema.framework.types import Node, enum, record_type
+from schema.framework.types import (
+    Node,
+    enum,
+    object_type,
+    record_type,
+)
 from schema.jobs import Job
 
 BOARD_SLUG = "The board's slug."
@@ -132,9 +137,7 @@ class Board(Node):
         complexity=2 * READ,
     )
     leaderboard: LeaderboardConnection = field(
-        board_resolvers.board_leaderboard,
-        LEADERBOARD_ORDER,
-        complexity=2 * READ,
+        board_resolvers.board_leaderboard, LEADERBOARD_ORDER, complexity=2 * READ
     )
     progress: BoardProgress = field(
         ballots.progress, "The viewer's progress through this board's pairs.", complexity=2 * READ
@@ -161,10 +164,7 @@ class Visit:
 
 BoardConnection = connection(Board, "Boards, by slug.", edge="A board in a list.")
 ContenderConnection = connection(
-    Contender,
-    "Contenders in the order they joined.",
-    edge="A contender in a list.",
-    total_count=counted(),
+    Contender, "Contenders in the order they joined.", edge="A contender in a list.", total_count=counted()
 )
 LeaderboardConnection = connection(
     LeaderboardRow,
@@ -192,11 +192,7 @@ class VotingQuery:
         "A board's contenders in the order they joined, including retired ones.",
         board=BOARD_SLUG,
     )
-    leaderboard: LeaderboardConnection = field(
-        board_resolvers.leaderboard,
-        LEADERBOARD_ORDER,
-        board=BOARD_SLUG,
-    )
+    leaderboard: LeaderboardConnection = field(board_resolvers.leaderboard, LEADERBOARD_ORDER, board=BOARD_SLUG)
     matchup: Matchup | None = field(
         board_resolvers.matchup,
         "The head-to-head record of two contenders of one board, in either order.",
@@ -226,36 +222,6 @@ class VotingSubscription:
 # ── mutations ──
 
 
-@strawberry.type(description="The board was created.")
-class BoardCreated:
-    board: Board = described("The new board.")
-
-
-@strawberry.type(description="The board was changed.")
-class BoardUpdated:
-    board: Board = described("The board as it is now.")
-
-
-@strawberry.type(description="The contender was added.")
-class ContenderAdded:
-    contender: Contender = described("The new contender.")
-
-
-@strawberry.type(description="The contender was changed.")
-class ContenderUpdated:
-    contender: Contender = described("The contender as it is now.")
-
-
-@strawberry.type(description="The contender has retired.")
-class ContenderRetired:
-    contender: Contender = described("The contender; its records stay.")
-
-
-@strawberry.type(description="The contender is back.")
-class ContenderRestored:
-    contender: Contender = described("The contender, with all its records.")
-
-
 @record_type(
     ballots.VoteCast,
     "The verdict was counted. Repeating the same verdict counts nothing and returns the same winner; its `matchup` is "
@@ -278,7 +244,7 @@ class VotingMutation:
     create_board = mutation(
         editing.create_board,
         "Creates a board. For editors.",
-        BoardCreated,
+        object_type("BoardCreated", "The board was created.", board=(Board, "The new board.")),
         show=visibility.show_board,
         input_description="A new board. For editors.",
         result_description="The new board, or why there is none.",
@@ -290,7 +256,7 @@ class VotingMutation:
     update_board = mutation(
         editing.update_board,
         "Changes a board's title and hours. New hours hold everywhere within 10 seconds. For editors.",
-        BoardUpdated,
+        object_type("BoardUpdated", "The board was changed.", board=(Board, "The board as it is now.")),
         show=visibility.show_board,
         input_description="Changes to a board. Omitted fields stay as they are. For editors.",
         result_description="The changed board, or why it was not changed.",
@@ -302,7 +268,7 @@ class VotingMutation:
     add_contender = mutation(
         editing.add_contender,
         "Adds a contender to a board. For editors.",
-        ContenderAdded,
+        object_type("ContenderAdded", "The contender was added.", contender=(Contender, "The new contender.")),
         show=visibility.show_contender,
         input_description="A new contender. For editors.",
         result_description="The new contender, or why it was not added.",
@@ -316,7 +282,9 @@ class VotingMutation:
     update_contender = mutation(
         editing.update_contender,
         "Changes a contender's name, texts or picture. For editors.",
-        ContenderUpdated,
+        object_type(
+            "ContenderUpdated", "The contender was changed.", contender=(Contender, "The contender as it is now.")
+        ),
         show=visibility.show_contender,
         input_description="Changes to a contender. Omitted fields stay as they are. For editors.",
         result_description="The changed contender, or why it was not changed.",
@@ -330,7 +298,9 @@ class VotingMutation:
     retire_contender = mutation(
         editing.retire_contender,
         "Retires a contender: it leaves the draws and the leaderboard. For editors.",
-        ContenderRetired,
+        object_type(
+            "ContenderRetired", "The contender has retired.", contender=(Contender, "The contender; its records stay.")
+        ),
         show=visibility.show_contender,
         input_description="A contender to retire. For editors.",
         result_description="The retired contender, or why it was not retired.",
@@ -339,7 +309,9 @@ class VotingMutation:
     restore_contender = mutation(
         editing.restore_contender,
         "Brings a retired contender back to the draws and the leaderboard, with all its records. For editors.",
-        ContenderRestored,
+        object_type(
+            "ContenderRestored", "The contender is back.", contender=(Contender, "The contender, with all its records.")
+        ),
         show=visibility.show_contender,
         input_description="A contender to restore. For editors.",
         result_description="The restored contender, or why it was not restored.",

@@ -15,7 +15,6 @@ import httpx
 from pydantic import SecretStr
 
 from datastore import vocabulary as vocabulary_store
-from datastore.changes.unit_of_work import UnitOfWork
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations
@@ -122,7 +121,7 @@ async def migrated(mail: MailingService, address: str, *lists: str) -> str:
     await services.table.write(PROFILE.put(Profile(user, "Reader", mail.clock(), email=address)))
     for list_id in lists:
         old = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=mail.clock())
-        await vocabulary_store.import_subscription(services.table, old, UnitOfWork.unkeyed(mail.clock()))
+        await vocabulary_store.import_subscription(services.table, old)
     return user
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.changes.kinds import Kind
@@ -26,12 +25,12 @@ from datastore.refusals import NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import PageRequest, Table, Window
+    from datastore.dynamo import PageRequest, Table
     from datastore.dynamo.conditions import Condition
-    from datastore.dynamo.writes import Put, Update, Write
+    from datastore.dynamo.writes import Update, Write
 
 R = TypeVar("R", "QuizResult", "Sentence")
 
@@ -114,15 +113,15 @@ class ActiveDays:
         if day < since:
             bits <<= (since - day).days
             since = day
-        bits |= 1 << (day - since).days
-        stored = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
-        return replace(self, since=since, bits=stored, version=self.version + 1)
+        return self._with_bits(since, bits | 1 << (day - since).days)
 
     def without_day(self, day: date) -> ActiveDays:
         """The same days and one less."""
-        bits = int.from_bytes(self.bits, "big") & ~(1 << (day - self.since).days)
+        return self._with_bits(self.since, int.from_bytes(self.bits, "big") & ~(1 << (day - self.since).days))
+
+    def _with_bits(self, since: date, bits: int) -> ActiveDays:
         stored = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
-        return replace(self, bits=stored, version=self.version + 1)
+        return replace(self, since=since, bits=stored, version=self.version + 1)
 
     def dates(self) -> list[date]:
         """Every active day, in order."""
@@ -173,10 +172,10 @@ async def record_result(
     put_result = entity.put(result, when=absent())
 
     async def record(days: ActiveDays | None) -> Any:
-        after, day_changes = day_writes(days, result)
+        after, day_change = day_write(days, result)
         answered = answer(after)
         try:
-            await unit.transact(table, answered, put_result, *day_changes, *occurrence_of(unit, result))
+            await unit.transact(table, answered, put_result, day_change, *occurrence_of(unit, result))
         except ConditionFailed as failed:
             if not failed.at(0):  # the id is new, so an earlier attempt whose answer was lost has written it
                 raise
@@ -193,25 +192,16 @@ def occurrence_of(unit: UnitOfWork, result: QuizResult | Sentence, kind: Kind | 
     return unit.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
 
 
-def day_writes(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[ActiveDays, list[Put | Update]]:
+def day_write(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[ActiveDays, Write]:
     """The active days with that of a result, and the write that makes them so, which fails if they have changed.
 
     They are written too where the day is active already: else its last result could be taken back at the same time, and
     the day with it. The answers to a quiz also fail if another one was answered meanwhile.
     """
-    before = days or ActiveDays(result.user, result.date, b"")
-    answered = result.submitted_at if isinstance(result, QuizResult) and result.asked_here else None
-    after = replace(before, last_answered=answered) if answered else before
-    if days is not None and result.date in days:
-        values: dict[str, datetime] = {}
-        unchanged = where(since=days.since, bits=days.bits)
-        if answered:
-            values["last_answered"] = answered
-            unchanged &= where(last_answered=days.last_answered) if days.last_answered else absent("last_answered")
-        key = ACTIVE_DAYS.item_key(days)
-        return after, [ACTIVE_DAYS.change(key, values=values, add={"version": 1}, when=unchanged)]
-    after = after.with_day(result.date)
-    return after, [ACTIVE_DAYS.put(after, when=absent() if days is None else as_read(days))]
+    after = (days or ActiveDays(result.user, result.date, b"")).with_day(result.date)
+    if isinstance(result, QuizResult) and result.asked_here:
+        after = replace(after, last_answered=result.submitted_at)
+    return after, ACTIVE_DAYS.put(after, when=absent() if days is None else as_read(days))
 
 
 def as_read(days: ActiveDays) -> Condition:
@@ -254,57 +244,18 @@ async def read_active_days(table: Table, user: str) -> ActiveDays | None:
     return await table.get(ACTIVE_DAYS.at(user=user))
 
 
-def quiz_request(user: str, dates: DateRange, window: Window, *, all_lists: bool) -> PageRequest:
-    return window.open(f"quizzes {user} {dates} {all_lists}")
-
-
-async def read_quiz_page(
-    table: Table, user: str, dates: DateRange, request: PageRequest, *, all_lists: bool
-) -> Page[QuizResult]:
-    """A member's results, newest day first; without those of private lists unless `all_lists`."""
-    only = present("correct") if all_lists else present("correct") & where(private=False)
-    partition: Partition[QuizResult] = QUIZ.on(None, user=user)
-    return await _read_page(table, dates.narrow(partition.where(only)), request)
-
-
-def sentence_request(user: str, dates: DateRange, window: Window) -> PageRequest:
-    return window.open(f"sentences {user} {dates}")
-
-
-async def read_sentence_page(table: Table, user: str, dates: DateRange, request: PageRequest) -> Page[Sentence]:
-    """A member's sentences, newest day first."""
-    partition: Partition[Sentence] = SENTENCE.on(None, user=user)
-    return await _read_page(table, dates.narrow(partition.where(present("text"))), request)
-
-
-async def _read_page(table: Table, partition: Partition[R], request: PageRequest) -> Page[R]:
-    """A page of one kind of record. Two kinds lie under the same days, so twice as many are read."""
-    return await table.page([partition.newest_first()], request, limit=2 * request.wanted, consistent=True)
-
-
 @dataclass(frozen=True, slots=True)
 class ProfileScreen:
-    """A member's profile screen, with the quizzes and sentences since a day."""
+    """What several fields show of a member, with the quizzes and sentences since a day."""
 
-    profile: Profile | None
     subscriptions: tuple[Subscription, ...]
     quizzes: tuple[QuizResult, ...]
     sentences: tuple[Sentence, ...]
     days: ActiveDays | None
 
-    def quiz_page(self, dates: DateRange, request: PageRequest, *, all_lists: bool) -> Page[QuizResult]:
-        """The same page as `read_quiz_page`, for dates since the screen's first day."""
-        quizzes = (quiz for quiz in reversed(self.quizzes) if quiz.date in dates and (all_lists or not quiz.private))
-        return Page.cut([(QUIZ.sort_key(quiz), quiz) for quiz in islice(quizzes, request.wanted)], request)
-
-    def sentence_page(self, dates: DateRange, request: PageRequest) -> Page[Sentence]:
-        """The same page as `read_sentence_page`, for dates since the screen's first day."""
-        sentences = (sentence for sentence in reversed(self.sentences) if sentence.date in dates)
-        return Page.cut([(SENTENCE.sort_key(one), one) for one in islice(sentences, request.wanted)], request)
-
 
 async def read_profile_screen(table: Table, user: str, since: date) -> ProfileScreen | None:
-    """Profile, subscriptions, active days, and quizzes and sentences since a day, in one query.
+    """Subscriptions, active days, and quizzes and sentences since a day, in one query.
 
     It reads the member's item collection from `DAY#<since>` to the last subscription. The profile and a month of mail
     records lie in between. None if that is more than one screen may read.
@@ -312,18 +263,51 @@ async def read_profile_screen(table: Table, user: str, since: date) -> ProfileSc
     collection: Partition[Any] = Partition(
         PROFILE, None, PROFILE.at(user=user).pk, low=f"DAY#{since}", high=f"SUBSCRIPTION#{HIGHEST}"
     )
-    kinds = (QUIZ, SENTENCE, ACTIVE_DAYS, PROFILE, SUBSCRIPTION)
+    kinds = (QUIZ, SENTENCE, ACTIVE_DAYS, SUBSCRIPTION)
     answer = await table.query(collection, *kinds, limit=_MAX_ITEMS, consistent=True)
     if answer.last is not None:
         return None
     records = answer.records
     return ProfileScreen(
-        profile=next((record for record in records if isinstance(record, Profile)), None),
         subscriptions=tuple(record for record in records if isinstance(record, Subscription)),
         quizzes=tuple(record for record in records if isinstance(record, QuizResult)),
         sentences=tuple(record for record in records if isinstance(record, Sentence)),
         days=next((record for record in records if isinstance(record, ActiveDays)), None),
     )
+
+
+async def read_quiz_page(
+    table: Table, user: str, dates: DateRange, request: PageRequest, screen: ProfileScreen | None, *, all_lists: bool
+) -> Page[QuizResult]:
+    """A member's results, newest day first; without those of private lists unless `all_lists`.
+
+    A screen is one that contains the page.
+    """
+    if screen is not None:
+        return _cut(QUIZ, [quiz for quiz in screen.quizzes if all_lists or not quiz.private], dates, request)
+    only = present("correct") if all_lists else present("correct") & where(private=False)
+    partition: Partition[QuizResult] = QUIZ.on(None, user=user)
+    return await _read_page(table, dates.narrow(partition.where(only)), request)
+
+
+async def read_sentence_page(
+    table: Table, user: str, dates: DateRange, request: PageRequest, screen: ProfileScreen | None
+) -> Page[Sentence]:
+    """A member's sentences, newest day first. A screen is one that contains the page."""
+    if screen is not None:
+        return _cut(SENTENCE, screen.sentences, dates, request)
+    partition: Partition[Sentence] = SENTENCE.on(None, user=user)
+    return await _read_page(table, dates.narrow(partition.where(present("text"))), request)
+
+
+def _cut(entity: Entity[R], oldest_first: Sequence[R], dates: DateRange, request: PageRequest) -> Page[R]:
+    newest_first = [(entity.sort_key(one), one) for one in reversed(oldest_first) if one.date in dates]
+    return Page.cut(newest_first[: request.wanted], request)
+
+
+async def _read_page(table: Table, partition: Partition[R], request: PageRequest) -> Page[R]:
+    """A page of one kind of record. Two kinds lie under the same days, so twice as many are read."""
+    return await table.page([partition.newest_first()], request, limit=2 * request.wanted, consistent=True)
 
 
 async def read_results_of_day(table: Table, day: date, add: Callable[[QuizResult | Sentence], None]) -> None:

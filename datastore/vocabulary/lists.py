@@ -101,9 +101,7 @@ def owner_scope(owner: str | None) -> str:
 
 
 LIST = Entity(
-    WordList,
-    Key("LIST#{list}", "LIST"),
-    gsi1=Key("LISTS#{owner_scope}", "{alphabetical}#{list}", unless="is_unlisted"),
+    WordList, Key("LIST#{list}", "LIST"), gsi1=Key("LISTS#{owner_scope}", "{alphabetical}#{list}", unless="is_unlisted")
 )
 
 

@@ -21,7 +21,7 @@ from datastore.dynamo.keys import Key
 from datastore.people.profiles import PROFILE, Profile
 from datastore.refusals import Conflict, Refusal
 from datastore.vocabulary.cards import CARD, Card, QueueChange, change_queue, quiz_writes, read_cards
-from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_writes, occurrence_of
+from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_write, occurrence_of
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.words import WORD, Word
 
@@ -145,12 +145,12 @@ async def record_answers(
     async def record(state: tuple[ActiveDays | None, Sequence[Card]]) -> tuple[Any, QueueChange | None]:
         days, cards = state[0], {card.ordinal: card for card in state[1]}
         permit(days)
-        after, day_changes = day_writes(days, result)
+        after, day_change = day_write(days, result)
         pairs = [(before := cards.get(word.ordinal), review(before, word.ordinal)) for word in quiz.words]
         reviewed, queue_change = quiz_writes(result.id, pairs, _MOST_CARD_WRITES)
         answered = answer(after)
         try:
-            await unit.transact(table, answered, mark, QUIZ.put(result, when=absent()), *day_changes, *reviewed, *noted)
+            await unit.transact(table, answered, mark, QUIZ.put(result, when=absent()), day_change, *reviewed, *noted)
         except ConditionFailed as failed:
             _refuse_answered(failed, unit)
             if not (failed.doubtful and failed.at(0)):

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from datastore.changes.kinds import Kind
-from datastore.dynamo import ConditionFailed, optimistic
+from datastore.dynamo import ConditionFailed, optimistic, optimistic_from
 from datastore.dynamo.conditions import absent, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
@@ -119,30 +119,26 @@ def subscription_occurrence(unit: UnitOfWork, kind: Kind, changed: Subscription)
     return unit.occurred(kind, name, about=changed.user)
 
 
-def start_writes(
-    wanted: Subscription, current: Subscription | None, other: Subscription | None, *, new: bool = False
-) -> list[Write]:
+def start_writes(wanted: Subscription, current: Subscription | None, other: Subscription | None) -> list[Write]:
     key = SUBSCRIPTION.item_key(wanted)
     if current is not None and current.active:
         return [SUBSCRIPTION.check(key, where(active=True))]
-    free = absent() if new else absent() | where(active=False)
+    free = absent() if current is None else where(active=False)
     return [SUBSCRIPTION.put(wanted, when=free), *_count_writes(wanted, other, 1)]
 
 
-async def import_subscription(table: Table, imported: Subscription, unit: UnitOfWork) -> None:
+async def import_subscription(table: Table, imported: Subscription) -> None:
     """Store an imported subscription, active or ended, unless the member has already changed it here."""
-    if not imported.active:
-        try:
+
+    async def store(both: tuple[Subscription | None, Subscription | None]) -> None:
+        current, other = both
+        if current is None and imported.active:
+            await table.transact(*start_writes(imported, current, other))
+        elif current is None:
             await table.write(SUBSCRIPTION.put(imported, when=absent()))
-        except ConditionFailed:
-            return
-        return
-    try:
-        await table.transact(*start_writes(imported, None, None, new=True))
-    except ConditionFailed:
-        current, _ = await read_both(table, imported)
-        if current is None:  # the member has a subscription to the other character set
-            await subscribe(table, imported, unit)
+
+    assumed: tuple[Subscription | None, Subscription | None] = (None, None)
+    await optimistic_from(assumed, partial(read_both, table, imported), store, idempotent=True)
 
 
 async def read_same_subscriptions(table: Table, wanted: Sequence[Subscription]) -> list[Subscription | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -76,7 +76,7 @@ async def confirm_subscription(services: Services, link: Link) -> WordList:
     """Start the subscription that a link is about and use the link up, all or nothing."""
     word_list = await read_list_to_confirm(services, link)
     record = await _load_record(services.table, services.seal, link.email)
-    owner = record or _new_record(services.seal, link.email, services.clock())
+    owner = record or new_record(services.seal, link.email, services.clock())
     existing = await vocabulary_store.read_subscriptions(services.table, owner.user)
     unit = services.unit(f"User:{owner.user}")
     owner = replace(owner, email=link.email, email_confirmed=unit.now)
@@ -98,7 +98,7 @@ def _record_ids(seal: Seal, email: str) -> Sequence[str]:
     return [RECORD_PREFIX + hashlib.sha256(each).hexdigest()[:24] for each in sealed]
 
 
-def _new_record(seal: Seal, email: str, now: datetime) -> Profile:
+def new_record(seal: Seal, email: str, now: datetime) -> Profile:
     user = record_id(seal, email)
     return Profile(user, f"Reader {user[2:8]}", joined_at=now, email=email)
 
@@ -115,14 +115,7 @@ async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
 # ── claiming ──
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedSubscriptions:
-    """The member's subscriptions that an address without an account had."""
-
-    subscriptions: tuple[ShownSubscription, ...]
-
-
-async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
+async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
     """Move the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
     member = ctx.member()
     ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
@@ -141,7 +134,7 @@ async def claim_subscriptions(ctx: Context, /) -> ClaimedSubscriptions:
             claimed |= await _claim(ctx, record)
     if profile is not None and profile.email is None:
         await _give_address(ctx, addresses[0])
-    return ClaimedSubscriptions(tuple(show_subscriptions(ctx, list(claimed.values()))))
+    return show_subscriptions(ctx, list(claimed.values()))
 
 
 async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:

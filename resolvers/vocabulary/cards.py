@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datastore import vocabulary as vocabulary_store
-from datastore.refusals import NotFound
 from datastore.vocabulary import Card
 from resolvers.loading.batched import batched
 from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache
-from resolvers.vocabulary.lists import WordId, split_word_key
+from resolvers.vocabulary.lists import WordId, require_word
 from resolvers.vocabulary.scheduling import Grade, reviewed
-from resolvers.vocabulary.visibility import ShownCard, ShownList, ShownWord, load_word, require_list, show_own_word
+from resolvers.vocabulary.visibility import ShownCard, ShownWord, show_own_word
 
 REVIEW_RATE = "600/minute"
 
@@ -20,9 +19,8 @@ REVIEW_RATE = "600/minute"
 async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
     """The word's card with the time at which it is due next; the first review makes it."""
     member = ctx.member()
-    word_key = split_word_key(word)
-    if word_key is None or await load_word(ctx, *word_key) is None:
-        raise NotFound("There is no word with this id.", path=("input", "word"))
+    reviewing = await require_word(ctx, word)
+    word_key = (reviewing.list, reviewing.ordinal)
     ctx.services.rates.hit(REVIEW_RATE, "reviews", member.id)
     now = ctx.now()
     return await vocabulary_store.review_card(
@@ -39,7 +37,3 @@ async def card_words(ctx: Context, cards: Sequence[ShownCard], /) -> list[ShownW
         ctx.table, [card for card, word in zip(cards, words, strict=True) if word is None]
     )
     return [show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
-
-
-async def card_list(ctx: Context, card: ShownCard, /) -> ShownList:
-    return await require_list(ctx, card.list)

@@ -17,10 +17,10 @@ from resolvers.requests.viewer import Role
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import SentenceId, sentence_node
-from resolvers.vocabulary.lists import CHANGE_RATE, ListId, WordId, split_word_key
+from resolvers.vocabulary.lists import CHANGE_RATE, ListId, WordId, require_word
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.texts import as_new_word, parse_list_name, parse_word, validate_level
-from resolvers.vocabulary.visibility import load_word, require_editable, require_input_list
+from resolvers.vocabulary.visibility import require_editable, require_input_list
 
 _CLEARED_AT_ONCE = 1_000
 """Words and daily words that a request deletes with their list. `ringside daily` deletes the rest."""
@@ -78,10 +78,7 @@ async def remove_word(ctx: Context, /, *, word: WordId) -> WordList:
 async def _require_editable_word(ctx: Context, key: str) -> tuple[str, int]:
     """List and ordinal of a word that the viewer may change."""
     viewer = ctx.signed_in()
-    word_key = split_word_key(key)
-    word = await load_word(ctx, *word_key) if word_key else None
-    if word is None:
-        raise NotFound("There is no word with this id.", path=("input", "word"))
+    word = await require_word(ctx, key)
     require_editable(ctx, await require_input_list(ctx, word.list))
     ctx.services.rates.hit(CHANGE_RATE, "words", viewer.id)
     return word.list, word.ordinal

@@ -22,7 +22,6 @@ from resolvers.vocabulary.visibility import (
     ShownDailyWord,
     ShownList,
     ShownWord,
-    require_list,
     show_current_word,
     show_daily_word,
     show_list,
@@ -82,10 +81,6 @@ async def daily_word_words(ctx: Context, dailies: Sequence[ShownDailyWord], /) -
     ]
     words = dict(zip(corrected, await cache.words.load_many(corrected), strict=True))
     return [show_current_word(daily, words.get((daily.list, daily.word.ordinal))) for daily in dailies]
-
-
-async def daily_word_list(ctx: Context, daily: ShownDailyWord, /) -> ShownList:
-    return await require_list(ctx, daily.list)
 
 
 def _utc_today(ctx: Context) -> date:

@@ -1,4 +1,4 @@
-"""Quiz results, practice sentences, streaks and the day's leaderboard: one function per field."""
+"""Quiz results, practice sentences and streaks: one function per field."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import date, timedelta
 from typing import Annotated
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, PageRequest, Window
+from datastore.dynamo import Page, Window
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from datastore.values.ids import is_ulid
-from datastore.vocabulary import DateRange, ProfileScreen, QuizResult, Sentence, Word
+from datastore.vocabulary import DateRange, QuizResult, Sentence, Word
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.requests.context import (
@@ -23,21 +23,16 @@ from resolvers.requests.context import (
     Unset,
 )
 from resolvers.values.texts import LINE, is_line
-from resolvers.vocabulary.lists import ListId, WordId, split_word_key
-from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
+from resolvers.vocabulary.lists import ListId, WordId, require_word
+from resolvers.vocabulary.profile_screen import load_screen, profile_screens
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
 from resolvers.vocabulary.visibility import (
-    ShownList,
     ShownQuizResult,
     ShownQuizStanding,
     ShownWord,
     load_word,
-    quiz_request,
-    read_quiz_results,
-    read_quiz_standings,
     require_input_list,
-    require_list,
     show_own_result,
     show_quiz_result,
 )
@@ -49,8 +44,6 @@ LONGEST_SENTENCE = 2000
 WRITE_RATE = "600/minute"
 MAX_AGE = timedelta(days=31)
 """How far back a quiz or sentence may be dated: long enough for a phone that was offline on a journey."""
-SCREEN_AGE = timedelta(days=31)
-"""How far back a profile screen reaches; older days are read connection by connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +143,7 @@ async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -
 
 
 async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:
-    if key is None or isinstance(key, Unset):
-        return None
-    word_key = split_word_key(key)
-    word = await load_word(ctx, *word_key) if word_key else None
-    if word is None:
-        raise NotFound("There is no word with this id.", path=("input", "word"))
-    return word
+    return None if key is None or isinstance(key, Unset) else await require_word(ctx, key)
 
 
 def _parse_sentence(text: str) -> str:
@@ -189,31 +176,14 @@ def _validated_day(ctx: Context, profile: Profile | None, on: date | None) -> da
 # ── a member's page ──
 
 
-async def quiz_results(
-    ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
-) -> Page[ShownQuizResult]:
-    span = DateRange(from_, to)
-    request = quiz_request(ctx, profile.user, span, window)
-    return await read_quiz_results(ctx, profile.user, span, request, await _load_screen(ctx, profile, span, request))
-
-
 async def sentences(
     ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[Sentence]:
     """Newest day first."""
-    span = DateRange(from_, to)
-    request = vocabulary_store.sentence_request(profile.user, span, window)
-    screen = await _load_screen(ctx, profile, span, request)
-    if screen is None:
-        return await vocabulary_store.read_sentence_page(ctx.table, profile.user, span, request)
-    return screen.sentence_page(span, request)
-
-
-async def _load_screen(ctx: Context, profile: Profile, span: DateRange, request: PageRequest) -> ProfileScreen | None:
-    """The profile screen, if it contains the requested page: a first page of recent days."""
-    if span.since is None or request.position is not None or span.since < ctx.now().date() - SCREEN_AGE:
-        return None
-    return await ctx.services.get(profile_screens).load((profile.user, span.since))
+    dates = DateRange(from_, to)
+    request = window.open(f"sentences {profile.user} {dates}")
+    screen = await load_screen(ctx, profile.user, dates, request)
+    return await vocabulary_store.read_sentence_page(ctx.table, profile.user, dates, request, screen)
 
 
 async def streak(ctx: Context, profile: Profile, /) -> Streak:
@@ -224,17 +194,10 @@ async def streak(ctx: Context, profile: Profile, /) -> Streak:
 
 
 @batched
-async def quiz_result_users(ctx: Context, results: Sequence[ShownQuizResult], /) -> list[ShownProfile]:
-    return await authors(ctx, [result.user for result in results])
-
-
-async def quiz_result_list(ctx: Context, result: ShownQuizResult, /) -> ShownList:
-    return await require_list(ctx, result.list)
-
-
-@batched
-async def sentence_users(ctx: Context, sentences: Sequence[Sentence], /) -> list[ShownProfile]:
-    return await authors(ctx, [sentence.user for sentence in sentences])
+async def users(
+    ctx: Context, records: Sequence[ShownQuizResult | Sentence | ShownQuizStanding], /
+) -> list[ShownProfile]:
+    return await authors(ctx, [record.user for record in records])
 
 
 async def sentence_word(ctx: Context, sentence: Sentence, /) -> ShownWord | None:
@@ -242,27 +205,6 @@ async def sentence_word(ctx: Context, sentence: Sentence, /) -> ShownWord | None
     if sentence.list is None or sentence.ordinal is None:
         return None
     return await load_word(ctx, sentence.list, sentence.ordinal)
-
-
-# ── the leaderboard ──
-
-
-async def quiz_leaderboard(
-    ctx: Context,
-    /,
-    *,
-    on: date,
-    list: ListId | None = None,  # noqa: A002 - the argument's public name
-    proven: bool | None = None,
-    window: Window,
-) -> Page[ShownQuizStanding]:
-    request = window.open(f"quiz leaderboard {on} {list or ''}" + ("" if proven is None else f" {proven}"))
-    return await read_quiz_standings(ctx, on, Selection(list, proven), request)
-
-
-@batched
-async def quiz_standing_users(ctx: Context, standings: Sequence[ShownQuizStanding], /) -> list[ShownProfile]:
-    return await authors(ctx, [standing.user for standing in standings])
 
 
 # ── nodes ──

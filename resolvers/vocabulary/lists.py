@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, Window
-from datastore.refusals import InvalidInput
+from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, WordBatch, WordList
 from resolvers.people.visibility import ShownProfile, author
 from resolvers.requests.context import Context, NodeOf
@@ -18,7 +17,6 @@ from resolvers.vocabulary.visibility import (
     ShownList,
     ShownWord,
     load_word,
-    read_lists,
     require_editable,
     require_input_list,
     show_list,
@@ -39,10 +37,6 @@ async def word_list(ctx: Context, /, *, id: ListId) -> ShownList | None:  # noqa
     if shown is not None:
         ctx.services.get(VocabularyCache).lists.put(id, shown)
     return shown
-
-
-async def word_lists(ctx: Context, /, *, window: Window) -> Page[ShownList]:
-    return await read_lists(ctx, window)
 
 
 async def owner(ctx: Context, word_list: ShownList, /) -> ShownProfile | None:
@@ -95,16 +89,20 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
 # ── nodes ──
 
 
-async def list_node(ctx: Context, key: str) -> ShownList | None:
-    return await word_list(ctx, id=key)
-
-
 async def word_node(ctx: Context, key: str) -> ShownWord | None:
-    word_key = split_word_key(key)
+    word_key = _split_key(key)
     return await load_word(ctx, *word_key) if word_key else None
 
 
-def split_word_key(key: str) -> tuple[str, int] | None:
+async def require_word(ctx: Context, key: str) -> ShownWord:
+    """The word that an input names."""
+    word = await word_node(ctx, key)
+    if word is None:
+        raise NotFound("There is no word with this id.", path=("input", "word"))
+    return word
+
+
+def _split_key(key: str) -> tuple[str, int] | None:
     """The list and ordinal in a word's key; None if it is not the key of a word."""
     list_id, _, digits = key.rpartition(".")
     if not list_id or not digits.isascii() or not digits.isdecimal() or len(digits) > _ORDINAL_DIGITS:

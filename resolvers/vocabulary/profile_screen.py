@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import TYPE_CHECKING
+from datetime import date, timedelta
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import ProfileScreen
+from datastore.dynamo import PageRequest
+from datastore.vocabulary import DateRange, ProfileScreen
 from resolvers.loading.loader import Loader, read_each
+from resolvers.requests.context import Context, Services
 
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
+SCREEN_AGE = timedelta(days=31)
+"""How far back a profile screen reaches; older days are read connection by connection."""
+
+
+async def load_screen(ctx: Context, user: str, dates: DateRange, request: PageRequest) -> ProfileScreen | None:
+    """The profile screen, if it contains the requested page: a first page of recent days."""
+    if dates.since is None or request.position is not None or dates.since < ctx.now().date() - SCREEN_AGE:
+        return None
+    return await ctx.services.get(profile_screens).load((user, dates.since))
 
 
 def profile_screens(services: Services) -> Loader[tuple[str, date], ProfileScreen]:

@@ -45,14 +45,7 @@ from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, compared, count_fitting, prompt_and_answer
 from resolvers.vocabulary.scheduling import Grade, reviewed
 from resolvers.vocabulary.streaks import Streak, compute_streak
-from resolvers.vocabulary.visibility import (
-    ShownList,
-    ShownQuizResult,
-    ShownWord,
-    load_own_words,
-    require_list,
-    show_own_result,
-)
+from resolvers.vocabulary.visibility import ShownQuizResult, ShownWord, load_own_words, show_own_result
 
 SHORTEST, LONGEST = 3, 50
 START_RATE: Final = "60/minute"
@@ -341,10 +334,6 @@ def _refuse_early(ctx: Context, quiz: OpenQuiz, days: ActiveDays | None, now: da
 
 
 # ── what is shown of them ──
-
-
-async def quiz_list(ctx: Context, quiz: QuizView, /) -> ShownList:
-    return await require_list(ctx, quiz.list)
 
 
 @batched

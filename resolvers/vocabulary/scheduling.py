@@ -24,12 +24,7 @@ class Grade(Enum):
     EASY = "EASY"
 
 
-_RATINGS = {
-    Grade.AGAIN: fsrs.Rating.Again,
-    Grade.HARD: fsrs.Rating.Hard,
-    Grade.GOOD: fsrs.Rating.Good,
-    Grade.EASY: fsrs.Rating.Easy,
-}
+_RATINGS = {grade: fsrs.Rating[grade.value.capitalize()] for grade in Grade}
 
 
 def reviewed(before: Card | None, user: str, word: tuple[str, int], grade: Grade, now: datetime) -> Card:

@@ -16,13 +16,7 @@ from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.profile_screen import profile_screens
-from resolvers.vocabulary.visibility import (
-    ShownList,
-    ShownSubscription,
-    require_input_list,
-    require_list,
-    show_subscriptions,
-)
+from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
 
 MOST_SUBSCRIPTIONS = 200
 
@@ -40,10 +34,6 @@ async def subscriptions(ctx: Context, profile: Profile, /) -> list[ShownSubscrip
         if word_list is not None and word_list.was_visible_to(profile.user)
     ]
     return show_subscriptions(ctx, named)
-
-
-async def subscription_list(ctx: Context, subscription: ShownSubscription, /) -> ShownList:
-    return await require_list(ctx, subscription.list)
 
 
 async def subscribe(

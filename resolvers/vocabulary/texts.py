@@ -43,18 +43,20 @@ def parse_word(list_id: str, new: NewWord, path: tuple[str, ...]) -> Word:
     """A word with valid texts. Its ordinal is assigned when it is added."""
     chinese = _is_chinese(new, path)
     name, subject = ("simplified", "A word in simplified characters") if chinese else ("term", "A word")
+
+    def optional(text: str | None, longest: int, subject: str, name: str) -> str | None:
+        return parse_line(text, longest, subject, (*path, name)) if text and text.strip() else None
+
     return Word(
         list=list_id,
         ordinal=0,
         term=parse_line((new.simplified if chinese else new.term) or "", LONGEST_TERM, subject, (*path, name)),
-        traditional=_parse_optional_line(
-            new.traditional, LONGEST_TERM, "A word in traditional characters", (*path, "traditional")
-        ),
-        pinyin=_parse_optional_line(new.pinyin, LONGEST_READING, "Pinyin", (*path, "pinyin")),
+        traditional=optional(new.traditional, LONGEST_TERM, "A word in traditional characters", "traditional"),
+        pinyin=optional(new.pinyin, LONGEST_READING, "Pinyin", "pinyin"),
         definition=parse_line(new.definition, LONGEST_DEFINITION, "A definition", (*path, "definition")),
         any_language=None if chinese else True,
-        own_reading=_parse_optional_line(new.reading, LONGEST_READING, "A reading", (*path, "reading")),
-        example=_parse_optional_line(new.example, LONGEST_EXAMPLE, "An example", (*path, "example")),
+        own_reading=optional(new.reading, LONGEST_READING, "A reading", "reading"),
+        example=optional(new.example, LONGEST_EXAMPLE, "An example", "example"),
         audio_url=validate_web_address(new.audio_url, (*path, "audioUrl"), "A sound") if new.audio_url else None,
     )
 
@@ -83,8 +85,3 @@ def _is_chinese(new: NewWord, path: tuple[str, ...]) -> bool:
         name = "traditional" if new.traditional else "pinyin"
         raise InvalidInput(f"`{name}` belongs to a word given as `simplified`. Use `reading`.", path=(*path, name))
     return new.simplified is not None
-
-
-def _parse_optional_line(text: object, longest: int, subject: str, path: tuple[str, ...]) -> str | None:
-    """`parse_line` of a text that may be missing or empty."""
-    return parse_line(text, longest, subject, path) if isinstance(text, str) and text.strip() else None

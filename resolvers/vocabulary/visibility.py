@@ -11,26 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, NewType
+from typing import Annotated, Final, NewType, Protocol
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, PageRequest, Window, key_text
+from datastore.dynamo import Page, Window, key_text
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
-from datastore.vocabulary import (
-    AddedWords,
-    Card,
-    DailyWord,
-    DateRange,
-    ProfileScreen,
-    QuizResult,
-    Subscription,
-    Word,
-    WordList,
-)
-from resolvers.requests.context import Context
+from datastore.vocabulary import AddedWords, Card, DailyWord, DateRange, QuizResult, Subscription, Word, WordList
+from resolvers.requests.context import Context, NodeOf
 from resolvers.requests.viewer import Role
 from resolvers.vocabulary.cache import VocabularyCache
+from resolvers.vocabulary.profile_screen import load_screen
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 
 AS_STORED: Final[Mapping[str, str]] = {
@@ -40,7 +31,6 @@ AS_STORED: Final[Mapping[str, str]] = {
     "QuizQuestion": "Made for the viewer.",
     "GradedAnswer": "The viewer's own.",
     "QuizGraded": "The viewer's own.",
-    "SubscriptionsClaimed": "The viewer's own.",
     "WordList.subscriberCount": "Shown with its list.",
 }
 """What fields show without passing here, and why that gives nothing away."""
@@ -52,6 +42,12 @@ ShownQuizResult = NewType("ShownQuizResult", QuizResult)
 ShownQuizStanding = NewType("ShownQuizStanding", QuizStanding)
 ShownCard = NewType("ShownCard", Card)
 ShownSubscription = NewType("ShownSubscription", Subscription)
+
+
+class _OfList(Protocol):
+    @property
+    def list(self) -> str: ...
+
 
 # ── lists ──
 
@@ -65,9 +61,9 @@ async def load_list(ctx: Context, list_id: str) -> ShownList | None:
     return show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(key_text(list_id)))
 
 
-async def require_list(ctx: Context, list_id: str) -> ShownList:
+async def list_of(ctx: Context, record: _OfList, /) -> ShownList:
     """The list that a record names, which may be the empty record of a deleted one."""
-    word_list = await ctx.services.get(VocabularyCache).lists.load(list_id)
+    word_list = await ctx.services.get(VocabularyCache).lists.load(record.list)
     if word_list is None or not word_list.was_visible_to(ctx.viewer.member_id):
         raise NotFound
     return ShownList(word_list)
@@ -89,7 +85,7 @@ def require_editable(ctx: Context, word_list: WordList) -> None:
         ctx.member()
 
 
-async def read_lists(ctx: Context, window: Window) -> Page[ShownList]:
+async def word_lists(ctx: Context, /, *, window: Window) -> Page[ShownList]:
     """Public lists and the viewer's own private ones, merged by name."""
     page = await vocabulary_store.read_lists_page(ctx.table, ctx.viewer.member_id, window)
     return page.map(map(ShownList, page.nodes))
@@ -182,30 +178,31 @@ def show_own_result(result: QuizResult) -> ShownQuizResult:
     return ShownQuizResult(result)
 
 
-def quiz_request(ctx: Context, user: str, span: DateRange, window: Window) -> PageRequest:
-    """Its cursors are of the same results as the page."""
-    return vocabulary_store.quiz_request(user, span, window, all_lists=ctx.viewer.is_user(user))
-
-
-async def read_quiz_results(
-    ctx: Context, user: str, span: DateRange, request: PageRequest, screen: ProfileScreen | None
+async def quiz_results(
+    ctx: Context, profile: Profile, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[ShownQuizResult]:
-    """Newest day first; without those of private lists for others."""
-    own = ctx.viewer.is_user(user)
-    if screen is not None:
-        page = screen.quiz_page(span, request, all_lists=own)
-    else:
-        page = await vocabulary_store.read_quiz_page(ctx.table, user, span, request, all_lists=own)
+    """Newest day first; without those of private lists for others, whose cursors are of the same results."""
+    dates, own = DateRange(from_, to), ctx.viewer.is_user(profile.user)
+    request = window.open(f"quizzes {profile.user} {dates} {own}")
+    screen = await load_screen(ctx, profile.user, dates, request)
+    page = await vocabulary_store.read_quiz_page(ctx.table, profile.user, dates, request, screen, all_lists=own)
     return page.map(map(ShownQuizResult, page.nodes))
 
 
-async def read_quiz_standings(
-    ctx: Context, on: date, selection: Selection, request: PageRequest
+async def quiz_leaderboard(
+    ctx: Context,
+    /,
+    *,
+    on: date,
+    list: Annotated[str, NodeOf("WordList")] | None = None,  # noqa: A002 - the argument's public name
+    proven: bool | None = None,
+    window: Window,
 ) -> Page[ShownQuizStanding]:
     """A day's members, best first. A list that is hidden from the viewer looks like one without quizzes."""
-    if selection.list is not None and await load_list(ctx, selection.list) is None:
+    request = window.open(f"quiz leaderboard {on} {list or ''}" + ("" if proven is None else f" {proven}"))
+    if list is not None and await load_list(ctx, list) is None:
         return Page.cut((), request)
-    page = (await ctx.services.get(QuizLeaderboards).load(on)).page(selection, request)
+    page = (await ctx.services.get(QuizLeaderboards).load(on)).page(Selection(list, proven), request)
     return page.map(map(ShownQuizStanding, page.nodes))
 
 

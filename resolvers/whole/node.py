@@ -28,7 +28,7 @@ LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Comment": lambda ctx, key: comment_visibility.comment(ctx, id=key),
     "Board": lambda ctx, key: boards.board(ctx, slug=key),
     "Contender": lambda ctx, key: boards.contender(ctx, id=key),
-    "WordList": lists.list_node,
+    "WordList": lambda ctx, key: lists.word_list(ctx, id=key),
     "Word": lists.word_node,
     "QuizResult": learning.quiz_node,
     "Sentence": learning.sentence_node,

@@ -7,6 +7,7 @@ from typing import Any
 import strawberry
 
 from schema.framework.fields import described
+from schema.framework.types import object_type
 
 
 @strawberry.type(description="A page's position in its list.")
@@ -27,22 +28,19 @@ def connection(node: type, description: str, *, edge: str, name: str | None = No
     Both types are named after the type of the nodes unless a `name` is given.
     """
     name = name or node.__name__
-    edge_type = _type(
+    edge_type = object_type(
         f"{name}Edge",
         edge,
-        cursor=(
-            str,
-            described("This edge's position, for `after` or `before`. It stays valid if the object is deleted."),
-        ),
-        node=(node, described("The object itself.")),
+        cursor=(str, "This edge's position, for `after` or `before`. It stays valid if the object is deleted."),
+        node=(node, "The object itself."),
     )
     counted_fields = {} if total_count is None else {"total_count": (int, total_count)}
-    return _type(
+    return object_type(
         f"{name}Connection",
         description,
-        edges=(list[edge_type], described("The page's objects with their cursors.")),
-        nodes=(list[node], described("The page's objects without cursors.")),
-        page_info=(PageInfo, described("Whether there are more items, and the cursors for the next page.")),
+        edges=(list[edge_type], "The page's objects with their cursors."),
+        nodes=(list[node], "The page's objects without cursors."),
+        page_info=(PageInfo, "Whether there are more items, and the cursors for the next page."),
         **counted_fields,
     )
 
@@ -50,9 +48,3 @@ def connection(node: type, description: str, *, edge: str, name: str | None = No
 def counted() -> Any:
     """The total count of a list whose pages hold it."""
     return described("The number of items in the whole list.")
-
-
-def _type(name: str, description: str, /, **fields: tuple[Any, Any]) -> Any:
-    members = {field: value for field, (_, value) in fields.items()}
-    annotations = {field: annotation for field, (annotation, _) in fields.items()}
-    return strawberry.type(type(name, (), {**members, "__annotations__": annotations}), description=description)

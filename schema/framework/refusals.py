@@ -43,8 +43,5 @@ class Refused:
 def refused(refusal: Refusal) -> Refused:
     code = RefusalCode.INVALID_INPUT if refusal.code == "INVALID_CURSOR" else RefusalCode[refusal.code]
     return Refused(
-        code=code,
-        message=refusal.message,
-        path=list(refusal.path) or None,
-        retry_after_seconds=refusal.retry_after,
+        code=code, message=refusal.message, path=list(refusal.path) or None, retry_after_seconds=refusal.retry_after
     )

@@ -11,7 +11,7 @@ import strawberry
 from strawberry.types import Info
 
 from resolvers.values.node_ids import node_id
-from schema.framework.fields import ResolutionByType, with_resolution
+from schema.framework.fields import ResolutionByType, described, with_resolution
 
 T = TypeVar("T")
 
@@ -34,6 +34,13 @@ def record_type(record: type, description: str, *, name: str | None = None) -> C
         return strawberry.type(cls, name=name, description=description)
 
     return decorate
+
+
+def object_type(name: str, description: str, /, **fields: tuple[Any, Any]) -> Any:
+    """An object type without a record: of each field the type, and its description or the field itself."""
+    members = {field: described(of) if isinstance(of, str) else of for field, (_, of) in fields.items()}
+    annotations = {field: annotation for field, (annotation, _) in fields.items()}
+    return strawberry.type(type(name, (), {**members, "__annotations__": annotations}), description=description)
 
 
 def enum(members: type[Enum], description: str, *, name: str | None = None, **values: str) -> None:

@@ -13,7 +13,7 @@ from resolvers.members import (
 from schema.framework.connections import connection
 from schema.framework.fields import described, field
 from schema.framework.mutations import mutation
-from schema.framework.types import Node, record_type
+from schema.framework.types import Node, object_type, record_type
 
 
 @record_type(api_key_store.ApiKey, "A key by which a machine signs in, sent as `Authorization: Bearer rsk_…`.")
@@ -34,26 +34,23 @@ class ApiKeysQuery:
     api_keys: ApiKeyConnection = field(api_key_resolvers.api_keys, "All API keys, newest first. For admins.")
 
 
-@strawberry.type(description="The key was created.")
-class ApiKeyCreated:
-    api_key: ApiKey = described("The new key.")
-    secret: str | None = described(
-        "The key itself, shown this once, since only its hash is stored. Null when a request is repeated with its "
-        "idempotency key."
-    )
-
-
-@strawberry.type(description="The key was revoked.")
-class ApiKeyRevoked:
-    api_key: ApiKey = described("The key as it was. It is refused everywhere within a minute.")
-
-
 @strawberry.type
 class ApiKeysMutation:
     create_api_key = mutation(
         api_key_resolvers.create_api_key,
         "Creates an API key for a machine. For admins.",
-        ApiKeyCreated,
+        object_type(
+            "ApiKeyCreated",
+            "The key was created.",
+            api_key=(ApiKey, "The new key."),
+            secret=(
+                str | None,
+                (
+                    "The key itself, shown this once, since only its hash is stored. Null when a request is repeated "
+                    "with its idempotency key."
+                ),
+            ),
+        ),
         input_description="A new API key.",
         result_description="The key with its secret, or why none was created.",
         name="What the key is for, 1 to 80 characters.",
@@ -63,7 +60,11 @@ class ApiKeysMutation:
     revoke_api_key = mutation(
         api_key_resolvers.revoke_api_key,
         "Revokes an API key for good. For admins.",
-        ApiKeyRevoked,
+        object_type(
+            "ApiKeyRevoked",
+            "The key was revoked.",
+            api_key=(ApiKey, "The key as it was. It is refused everywhere within a minute."),
+        ),
         input_description="An API key to revoke.",
         result_description="The revoked key, or why it was not revoked.",
         key="The key's id.",

@@ -14,7 +14,7 @@ from resolvers.whole import erasing, exporting, taking_back
 from schema.framework.fields import described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
-from schema.framework.types import enum, record_type
+from schema.framework.types import enum, object_type, record_type
 from schema.jobs import Job
 
 
@@ -37,23 +37,9 @@ class SuspensionOfUser:
     )
 
 
-@strawberry.type(
-    description="The member is suspended. Every process refuses their mutations within a minute, except `exportMember` "
-    "and `eraseMember` of themselves."
-)
-class MemberSuspended:
-    user: LazyUser = described("The member.")
-
-
-@strawberry.type(description="The member may write again. Every process knows within a minute.")
-class MemberReinstated:
-    user: LazyUser = described("The member.")
-
-
 enum(
     Part,
     "A part of what is stored about a member.",
-    name="Part",
     VOTES="Votes on all boards.",
     PREDICTIONS="Predictions, with the points they gave.",
     COMMENTS="Comments.",
@@ -67,29 +53,9 @@ enum(
 enum(
     Contributions,
     "What becomes of an erased member's contributions.",
-    name="Contributions",
     REMOVE="They are deleted: every total and rank is as if the member had never been there.",
     ANONYMISE='They stay, by a "Former member": every total and rank stays as it is.',
 )
-
-
-@strawberry.type(description="The member is being erased, or is erased.")
-class MemberErasure:
-    job: Job = described("The job that does it.")
-
-
-@strawberry.type(description="The contributions are being taken back.")
-class TakenBack:
-    job: Job = described("The job that does it.")
-
-
-@strawberry.type(description="The member's file is being written.")
-class MemberExport:
-    job: Job = described("The job that writes it.")
-    url: str = described(
-        "The file as JSON Lines, once, within an hour after the job is done. Until then the answer is 425, with a "
-        "Retry-After. Anyone with this link can fetch the file."
-    )
 
 
 @strawberry.type
@@ -97,7 +63,18 @@ class MembersMutation:
     export_member = mutation(
         exporting.export_member,
         "Exports everything that is stored about a member. For the member, even while suspended, and for admins.",
-        MemberExport,
+        object_type(
+            "MemberExport",
+            "The member's file is being written.",
+            job=(Job, "The job that writes it."),
+            url=(
+                str,
+                (
+                    "The file as JSON Lines, once, within an hour after the job is done. Until then the answer is 425, "
+                    "with a Retry-After. Anyone with this link can fetch the file."
+                ),
+            ),
+        ),
         input_description="A member to export.",
         result_description="The job and the link to its file, or why it was not started.",
         while_suspended=True,
@@ -108,7 +85,7 @@ class MembersMutation:
         "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
         "even in the journal. Once the answer is sent, nothing more is written for them. Erasing again returns the "
         "same job. For the member, even while suspended, and for admins.",
-        MemberErasure,
+        object_type("MemberErasure", "The member is being erased, or is erased.", job=(Job, "The job that does it.")),
         input_description="A member to erase.",
         result_description="The job that erases them, or why it was not started.",
         while_suspended=True,
@@ -120,7 +97,7 @@ class MembersMutation:
         "Takes back what a member contributed: votes are voided, comments rejected, predictions, quiz results and "
         "sentences removed, and events scored again, so that every total and rank is as if they had not been there. "
         "For moderators.",
-        TakenBack,
+        object_type("TakenBack", "The contributions are being taken back.", job=(Job, "The job that does it.")),
         input_description="Contributions to take back.",
         result_description="The job that takes them back, or why it was not started.",
         user="The member's id.",
@@ -130,7 +107,12 @@ class MembersMutation:
     suspend_member = mutation(
         suspensions.suspend_member,
         "Suspends a member, or changes their suspension. For moderators.",
-        MemberSuspended,
+        object_type(
+            "MemberSuspended",
+            "The member is suspended. Every process refuses their mutations within a minute, except `exportMember` "
+            "and `eraseMember` of themselves.",
+            user=(LazyUser, "The member."),
+        ),
         show=show_changed,
         input_description="A member to suspend.",
         result_description="The suspended member, or why they were not suspended.",
@@ -141,7 +123,11 @@ class MembersMutation:
     reinstate_member = mutation(
         suspensions.reinstate_member,
         "Ends a member's suspension. For moderators.",
-        MemberReinstated,
+        object_type(
+            "MemberReinstated",
+            "The member may write again. Every process knows within a minute.",
+            user=(LazyUser, "The member."),
+        ),
         show=show_changed,
         input_description="A suspended member to reinstate.",
         result_description="The member, or why they were not reinstated.",

@@ -17,7 +17,12 @@ from schema.framework.fields import READ, described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
 from schema.framework.subscriptions import subscription
-from schema.framework.types import Node, enum, record_type
+from schema.framework.types import (
+    Node,
+    enum,
+    object_type,
+    record_type,
+)
 
 PREDICTIONS_COMPLEXITY = 8 * READ
 """Before it is scored, an event's predictions are read from 16 partitions, by small calls."""
@@ -233,53 +238,12 @@ input_type(
 )
 
 
-@strawberry.type(description="The event was created.")
-class EventCreated:
-    event: Event = described("The new event.")
-
-
-@strawberry.type(description="The event was changed.")
-class EventUpdated:
-    event: Event = described("The event as it is now.")
-
-
-@strawberry.type(description="The event is locked.")
-class EventLocked:
-    event: Event = described("The event as it is now.")
-
-
-@strawberry.type(description="The match was added to the card.")
-class MatchAdded:
-    match: Match = described("The new match.")
-    event: Event = described("Its event.")
-
-
-@strawberry.type(description="The match was changed.")
-class MatchUpdated:
-    match: Match = described("The match as it is now.")
-
-
-@strawberry.type(description="The match was removed from the card.")
-class MatchRemoved:
-    event: Event = described("The event as it is now.")
-
-
-@strawberry.type(description="The card was reordered.")
-class MatchesReordered:
-    event: Event = described("The event as it is now.")
-
-
-@strawberry.type(description="The prediction was accepted in time.")
-class PredictionSubmitted:
-    prediction: Prediction = described("The viewer's current prediction.")
-
-
 @strawberry.type
 class PickemMutation:
     create_event = mutation(
         event_resolvers.create_event,
         "Creates an event. For editors.",
-        EventCreated,
+        object_type("EventCreated", "The event was created.", event=(Event, "The new event.")),
         show=visibility.show_answer,
         input_description="A new event, with an empty card.",
         result_description="The new event, or why there is none.",
@@ -294,7 +258,7 @@ class PickemMutation:
     update_event = mutation(
         event_resolvers.update_event,
         "Renames, moves or cancels an event. For editors.",
-        EventUpdated,
+        object_type("EventUpdated", "The event was changed.", event=(Event, "The event as it is now.")),
         show=visibility.show_answer,
         input_description="Changes to an event. Omitted fields stay as they are.",
         result_description="The changed event, or why it was not changed.",
@@ -311,7 +275,12 @@ class PickemMutation:
     add_match = mutation(
         event_resolvers.add_match,
         "Adds a match to an upcoming event's card. For editors.",
-        MatchAdded,
+        object_type(
+            "MatchAdded",
+            "The match was added to the card.",
+            match=(Match, "The new match."),
+            event=(Event, "Its event."),
+        ),
         input_description="A match to append to an upcoming event's card or pre-show.",
         result_description="The new match, or why it was not added.",
         event="The event.",
@@ -324,7 +293,7 @@ class PickemMutation:
     update_match = mutation(
         event_resolvers.update_match,
         "Changes a match of an upcoming event. For editors.",
-        MatchUpdated,
+        object_type("MatchUpdated", "The match was changed.", match=(Match, "The match as it is now.")),
         input_description="Changes to a match of an upcoming event. Omitted fields stay as they are.",
         result_description="The changed match, or why it was not changed.",
         match="The match.",
@@ -338,7 +307,7 @@ class PickemMutation:
     remove_match = mutation(
         event_resolvers.remove_match,
         "Removes a match from an upcoming event's card. For editors.",
-        MatchRemoved,
+        object_type("MatchRemoved", "The match was removed from the card.", event=(Event, "The event as it is now.")),
         show=visibility.show_answer,
         input_description="A match to remove from an upcoming event's card. Picks of it no longer count.",
         result_description="The event without the match, or why it was not removed.",
@@ -347,7 +316,7 @@ class PickemMutation:
     reorder_matches = mutation(
         event_resolvers.reorder_matches,
         "Reorders a card. For editors.",
-        MatchesReordered,
+        object_type("MatchesReordered", "The card was reordered.", event=(Event, "The event as it is now.")),
         show=visibility.show_answer,
         input_description="A new order for an upcoming event's card.",
         result_description="The event with the new order, or why it was not changed.",
@@ -357,7 +326,11 @@ class PickemMutation:
     submit_prediction = mutation(
         prediction_resolvers.submit_prediction,
         "Submits or changes the viewer's picks until the event locks.",
-        PredictionSubmitted,
+        object_type(
+            "PredictionSubmitted",
+            "The prediction was accepted in time.",
+            prediction=(Prediction, "The viewer's current prediction."),
+        ),
         input_description="The viewer's picks for an event. They replace all earlier ones.",
         result_description="The prediction, or why it was not accepted.",
         event="The event.",
@@ -367,7 +340,7 @@ class PickemMutation:
     lock_event = mutation(
         event_resolvers.lock_event,
         "Locks an event before it starts. For editors.",
-        EventLocked,
+        object_type("EventLocked", "The event is locked.", event=(Event, "The event as it is now.")),
         show=visibility.show_answer,
         input_description="An event to lock before it starts.",
         result_description="The locked event, or why it was not locked.",

@@ -13,7 +13,12 @@ from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
-from schema.framework.types import Node, enum, record_type
+from schema.framework.types import (
+    Node,
+    enum,
+    object_type,
+    record_type,
+)
 from schema.pickem.events import Event, PredictionConnection, StandingConnection
 
 STANDINGS_COMPLEXITY = 250
@@ -90,9 +95,7 @@ class League(Node):
         event="The event's id.",
     )
     members: LeagueMemberConnection | None = field(
-        visibility.members,
-        "Its members, by their ids. Its captains also see who is waiting.",
-        complexity=READ,
+        visibility.members, "Its members, by their ids. Its captains also see who is waiting.", complexity=READ
     )
 
 
@@ -124,49 +127,14 @@ class LeaguesQuery:
 # ── mutations ──
 
 
-@strawberry.type(description="The league was created.")
-class LeagueCreated:
-    league: League = described("The new league. The viewer is its captain.")
-
-
-@strawberry.type(description="The viewer has joined the league, or waits for a captain to admit them.")
-class LeagueJoined:
-    league: League = described("The league.")
-    membership: Membership = described("MEMBER or WAITING.")
-
-
-@strawberry.type(description="The member is admitted.")
-class LeagueAdmitted:
-    league: League = described("The league.")
-    member: LeagueMember = described("The member as they are now.")
-
-
-@strawberry.type(description="They are no longer in the league, nor waiting for it.")
-class LeagueMemberRemoved:
-    league: League = described("The league.")
-
-
-@strawberry.type(description="The viewer has left the league.")
-class LeagueLeft:
-    league: League = described("The league.")
-
-
-@strawberry.type(description="The league has another code, and the old one admits nobody any more.")
-class LeagueCodeRotated:
-    league: League = described("The league with its new code.")
-
-
-@strawberry.type(description="The league was deleted.")
-class LeagueDeleted:
-    deleted_id: strawberry.ID = described("The id of the league that is gone.")
-
-
 @strawberry.type
 class LeaguesMutation:
     create_league = mutation(
         league_resolvers.create_league,
         "Creates a league, with the viewer as its captain. A member is in at most 50 leagues.",
-        LeagueCreated,
+        object_type(
+            "LeagueCreated", "The league was created.", league=(League, "The new league. The viewer is its captain.")
+        ),
         input_description="A new league.",
         result_description="The new league, or why there is none.",
         name="The name: 1 to 80 characters.",
@@ -176,7 +144,12 @@ class LeaguesMutation:
     join_league = mutation(
         league_resolvers.join_league,
         "Joins a league: by its id if it is OPEN or has APPROVAL, by its code if it has CODE.",
-        LeagueJoined,
+        object_type(
+            "LeagueJoined",
+            "The viewer has joined the league, or waits for a captain to admit them.",
+            league=(League, "The league."),
+            membership=(Membership, "MEMBER or WAITING."),
+        ),
         input_description="A league to join; give either its id or its code.",
         result_description="The league with the viewer's membership, or why they did not join.",
         league="The league, if it is OPEN or has APPROVAL.",
@@ -185,7 +158,12 @@ class LeaguesMutation:
     admit_to_league = mutation(
         league_resolvers.admit_to_league,
         "Admits somebody who is waiting, or makes a member a captain. For the league's captains.",
-        LeagueAdmitted,
+        object_type(
+            "LeagueAdmitted",
+            "The member is admitted.",
+            league=(League, "The league."),
+            member=(LeagueMember, "The member as they are now."),
+        ),
         input_description="Somebody to admit to a league.",
         result_description="The member, or why they were not admitted.",
         league="The league.",
@@ -196,7 +174,11 @@ class LeaguesMutation:
         league_resolvers.remove_from_league,
         "Turns away somebody who is waiting, or removes a member. For the league's captains. A removed member may "
         "join again like anybody else: to keep them out of a league with a code, rotate the code first.",
-        LeagueMemberRemoved,
+        object_type(
+            "LeagueMemberRemoved",
+            "They are no longer in the league, nor waiting for it.",
+            league=(League, "The league."),
+        ),
         input_description="Somebody to remove from a league.",
         result_description="The league, or why they are still in it.",
         league="The league.",
@@ -205,7 +187,7 @@ class LeaguesMutation:
     leave_league = mutation(
         league_resolvers.leave_league,
         "Leaves a league, or stops waiting for it. Its last captain names a successor.",
-        LeagueLeft,
+        object_type("LeagueLeft", "The viewer has left the league.", league=(League, "The league.")),
         input_description="A league to leave.",
         result_description="The league, or why the viewer is still in it.",
         league="The league.",
@@ -214,7 +196,11 @@ class LeaguesMutation:
     rotate_league_code = mutation(
         league_resolvers.rotate_league_code,
         "Gives a league another code. For the league's captains.",
-        LeagueCodeRotated,
+        object_type(
+            "LeagueCodeRotated",
+            "The league has another code, and the old one admits nobody any more.",
+            league=(League, "The league with its new code."),
+        ),
         input_description="A league whose code changes at once.",
         result_description="The league with its new code, or why it keeps the old one.",
         league="The league.",
@@ -222,7 +208,9 @@ class LeaguesMutation:
     delete_league = mutation(
         league_resolvers.delete_league,
         "Deletes a league; its members keep their points in the season. For the league's captains. Safe to repeat.",
-        LeagueDeleted,
+        object_type(
+            "LeagueDeleted", "The league was deleted.", deleted_id=(strawberry.ID, "The id of the league that is gone.")
+        ),
         input_description="A league to delete.",
         result_description="The id of the league that is gone, or why it is still there.",
         league="The league.",

@@ -5,33 +5,10 @@ from __future__ import annotations
 import strawberry
 
 from resolvers.pickem import results, scoring, unscoring, visibility
-from schema.framework.fields import described
 from schema.framework.mutations import mutation
+from schema.framework.types import object_type
 from schema.jobs import Job
 from schema.pickem.events import Event, Match
-
-
-@strawberry.type(description="The result is recorded; points follow when the event is scored.")
-class ResultRecorded:
-    match: Match = described("The match with its result.")
-
-
-@strawberry.type(description="The event's predictions are scored with its current results, or a job goes on with that.")
-class EventScored:
-    event: Event = described("The event as it is now. It keeps its state until the job is done.")
-    predictions_scored: int = described("The number of predictions that are scored; all of them without a job.")
-    job: Job | None = described("What scores the rest, if that takes longer than 5 s; null when all is done.")
-
-
-@strawberry.type(description="The event's points are taken back, or a job goes on with that.")
-class EventUnscored:
-    event: Event = described("The event as it is now: LOCKED again, or in the state that it had until the job is done.")
-    job: Job | None = described("What takes the rest back, if that takes longer than 5 s; null when all is done.")
-
-
-@strawberry.type(description="The answer is recorded; the order follows when the event is scored.")
-class TieBreakRecorded:
-    event: Event = described("The event with the answer.")
 
 
 @strawberry.type
@@ -39,7 +16,11 @@ class ScoringMutation:
     record_result = mutation(
         results.record_result,
         "Records or corrects how a match ended. For editors.",
-        ResultRecorded,
+        object_type(
+            "ResultRecorded",
+            "The result is recorded; points follow when the event is scored.",
+            match=(Match, "The match with its result."),
+        ),
         input_description="How a match of a locked event ended. A later result corrects an earlier one.",
         result_description="The match, or why its result was not recorded.",
         match="The match.",
@@ -50,7 +31,13 @@ class ScoringMutation:
         scoring.score_event,
         "Scores an event's predictions. Safe to repeat at any time: it scores only the predictions that are left, and "
         "while a job does that, it answers with the same job. For editors.",
-        EventScored,
+        object_type(
+            "EventScored",
+            "The event's predictions are scored with its current results, or a job goes on with that.",
+            event=(Event, "The event as it is now. It keeps its state until the job is done."),
+            predictions_scored=(int, "The number of predictions that are scored; all of them without a job."),
+            job=(Job | None, "What scores the rest, if that takes longer than 5 s; null when all is done."),
+        ),
         input_description="A locked event to score, or to score again after a correction.",
         result_description="The scored event, or why it was not scored.",
         event="The event.",
@@ -60,7 +47,12 @@ class ScoringMutation:
     unscore_event = mutation(
         unscoring.unscore_event,
         "Takes back all points of an event, as if it had never been scored. Results stay. For editors.",
-        EventUnscored,
+        object_type(
+            "EventUnscored",
+            "The event's points are taken back, or a job goes on with that.",
+            event=(Event, "The event as it is now: LOCKED again, or in the state that it had until the job is done."),
+            job=(Job | None, "What takes the rest back, if that takes longer than 5 s; null when all is done."),
+        ),
         input_description="An event whose points are taken back. It is LOCKED again, and can be scored again.",
         result_description="The event without points, or why it still has them.",
         event="The event.",
@@ -68,7 +60,11 @@ class ScoringMutation:
     record_tie_break = mutation(
         results.record_tie_break,
         "Records or corrects the answer to an event's tie-break. For editors.",
-        TieBreakRecorded,
+        object_type(
+            "TieBreakRecorded",
+            "The answer is recorded; the order follows when the event is scored.",
+            event=(Event, "The event with the answer."),
+        ),
         show=visibility.show_answer,
         input_description="The answer to the tie-break of a locked event. A later answer corrects an earlier one.",
         result_description="The event, or why its answer was not recorded.",

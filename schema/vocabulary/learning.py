@@ -11,7 +11,7 @@ from resolvers.vocabulary import cards, quiz_questions, quizzes, scheduling, vis
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
-from schema.framework.types import enum, record_type
+from schema.framework.types import enum, object_type, record_type
 from schema.vocabulary.lists import (
     QuizResult,
     Streak,
@@ -31,14 +31,10 @@ enum(
 )
 
 
-@record_type(
-    vocabulary_store.Card,
-    "A word that a member reviews, and when it is next due by FSRS.",
-    name="DueCard",
-)
+@record_type(vocabulary_store.Card, "A word that a member reviews, and when it is next due by FSRS.")
 class DueCard:
     word: Word = field(cards.card_words, "The word.")
-    list: WordList = field(cards.card_list, "Its list.")
+    list: WordList = field(visibility.list_of, "Its list.")
     due: datetime = described("When it is due.")
     stability: float = described("Days until the probability that the member remembers it falls to 90 %.")
     difficulty: float = described("How difficult it is for the member, 1 to 10.")
@@ -80,10 +76,10 @@ class QuizQuestion:
     choices: list[str] = described("The answers to choose from; one is right.")
 
 
-@record_type(quizzes.QuizView, "A quiz that the service sets and grades.", name="Quiz")
+@record_type(quizzes.QuizView, "A quiz that the service sets and grades.")
 class Quiz:
     token: strawberry.ID = described("Identifies the quiz to `answerQuiz`, for this viewer only and only once.")
-    list: WordList = field(quizzes.quiz_list, "The list of its words.")
+    list: WordList = field(visibility.list_of, "The list of its words.")
     questions: list[QuizQuestion] = described("The questions, in their order.")
     expires_at: datetime = described("An hour after the quiz was started; later answers are refused.")
 
@@ -104,11 +100,6 @@ class QuizGraded:
 
 
 # ── mutations ──
-
-
-@strawberry.type(description="The word was reviewed.")
-class WordReviewed:
-    card: DueCard = described("The word's card with the time at which it is due next.")
 
 
 @strawberry.type
@@ -137,7 +128,11 @@ class LearningMutation:
     review_word = mutation(
         cards.review_word,
         "Reviews a word. The first review of a word makes its card.",
-        WordReviewed,
+        object_type(
+            "WordReviewed",
+            "The word was reviewed.",
+            card=(DueCard, "The word's card with the time at which it is due next."),
+        ),
         show=visibility.show_own_card,
         input_description="A reviewed word.",
         result_description="The word's card, or why it was not reviewed.",

@@ -24,7 +24,12 @@ from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
-from schema.framework.types import Node, enum, record_type
+from schema.framework.types import (
+    Node,
+    enum,
+    object_type,
+    record_type,
+)
 
 enum(
     vocabulary_store.CharacterSet,
@@ -64,7 +69,7 @@ class Word(Node):
     "A list's word of one day. It is the same for everyone, and no word is repeated before all have been used.",
 )
 class DailyWord:
-    list: WordList = field(daily_words.daily_word_list, "The list it was drawn from.")
+    list: WordList = field(visibility.list_of, "The list it was drawn from.")
     date: date = described("The day.")
     word: Word = field(daily_words.daily_word_words, "The word, even if it has since been removed from the list.")
 
@@ -110,11 +115,9 @@ WordListConnection = connection(WordList, "A page of lists, by name.", edge="A l
 # ── learning ──
 
 
-@record_type(
-    vocabulary_store.Subscription, "A member's subscription to a list's words by email.", name="ListSubscription"
-)
+@record_type(vocabulary_store.Subscription, "A member's subscription to a list's words by email.")
 class ListSubscription:
-    list: WordList = field(subscriptions.subscription_list, "The list.")
+    list: WordList = field(visibility.list_of, "The list.")
     character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the email.")
     active: bool = described(
         "Whether it is active; an ended one stays in the member's history. It ends when its list is deleted."
@@ -124,8 +127,8 @@ class ListSubscription:
 
 @record_type(vocabulary_store.QuizResult, "The result of one quiz.")
 class QuizResult(Node):
-    user: LazyUser = field(learning.quiz_result_users, "The member who took the quiz.")
-    list: WordList = field(learning.quiz_result_list, "The list of the quiz; without its words if it was deleted.")
+    user: LazyUser = field(learning.users, "The member who took the quiz.")
+    list: WordList = field(visibility.list_of, "The list of the quiz; without its words if it was deleted.")
     date: date = described("The member's own day, set on submission and never changed.")
     correct: int = described("Questions answered correctly.")
     total: int = described("Questions asked.")
@@ -135,7 +138,7 @@ class QuizResult(Node):
 
 @record_type(vocabulary_store.Sentence, "A practice sentence.")
 class Sentence(Node):
-    user: LazyUser = field(learning.sentence_users, "Its author.")
+    user: LazyUser = field(learning.users, "Its author.")
     word: Word | None = field(
         learning.sentence_word,
         "The word it practises; null if its list was deleted and, for other members, if it is from a private list.",
@@ -161,7 +164,7 @@ class Streak:
 
 @record_type(quiz_leaderboard.QuizStanding, "A member's row in a day's leaderboard.")
 class QuizStanding:
-    user: LazyUser = field(learning.quiz_standing_users, "The member.")
+    user: LazyUser = field(learning.users, "The member.")
     rank: int = described(
         "The rank by correct answers, then accuracy, then fewer quizzes. Equal results share a rank: 1, 1, 3."
     )
@@ -188,7 +191,7 @@ class VocabularyOfUser:
         complexity=READ,
     )
     quiz_results: QuizResultConnection = field(
-        learning.quiz_results,
+        visibility.quiz_results,
         "Quizzes, newest day first. Those of a private list are visible to its owner only.",
         complexity=READ,
         from_=_FROM,
@@ -208,14 +211,16 @@ class VocabularyQuery:
     word_list: WordList | None = field(
         lists.word_list, "A list; null for another member's private one.", id="The list's id."
     )
-    word_lists: WordListConnection = field(lists.word_lists, "Public lists and the viewer's own private ones, by name.")
+    word_lists: WordListConnection = field(
+        visibility.word_lists, "Public lists and the viewer's own private ones, by name."
+    )
     daily_words: list[DailyWord] = field(
         daily_words.daily_words,
         "A day's words of all lists the viewer may see, by list name.",
         on="The day; default today in UTC. A future day is refused.",
     )
     quiz_leaderboard: QuizStandingConnection = field(
-        learning.quiz_leaderboard,
+        visibility.quiz_leaderboard,
         "A day's members by correct answers, then accuracy, then fewer quizzes.",
         on="The day, in each member's own time zone.",
         list="Quizzes of this list only.",
@@ -236,61 +241,10 @@ input_type(
 )
 
 
-@strawberry.type(description="The list was created.")
-class WordListCreated:
-    list: WordList = described("The new list.")
-
-
 @record_type(visibility.AddedView, "Words were added.")
 class WordsAdded:
     list: WordList = described("The list as it is now.")
     words: list[Word] = field(visibility.words_added, "The new words, in the order they were given.")
-
-
-@strawberry.type(description="The list was changed.")
-class WordListUpdated:
-    list: WordList = described("The list as it is now.")
-
-
-@strawberry.type(description="The list was deleted.")
-class WordListDeleted:
-    deleted_id: strawberry.ID = described("The deleted list's id.")
-
-
-@strawberry.type(description="The word was changed.")
-class WordUpdated:
-    word: Word = described("The word as it is now.")
-
-
-@strawberry.type(description="The word was removed.")
-class WordRemoved:
-    list: WordList = described("The list without the word.")
-
-
-@strawberry.type(description="The subscription is active.")
-class Subscribed:
-    subscription: ListSubscription = described("The active subscription.")
-
-
-@strawberry.type(description="The subscription has ended.")
-class Unsubscribed:
-    subscription: ListSubscription = described("The ended subscription.")
-
-
-@strawberry.type(description="A quiz was recorded.")
-class QuizRecorded:
-    result: QuizResult = described("The result.")
-    streak: Streak = described("The member's streak including this quiz.")
-
-
-@strawberry.type(description="A sentence was written.")
-class SentenceWritten:
-    sentence: Sentence = described("The sentence as it is now.")
-
-
-@strawberry.type(description="The sentence was deleted.")
-class SentenceDeleted:
-    deleted_id: strawberry.ID = described("The deleted sentence's id.")
 
 
 @strawberry.type
@@ -298,7 +252,7 @@ class VocabularyMutation:
     create_word_list = mutation(
         lists.create_word_list,
         "Creates a list. Editors may create public lists, and members up to ten private ones.",
-        WordListCreated,
+        object_type("WordListCreated", "The list was created.", list=(WordList, "The new list.")),
         show=visibility.show_changed_list,
         input_description="A new list.",
         result_description="The new list, or why there is none.",
@@ -319,7 +273,7 @@ class VocabularyMutation:
     update_word = mutation(
         corrections.update_word,
         "Corrects a word. Daily words of the past show it as it is now.",
-        WordUpdated,
+        object_type("WordUpdated", "The word was changed.", word=(Word, "The word as it is now.")),
         show=visibility.show_changed_word,
         input_description="Changes to a word. Omitted texts stay as they are; null clears an optional one.",
         result_description="The changed word, or why it was not changed.",
@@ -332,7 +286,7 @@ class VocabularyMutation:
     remove_word = mutation(
         corrections.remove_word,
         "Removes a word from its list: it is not drawn again. Past daily words, quizzes and sentences keep it.",
-        WordRemoved,
+        object_type("WordRemoved", "The word was removed.", list=(WordList, "The list without the word.")),
         show=visibility.show_changed_list,
         input_description="A word to remove.",
         result_description="The list without the word, or why it was not removed.",
@@ -341,7 +295,7 @@ class VocabularyMutation:
     update_word_list = mutation(
         corrections.update_word_list,
         "Changes a list's name or level, or publishes a private list.",
-        WordListUpdated,
+        object_type("WordListUpdated", "The list was changed.", list=(WordList, "The list as it is now.")),
         show=visibility.show_changed_list,
         input_description="Changes to a list. Omitted values stay as they are; null clears the level.",
         result_description="The changed list, or why it was not changed.",
@@ -353,7 +307,7 @@ class VocabularyMutation:
     delete_word_list = mutation(
         corrections.delete_word_list,
         "Deletes a list with its words and ends its subscriptions. Quizzes stay and go on showing its name.",
-        WordListDeleted,
+        object_type("WordListDeleted", "The list was deleted.", deleted_id=(strawberry.ID, "The deleted list's id.")),
         input_description="A list to delete.",
         result_description="The deleted list's id, or why it was not deleted.",
         list="The list.",
@@ -361,7 +315,9 @@ class VocabularyMutation:
     delete_sentence = mutation(
         corrections.delete_sentence,
         "Deletes a practice sentence. Its author still counts as active on its day.",
-        SentenceDeleted,
+        object_type(
+            "SentenceDeleted", "The sentence was deleted.", deleted_id=(strawberry.ID, "The deleted sentence's id.")
+        ),
         input_description="A sentence to delete.",
         result_description="The deleted sentence's id, or why it was not deleted.",
         sentence="The sentence.",
@@ -369,7 +325,9 @@ class VocabularyMutation:
     subscribe = mutation(
         subscriptions.subscribe,
         "Subscribes to a list's daily word by email.",
-        Subscribed,
+        object_type(
+            "Subscribed", "The subscription is active.", subscription=(ListSubscription, "The active subscription.")
+        ),
         show=visibility.show_own_subscription,
         input_description="A list to subscribe to.",
         result_description="The subscription, or why there is none.",
@@ -379,7 +337,9 @@ class VocabularyMutation:
     unsubscribe = mutation(
         subscriptions.unsubscribe,
         "Ends a subscription; ending it again changes nothing.",
-        Unsubscribed,
+        object_type(
+            "Unsubscribed", "The subscription has ended.", subscription=(ListSubscription, "The ended subscription.")
+        ),
         show=visibility.show_own_subscription,
         input_description="A list to unsubscribe from.",
         result_description="The ended subscription, or why it was not ended.",
@@ -389,7 +349,12 @@ class VocabularyMutation:
     record_quiz = mutation(
         learning.record_quiz,
         "Records the result of a quiz.",
-        QuizRecorded,
+        object_type(
+            "QuizRecorded",
+            "A quiz was recorded.",
+            result=(QuizResult, "The result."),
+            streak=(Streak, "The member's streak including this quiz."),
+        ),
         input_description="A quiz that was taken.",
         result_description="The result, or why it was not recorded.",
         list="The list of the quiz.",
@@ -400,7 +365,7 @@ class VocabularyMutation:
     write_sentence = mutation(
         learning.write_sentence,
         "Writes or edits a practice sentence.",
-        SentenceWritten,
+        object_type("SentenceWritten", "A sentence was written.", sentence=(Sentence, "The sentence as it is now.")),
         input_description="A practice sentence to write or edit.",
         result_description="The sentence, or why it was not written.",
         sentence="The viewer's sentence to edit. Omit it to write a new one.",

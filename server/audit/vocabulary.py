@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator
+from typing import TypeVar
 
 from datastore import vocabulary as vocabulary_store
 from datastore.vocabulary import ActiveDays, Card, QueueChange, QuizResult, Sentence, WordList, auditing
 from resolvers.requests.context import Services
+
+R = TypeVar("R", QuizResult | Sentence | ActiveDays, Card | QueueChange)
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
@@ -76,52 +79,42 @@ async def _subscription_breaches(services: Services) -> AsyncIterator[str]:
         yield f"subscribers of the list {list_id} in shard {shard} are not counted"
 
 
+async def _by_member(records: AsyncIterator[R]) -> AsyncIterator[list[R]]:
+    """The records of each member, which follow one another."""
+    own: list[R] = []
+    async for record in records:
+        if own and own[0].user != record.user:
+            yield own
+            own = []
+        own.append(record)
+    if own:
+        yield own
+
+
 async def _result_breaches(services: Services) -> AsyncIterator[str]:
     """The day of every result is one of its member's active days; results are within their bounds."""
-    results: list[QuizResult | Sentence] = []
-    async for record in auditing.all_results(services.table):
-        if results and results[0].user != record.user:
-            yield f"{results[0].user} has results but no active days"
-            results = []
-        if not isinstance(record, ActiveDays):
-            results.append(record)
+    async for records in _by_member(auditing.all_results(services.table)):
+        days = next((record for record in records if isinstance(record, ActiveDays)), None)
+        if days is None:
+            yield f"{records[0].user} has results but no active days"
             continue
-        for breach in _day_breaches(results, record):
-            yield breach
-        results = []
-    if results:
-        yield f"{results[0].user} has results but no active days"
+        for result in records:
+            if isinstance(result, QuizResult) and not 0 <= result.correct <= result.total:
+                yield f"a quiz of {result.user} has {result.correct} of {result.total} correct"
+            if not isinstance(result, ActiveDays) and result.date not in days:
+                yield f"{result.user} has a result on {result.date}, which is not an active day"
 
 
 async def _card_breaches(services: Services) -> AsyncIterator[str]:
     """Each card stands in its member's queue, and under its word as the same, unless the queue is about to change."""
-    unmatched: set[Card] = set()
-    changing: set[tuple[str, int]] = set()
-    user = None
-    async for record in auditing.all_cards(services.table):
-        if record.user != user:
-            for breach in _unmatched(unmatched, changing):
-                yield breach
-            unmatched, changing, user = set(), set(), record.user
-        if isinstance(record, QueueChange):
-            changing |= {(record.list, place.ordinal) for place in record.places}
-        else:
-            unmatched ^= {record}
-    for breach in _unmatched(unmatched, changing):
-        yield breach
-
-
-def _unmatched(cards: Iterable[Card], changing: Collection[tuple[str, int]]) -> Iterator[str]:
-    words = sorted(
-        {(card.user, card.list, card.ordinal) for card in cards if (card.list, card.ordinal) not in changing}
-    )
-    for user, list_id, ordinal in words:
-        yield f"the card of {user} for the word {ordinal} of the list {list_id} stands elsewhere in the queue"
-
-
-def _day_breaches(results: Sequence[QuizResult | Sentence], days: ActiveDays) -> Iterator[str]:
-    for result in results:
-        if isinstance(result, QuizResult) and not 0 <= result.correct <= result.total:
-            yield f"a quiz of {result.user} has {result.correct} of {result.total} correct"
-        if result.date not in days:
-            yield f"{result.user} has a result on {result.date}, which is not an active day"
+    async for records in _by_member(auditing.all_cards(services.table)):
+        unmatched: set[Card] = set()
+        changing: set[tuple[str, int]] = set()
+        for record in records:
+            if isinstance(record, QueueChange):
+                changing |= {(record.list, place.ordinal) for place in record.places}
+            else:
+                unmatched ^= {record}
+        for list_id, ordinal in sorted({(card.list, card.ordinal) for card in unmatched} - changing):
+            user = records[0].user
+            yield f"the card of {user} for the word {ordinal} of the list {list_id} stands elsewhere in the queue"

@@ -16,20 +16,23 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
+from io import StringIO
 from pathlib import Path
-from typing import Any, Generic, TextIO, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TextIO, TypeVar
 
 from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table, batches, chunks, foreign_rows, gather_or_cancel
+from datastore.dynamo import Table, chunks, foreign_rows, gather_or_cancel
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
-from datastore.refusals import Refusal
+from datastore.refusals import InvalidInput, Refusal
 from datastore.vocabulary import (
     LONGEST_LIST,
     WORDS_AT_ONCE,
@@ -39,16 +42,16 @@ from datastore.vocabulary import (
     Subscription,
     Word,
     WordBatch,
+    WordContent,
     WordList,
 )
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Services
-from resolvers.vocabulary.address_subscriptions import record_id
-from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
+from resolvers.vocabulary.address_subscriptions import new_record
+from resolvers.vocabulary.texts import HIGHEST_LEVEL, NewWord, parse_list_name, parse_word
 from server import Failed
-from server.commands.files import owner_only
+from server.commands.files import owner_only, read_text
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 _BATCH = 100
@@ -56,50 +59,10 @@ _WRITES_AT_ONCE = 32
 
 _ENDED_STATUSES = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
 _ACTIVE_STATUSES = frozenset({"subscribed", "active", "confirmed", "true", ""})
+_NOT_STORED = "it is not stored where it was written"
 
 
-# ── the source ──
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a row cannot be migrated."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class OldWord:
-    """A row of the words file."""
-
-    list: str
-    list_name: str | None
-    level: int | None
-    texts: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class OldDay:
-    """A row of the past words table."""
-
-    list: str
-    date: date
-    simplified: str
-
-
-@dataclass(frozen=True, slots=True)
-class OldSubscription:
-    """A row of the subscriptions table."""
-
-    list: str
-    email: str
-    character_set: CharacterSet
-    active: bool
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(NamedTuple):
     """A row of the source, as the report names it."""
 
     kind: str
@@ -115,134 +78,16 @@ class LegacySource:
     past_words: Table
     words: Path
 
-    def read_words(self) -> Iterator[tuple[SourceRow, OldWord | Rejection]]:
-        for number, texts in _read_csv(self.words):
-            row = SourceRow("word", texts.get("listid", ""), f"line {number}: {texts.get('simplified', '')}")
-            yield row, _old_word(texts)
-
-    async def read_days(self) -> AsyncIterator[tuple[SourceRow, OldDay | Rejection]]:
-        async for item in foreign_rows(self.past_words):
-            row = SourceRow("past word", str(item.get("ListId", "")), str(item.get("Date", "")))
-            yield row, _old_day(item)
-
-    async def read_subscriptions(self) -> AsyncIterator[tuple[SourceRow, OldSubscription | Rejection]]:
-        async for item in foreign_rows(self.subscriptions):
-            row = SourceRow("subscription", str(item.get("ListId", "")), str(item.get("SubscriberEmail", "")))
-            yield row, _old_subscription(item)
-
-
-def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            names = {name: (name or "").replace(" ", "").lower() for name in reader.fieldnames or ()}
-            if missing := {"listid", "simplified", "definition"} - set(names.values()):
-                columns = ", ".join(sorted(missing))
-                raise Failed(f"{path} has no column {columns}; see `ringside migrate legacy --help`.")
-            for row in reader:
-                yield (
-                    reader.line_num,
-                    {names[name]: (text or "").strip() for name, text in row.items() if name in names},
-                )
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Failed(f"{path} cannot be read as CSV in UTF-8: {error}.") from None
-
-
-def _old_word(texts: Mapping[str, str]) -> OldWord | Rejection:
-    if not texts["listid"]:
-        return Rejection("it does not name a list")
-    level = texts.get("level") or texts["listid"]
-    valid = level.isascii() and level.isdecimal() and len(level) <= 3 and int(level) <= 100  # noqa: PLR2004
-    return OldWord(texts["listid"], texts.get("listname") or None, int(level) if valid else None, texts)
-
-
-def _old_day(item: Mapping[str, Any]) -> OldDay | Rejection:
-    word = item.get("Word", item.get("Simplified"))
-    simplified = word.get("Simplified") if isinstance(word, dict) else word
-    if not simplified:
-        return Rejection("it does not name a word")
-    try:
-        day = date.fromisoformat(str(item.get("Date", ""))[:10])
-    except ValueError:
-        return Rejection("its date is not yyyy-mm-dd")
-    return OldDay(str(item.get("ListId", "")), day, str(simplified).strip())
-
-
-def _old_subscription(item: Mapping[str, Any]) -> OldSubscription | Rejection:
-    try:
-        email = validate_email_address(str(item.get("SubscriberEmail", "")).strip())
-        characters = CharacterSet(str(item.get("CharacterSet") or "SIMPLIFIED").upper())
-    except Refusal as refused:
-        return Rejection(refused.message)
-    except ValueError:
-        return Rejection(f"there is no character set {item.get('CharacterSet')!r}")
-    status = str(item.get("Status", "")).lower()
-    if status not in _ENDED_STATUSES | _ACTIVE_STATUSES:
-        return Rejection(f"its status {item.get('Status')!r} is unknown")
-    since = _parse_moment(str(item.get("DateSubscribed", "")))
-    if since is None:
-        return Rejection("DateSubscribed is not a date")
-    return OldSubscription(str(item.get("ListId", "")), email, characters, status not in _ENDED_STATUSES, since)
-
-
-def _parse_moment(text: str) -> datetime | None:
-    try:
-        if len(text) == len("2020-01-01"):
-            return datetime.combine(date.fromisoformat(text), time(), UTC)
-        moment = datetime.fromisoformat(text)
-        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # in UTC it is outside the years 1 to 9999
-        return None
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-# ── the migration ──
-
-_NOT_STORED = Rejection("it is not stored where it was written")
-
-
-Content: TypeAlias = tuple[str, str | None, str | None, str]
-"""Simplified, traditional, pinyin and definition; two words with the same content are the same word."""
-
-
-@dataclass(slots=True)
-class _MappedWord:
-    """A row of the words file; `ordinal` is the word's place in the new list."""
-
-    source: str
-    content: Content
-    ordinal: int | None = None
-
-
-@dataclass(slots=True)
-class _MappedList:
-    """An old list with the id, name and level of the list that it becomes."""
-
-    new: str
-    name: str
-    level: int | None
-    words: list[_MappedWord] = field(default_factory=list)
-    by_text: dict[str, _MappedWord] = field(default_factory=dict)
-    """The first word that is written like this."""
-
-    def add(self, word: _MappedWord) -> None:
-        self.words.append(word)
-        self.by_text.setdefault(word.content[0], word)
-
 
 @dataclass(slots=True)
 class MigrationSummary:
     """Numbers for each kind of record: list, word, past word, member and subscription."""
 
-    rows: dict[str, int] = field(default_factory=dict)
-    written: dict[str, int] = field(default_factory=dict)
-    existing: dict[str, int] = field(default_factory=dict)
-    verified: dict[str, int] = field(default_factory=dict)
-    rejected: dict[str, int] = field(default_factory=dict)
-
-    @staticmethod
-    def add(numbers: dict[str, int], kind: str, number: int = 1) -> None:
-        numbers[kind] = numbers.get(kind, 0) + number
+    rows: Counter[str] = field(default_factory=Counter)
+    written: Counter[str] = field(default_factory=Counter)
+    existing: Counter[str] = field(default_factory=Counter)
+    verified: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
 
     @property
     def complete(self) -> bool:
@@ -250,12 +95,11 @@ class MigrationSummary:
 
     def lines(self) -> list[str]:
         """A line for each kind, to be printed."""
-        kinds = dict.fromkeys([*self.rows, *self.written])
         return [
-            f"{kind}s: {self.rows.get(kind, 0):,} rows, {self.written.get(kind, 0):,} written, "
-            f"{self.existing.get(kind, 0):,} existed already, {self.verified.get(kind, 0):,} verified, "
-            f"{self.rejected.get(kind, 0):,} rejected"
-            for kind in kinds
+            f"{kind}s: {self.rows[kind]:,} rows, {self.written[kind]:,} written, "
+            f"{self.existing[kind]:,} existed already, {self.verified[kind]:,} verified, "
+            f"{self.rejected[kind]:,} rejected"
+            for kind in dict.fromkeys([*self.rows, *self.written])
         ]
 
 
@@ -269,11 +113,24 @@ class MigrationOptions:
     create_members: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Store(Generic[R]):
-    """Reads and writes records of one kind; `difference` says why an existing record is not the wanted one."""
+@dataclass(slots=True)
+class _OldList:
+    """The list that an old one becomes, with its words and the rows that they come from."""
 
-    read: Callable[[Sequence[R]], Awaitable[Sequence[R | None]]]
+    new: WordList
+    words: list[tuple[SourceRow, Word]] = field(default_factory=list)
+    by_term: dict[str, Word] = field(default_factory=dict)
+    """The first word that is written like this."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[R]):
+    """Records of one kind; `difference` says why an existing record is not the wanted one."""
+
+    name: str
+    parse: Callable[[Mapping[str, Any]], R]
+    """A Refusal says why a row cannot be migrated."""
+    read: Callable[[Table, Sequence[R]], Coroutine[Any, Any, Sequence[R | None]]]
     write: Callable[[R], Coroutine[Any, Any, None]]
     difference: Callable[[R, R], str | None]
 
@@ -295,192 +152,185 @@ class Migration:
         self._report_path = report
         self._options = options
         self._progress = progress
-        self._once = UnitOfWork("migration", None, "", services.clock())
-        self._lists: dict[str, _MappedList] = {}
+        self._once = UnitOfWork.unkeyed(services.clock())
+        self._lists: dict[str, _OldList] = {}
         self._members: dict[str, list[str]] = {}
         """The members that have an address, by that in lower case."""
+        self._new_members: list[Profile] = []
+        self._subscribed: set[tuple[str, str, CharacterSet]] = set()
         self.summary = MigrationSummary()
 
     async def run(self) -> MigrationSummary:
+        table = self._table
+        days = _Kind(
+            "past word",
+            self._parse_day,
+            vocabulary_store.read_same_daily_words,
+            lambda day: vocabulary_store.import_daily_word(table, day),
+            _day_difference,
+        )
+        subscriptions = _Kind(
+            "subscription",
+            self._parse_subscription,
+            vocabulary_store.read_same_subscriptions,
+            lambda subscription: vocabulary_store.import_subscription(table, subscription),
+            _subscription_difference,
+        )
         with _open_report(self._report_path) as report:
             self._report = csv.writer(report)
-            self._report.writerow(["kind", "list", "key", "reason"])
+            self._report.writerow([*SourceRow._fields, "reason"])
             self._read_words()
             for old in sorted(self._lists):
-                await self._migrate_list(old)
-            await self._migrate_rows(self._source.read_days(), "past word", self._migrate_days)
+                await self._migrate_list(old, self._lists[old])
+            await self._migrate_rows(days, self._source.past_words, "Date")
             await self._map_members()
-            await self._migrate_rows(self._source.read_subscriptions(), "subscription", self._migrate_subscriptions)
+            await self._migrate_rows(subscriptions, self._source.subscriptions, "SubscriberEmail")
         return self.summary
 
-    def _reject(self, row: SourceRow, rejection: Rejection) -> None:
-        self.summary.add(self.summary.rejected, row.kind)
-        self._report.writerow([row.kind, row.list, row.key, rejection.reason])
+    def _reject(self, row: SourceRow, reason: str) -> None:
+        self.summary.rejected[row.kind] += 1
+        self._report.writerow([*row, reason])
+
+    @contextmanager
+    def _counted(self, row: SourceRow) -> Iterator[None]:
+        """Count a row; a refusal rejects it."""
+        self.summary.rows[row.kind] += 1
+        try:
+            yield
+        except Refusal as refused:
+            self._reject(row, refused.message)
 
     # ── lists and words ──
 
     def _read_words(self) -> None:
         """Map the rows of the words file, which may come in any order."""
-        for position, (row, old) in enumerate(self._source.read_words()):
-            self.summary.add(self.summary.rows, "word")
-            if isinstance(old, Rejection):
-                self._reject(row, old)
-                continue
-            try:
-                word = _new_word(old)
-                name = parse_list_name(old.list_name or old.list, ("ListName",))
-            except Refusal as refused:
-                self._reject(row, Rejection(refused.message))
-                continue
-            new = self._options.lists.get(old.list) or list_id(old.list)
-            mapped = self._lists.setdefault(old.list, _MappedList(new, name, old.level))
-            mapped.add(_MappedWord(row.key, word.content))
-            if position % _BATCH == 0:
-                self._progress("reading words", position)
+        for number, texts in _read_csv(self._source.words):
+            row = SourceRow("word", texts["listid"], f"line {number}: {texts['simplified']}")
+            with self._counted(row):
+                self._map_word(row, texts)
+            if number % _BATCH == 0:
+                self._progress("reading words", number)
 
-    async def _migrate_list(self, old: str) -> None:
+    def _map_word(self, row: SourceRow, texts: Mapping[str, str]) -> None:
+        if not row.list:
+            raise InvalidInput("it does not name a list")
+        new = NewWord(
+            simplified=texts["simplified"],
+            traditional=texts.get("traditional"),
+            pinyin=texts.get("pinyin"),
+            definition=texts["definition"],
+        )
+        key = self._options.lists.get(row.list) or list_id(row.list)
+        word, name = parse_word(key, new, ("row",)), parse_list_name(texts.get("listname") or row.list, ("ListName",))
+        if row.list not in self._lists:
+            level = _parse_level(texts.get("level") or row.list)
+            word_list = WordList(key, name, public=True, created_at=self._services.clock(), level=level)
+            self._lists[row.list] = _OldList(word_list)
+        self._lists[row.list].words.append((row, word))
+        self._lists[row.list].by_term.setdefault(word.term, word)
+
+    async def _migrate_list(self, old: str, mapped: _OldList) -> None:
         """A list, then the words it lacks, in the order of the file."""
-        mapped = self._lists[old]
-        word_list = await self._ensure_list(mapped)
+        word_list = await self._ensure_list(mapped.new)
         if word_list.deleted_at is not None:
-            for word in mapped.words:
-                self._reject(SourceRow("word", old, word.source), Rejection("the list was deleted here"))
+            for row, _ in mapped.words:
+                self._reject(row, "the list was deleted here")
             del self._lists[old]  # so that nothing else is migrated into it
             return
         ordinals = await self._ordinals(word_list)
-        missing = self._place_words(mapped, word_list, ordinals)
-        for some in chunks(missing, WORDS_AT_ONCE):
-            await self._add_words(word_list, some)
+        missing = {word.content: word for _, word in mapped.words if word.content not in ordinals}
+        self.summary.written["word"] += len(missing)
+        self.summary.existing["word"] += len(mapped.words) - len(missing)
         if not self._options.dry_run:
             if missing:
-                extended = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
-                ordinals = await self._ordinals(extended or word_list)
-            self._verify_words(old, mapped, ordinals)
-        self._progress(f"words of {mapped.name}", self.summary.rows["word"])
+                ordinals = await self._ordinals(await self._add_words(word_list, list(missing.values())))
+            for row, word in mapped.words:
+                if word.content in ordinals:
+                    self.summary.verified["word"] += 1
+                else:
+                    self._reject(row, _NOT_STORED)
+        mapped.by_term = {
+            term: replace(word, ordinal=ordinals.get(word.content, 0)) for term, word in mapped.by_term.items()
+        }
+        self._progress(f"words of {mapped.new.name}", self.summary.rows["word"])
 
-    async def _ensure_list(self, mapped: _MappedList) -> WordList:
-        existing = await vocabulary_store.read_list(self._table, mapped.new, consistent=True)
+    async def _ensure_list(self, new: WordList) -> WordList:
+        existing = await vocabulary_store.read_list(self._table, new.list, consistent=True)
         if existing is not None:
-            self.summary.add(self.summary.existing, "list")
+            self.summary.existing["list"] += 1
             return existing
-        now = self._services.clock()
-        new = WordList(mapped.new, mapped.name, public=True, created_at=now, level=mapped.level)
-        self.summary.add(self.summary.written, "list")
+        self.summary.written["list"] += 1
         if not self._options.dry_run:
             await vocabulary_store.create_list(self._table, new, self._once)
         return new
 
-    async def _ordinals(self, word_list: WordList) -> dict[Content, int]:
+    async def _ordinals(self, word_list: WordList) -> dict[WordContent, int]:
         """The ordinal of each of a list's words, also of those that were removed here."""
         words = vocabulary_store.all_words(self._table, word_list, consistent=True)
         removed = vocabulary_store.removed_words(self._table, word_list.list)
         return {word.content: word.ordinal for group in (words, removed) async for word in group}
 
-    def _place_words(self, mapped: _MappedList, word_list: WordList, ordinals: Mapping[Content, int]) -> list[Word]:
-        """The words that the list lacks. Every mapped word gets the ordinal that it has or will have."""
-        placed = dict(ordinals)
-        missing: list[Word] = []
-        for word in mapped.words:
-            if word.content in placed:
-                self.summary.add(self.summary.existing, "word")
-            else:
-                placed[word.content] = word_list.next_ordinal + len(missing)
-                simplified, traditional, pinyin, definition = word.content
-                missing.append(Word(word_list.list, placed[word.content], simplified, definition, traditional, pinyin))
-            word.ordinal = placed[word.content]
-        return missing
+    async def _add_words(self, word_list: WordList, words: Sequence[Word]) -> WordList:
+        for some in chunks(words, WORDS_AT_ONCE):
+            batch_id = self._services.ids.next(self._services.clock())
+            batch = WordBatch(batch_id, some, LONGEST_LIST, word_list.next_ordinal)
+            try:
+                word_list = (await vocabulary_store.add_words(self._table, word_list.list, batch, self._once)).list
+            except ListGrown:
+                raise Failed(f"Somebody else has added words to {word_list.name} meanwhile. Run this again.") from None
+        return word_list
 
-    async def _add_words(self, word_list: WordList, words: Sequence[Word]) -> None:
-        """Add missing words at the ordinals that they were given."""
-        self.summary.add(self.summary.written, "word", len(words))
-        if self._options.dry_run:
-            return
-        batch = WordBatch(self._services.ids.next(self._services.clock()), words, LONGEST_LIST, words[0].ordinal)
-        try:
-            await vocabulary_store.add_words(self._table, word_list.list, batch, self._once)
-        except ListGrown:
-            raise Failed(f"Somebody else has added words to {word_list.name} meanwhile. Run this again.") from None
+    # ── rows of a table ──
 
-    def _verify_words(self, old: str, mapped: _MappedList, ordinals: Mapping[Content, int]) -> None:
-        for word in mapped.words:
-            if ordinals.get(word.content) == word.ordinal:
-                self.summary.add(self.summary.verified, "word")
-            else:
-                self._reject(SourceRow("word", old, word.source), _NOT_STORED)
-
-    # ── rows in batches ──
-
-    async def _migrate_rows(
-        self,
-        rows: AsyncIterator[tuple[SourceRow, T | Rejection]],
-        kind: str,
-        migrate: Callable[[list[tuple[SourceRow, T]]], Awaitable[None]],
-    ) -> None:
+    async def _migrate_rows(self, kind: _Kind[R], source: Table, key: str) -> None:
         """All rows of a kind, a hundred at a time."""
+        wanted: list[tuple[SourceRow, R]] = []
+        async for item in foreign_rows(source):
+            row = SourceRow(kind.name, str(item.get("ListId", "")), str(item.get(key, "")))
+            with self._counted(row):
+                wanted.append((row, kind.parse(item)))
+            if len(wanted) == _BATCH:
+                await self._store(kind, wanted)
+                wanted = []
+                self._progress(f"{kind.name}s", self.summary.rows[kind.name])
+        await self._store(kind, wanted)
 
-        async def accepted() -> AsyncIterator[tuple[SourceRow, T]]:
-            async for row, old in rows:
-                self.summary.add(self.summary.rows, kind)
-                if isinstance(old, Rejection):
-                    self._reject(row, old)
-                else:
-                    yield row, old
-
-        async for batch in batches(accepted(), _BATCH):
-            await migrate(batch)
-            self._progress(f"{kind}s", self.summary.rows[kind])
-
-    async def _store_records(self, kind: str, wanted: Sequence[tuple[SourceRow, R]], store: _Store[R]) -> None:
+    async def _store(self, kind: _Kind[R], wanted: Sequence[tuple[SourceRow, R]]) -> None:
         """Write the missing records, then read all of them again and compare."""
+        await self._create_members()
         records = [record for _, record in wanted]
-        stored = await store.read(records)
+        stored = await kind.read(self._table, records)
         missing = [record for record, existing in zip(records, stored, strict=True) if existing is None]
-        self.summary.add(self.summary.written, kind, len(missing))
-        self.summary.add(self.summary.existing, kind, len(wanted) - len(missing))
+        self.summary.written[kind.name] += len(missing)
+        self.summary.existing[kind.name] += len(wanted) - len(missing)
         if not self._options.dry_run:
-            await gather_or_cancel((store.write(record) for record in missing), _WRITES_AT_ONCE)
-            stored = await store.read(records)
+            await gather_or_cancel(map(kind.write, missing), _WRITES_AT_ONCE)
+            stored = await kind.read(self._table, records)
         for (row, record), existing in zip(wanted, stored, strict=True):
-            if existing is None:
-                if not self._options.dry_run:
-                    self._reject(row, _NOT_STORED)
-            elif (reason := store.difference(record, existing)) is not None:
-                self._reject(row, Rejection(reason))
+            reason = _NOT_STORED if existing is None else kind.difference(record, existing)
+            if reason is not None and (existing is not None or not self._options.dry_run):
+                self._reject(row, reason)
             elif not self._options.dry_run:
-                self.summary.add(self.summary.verified, kind)
+                self.summary.verified[kind.name] += 1
 
     # ── past daily words ──
 
-    async def _migrate_days(self, batch: list[tuple[SourceRow, OldDay]]) -> None:
-        wanted: list[tuple[SourceRow, DailyWord]] = []
-        for row, old in batch:
-            day = self._find_day(old)
-            if isinstance(day, Rejection):
-                self._reject(row, day)
-            else:
-                wanted.append((row, day))
-
-        def difference(wanted: DailyWord, existing: DailyWord) -> str | None:
-            same = wanted.word.content == existing.word.content
-            return None if same else f"the new table has another word for this day: {existing.word.term}"
-
-        store = _Store(
-            read=lambda days: vocabulary_store.read_same_daily_words(self._table, days),
-            write=lambda day: vocabulary_store.import_daily_word(self._table, day),
-            difference=difference,
-        )
-        await self._store_records("past word", wanted, store)
-
-    def _find_day(self, old: OldDay) -> DailyWord | Rejection:
-        mapped = self._lists.get(old.list)
-        found = mapped.by_text.get(old.simplified) if mapped is not None else None
-        if mapped is None or found is None:
-            return Rejection("the words file has no such list, or no such word in it")
-        if old.date > self._services.clock().astimezone(UTC).date():
-            return Rejection("this day has not begun")
-        simplified, traditional, pinyin, definition = found.content
-        word = Word(mapped.new, found.ordinal or 0, simplified, definition, traditional, pinyin)
-        return vocabulary_store.imported_daily_word(word, old.date)
+    def _parse_day(self, item: Mapping[str, Any]) -> DailyWord:
+        given = item.get("Word", item.get("Simplified"))
+        term = given.get("Simplified") if isinstance(given, dict) else given
+        if not term:
+            raise InvalidInput("it does not name a word")
+        try:
+            day = date.fromisoformat(str(item.get("Date", ""))[:10])
+        except ValueError:
+            raise InvalidInput("its date is not yyyy-mm-dd") from None
+        mapped = self._lists.get(str(item.get("ListId", "")))
+        word = mapped.by_term.get(str(term).strip()) if mapped is not None else None
+        if word is None:
+            raise InvalidInput("the words file has no such list, or no such word in it")
+        if day > self._services.clock().astimezone(UTC).date():
+            raise InvalidInput("this day has not begun")
+        return vocabulary_store.imported_daily_word(word, day)
 
     # ── subscriptions ──
 
@@ -499,63 +349,89 @@ class Migration:
         if user not in members:
             members.append(user)
 
-    async def _migrate_subscriptions(self, batch: list[tuple[SourceRow, OldSubscription]]) -> None:
-        wanted: dict[tuple[str, str, str], tuple[SourceRow, Subscription]] = {}
-        new_members: dict[str, Profile] = {}
-        for row, old in batch:
-            subscription = self._find_subscription(old, new_members)
-            if isinstance(subscription, Rejection):
-                self._reject(row, subscription)
-                continue
-            key = (subscription.user, subscription.list, subscription.character_set.value)
-            if key in wanted:
-                reason = "the same member has this subscription twice, under two spellings of an address"
-                self._reject(row, Rejection(reason))
-                continue
-            wanted[key] = (row, subscription)
-        await self._create_members(new_members)
-        store = _Store(
-            read=lambda subscriptions: vocabulary_store.read_same_subscriptions(self._table, subscriptions),
-            write=lambda subscription: vocabulary_store.import_subscription(self._table, subscription, self._once),
-            difference=_subscription_difference,
-        )
-        await self._store_records("subscription", list(wanted.values()), store)
-
-    def _find_subscription(self, old: OldSubscription, new_members: dict[str, Profile]) -> Subscription | Rejection:
-        mapped = self._lists.get(old.list)
+    def _parse_subscription(self, item: Mapping[str, Any]) -> Subscription:
+        email = validate_email_address(str(item.get("SubscriberEmail", "")).strip())
+        try:
+            characters = CharacterSet(str(item.get("CharacterSet") or "SIMPLIFIED").upper())
+        except ValueError:
+            raise InvalidInput(f"there is no character set {item.get('CharacterSet')!r}") from None
+        status = str(item.get("Status", "")).lower()
+        if status not in _ENDED_STATUSES | _ACTIVE_STATUSES:
+            raise InvalidInput(f"its status {item.get('Status')!r} is unknown")
+        since = _parse_moment(str(item.get("DateSubscribed", "")))
+        mapped = self._lists.get(str(item.get("ListId", "")))
         if mapped is None:
-            return Rejection("the words file has no such list")
-        user = self._find_member(old, new_members)
-        if isinstance(user, Rejection):
-            return user
-        return Subscription(user, mapped.new, old.character_set, old.active, old.since)
+            raise InvalidInput("the words file has no such list")
+        user = self._find_member(email, since)
+        key = (user, mapped.new.list, characters)
+        if key in self._subscribed:
+            raise InvalidInput("the same member has this subscription twice, under two spellings of an address")
+        self._subscribed.add(key)
+        return Subscription(*key, active=status not in _ENDED_STATUSES, since=since)
 
-    def _find_member(self, old: OldSubscription, new_members: dict[str, Profile]) -> str | Rejection:
-        """The member with an address; a new one is added to `new_members`."""
-        members = self._members.get(old.email.lower(), [])
+    def _find_member(self, email: str, since: datetime) -> str:
+        """The member with an address; a new one is added to `_new_members`."""
+        members = self._members.get(email.lower(), [])
         if len(members) > 1:
-            return Rejection("several members have this email address; name the right one in the users file")
+            raise InvalidInput("several members have this email address; name the right one in the users file")
         if members:
             return members[0]
         if not self._options.create_members:
-            return Rejection("no member has this email address")
-        user = record_id(self._services.seal, old.email)
-        new_members[user] = Profile(user, f"Reader {user[2:8]}", joined_at=old.since, email=old.email)
-        self._add_member(old.email, user)
-        return user
+            raise InvalidInput("no member has this email address")
+        profile = new_record(self._services.seal, email, since)
+        self._new_members.append(profile)
+        self._add_member(email, profile.user)
+        return profile.user
 
-    async def _create_members(self, profiles: Mapping[str, Profile]) -> None:
-        self.summary.add(self.summary.written, "member", len(profiles))
+    async def _create_members(self) -> None:
+        new, self._new_members = self._new_members, []
+        self.summary.written["member"] += len(new)
         if not self._options.dry_run:
-            writes = (people_store.create_profile(self._table, profile, self._once) for profile in profiles.values())
+            writes = (people_store.create_profile(self._table, profile, self._once) for profile in new)
             await gather_or_cancel(writes, _WRITES_AT_ONCE)
 
 
-def _open_report(path: Path) -> TextIO:
+def list_id(old: str) -> str:
+    """The new id of an old list, the same in every run."""
+    return str(ULID(hashlib.sha256(f"legacy list\x00{old}".encode()).digest()[:16]))
+
+
+def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The line and the texts of each row, by the columns' names in lower case."""
     try:
-        return open(path, "w", encoding="utf-8", newline="", opener=owner_only)
-    except OSError as error:
-        raise Failed(f"{path} cannot be written: {error.strerror}. Choose another file with --report.") from None
+        reader = csv.DictReader(StringIO(read_text(path), newline=""))
+        names = {name: (name or "").replace(" ", "").lower() for name in reader.fieldnames or ()}
+        if missing := {"listid", "simplified", "definition"} - set(names.values()):
+            columns = ", ".join(sorted(missing))
+            raise Failed(f"{path} has no column {columns}; see `ringside migrate legacy --help`.")
+        for row in reader:
+            yield reader.line_num, {names[name]: (text or "").strip() for name, text in row.items() if name in names}
+    except csv.Error as error:
+        raise Failed(f"{path} cannot be read as CSV: {error}.") from None
+
+
+def _parse_level(text: str) -> int | None:
+    try:
+        level = int(text)
+    except ValueError:
+        return None
+    return level if 0 <= level <= HIGHEST_LEVEL else None
+
+
+def _parse_moment(text: str) -> datetime:
+    try:
+        if len(text) == len("2020-01-01"):
+            return datetime.combine(date.fromisoformat(text), time(), UTC)
+        moment = datetime.fromisoformat(text)
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # in UTC it is outside the years 1 to 9999
+        raise InvalidInput("DateSubscribed is not a date") from None
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _day_difference(wanted: DailyWord, existing: DailyWord) -> str | None:
+    same = wanted.word.content == existing.word.content
+    return None if same else f"the new table has another word for this day: {existing.word.term}"
 
 
 def _subscription_difference(wanted: Subscription, existing: Subscription) -> str | None:
@@ -564,18 +440,8 @@ def _subscription_difference(wanted: Subscription, existing: Subscription) -> st
     return None if later or existing == wanted else "the new table has this subscription with another start"
 
 
-def _new_word(old: OldWord) -> Word:
-    """InvalidInput if the texts are not a word."""
-    texts = old.texts
-    new = NewWord(
-        simplified=texts["simplified"],
-        traditional=texts.get("traditional"),
-        pinyin=texts.get("pinyin"),
-        definition=texts["definition"],
-    )
-    return parse_word(list_id(old.list), new, ("row",))
-
-
-def list_id(old: str) -> str:
-    """The new id of an old list, the same in every run."""
-    return str(ULID(hashlib.sha256(f"legacy list\x00{old}".encode()).digest()[:16]))
+def _open_report(path: Path) -> TextIO:
+    try:
+        return open(path, "w", encoding="utf-8", newline="", opener=owner_only)
+    except OSError as error:
+        raise Failed(f"{path} cannot be written: {error.strerror}. Choose another file with --report.") from None

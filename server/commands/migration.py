@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -72,9 +70,8 @@ def legacy(
         dry_run=dry_run,
         create_members=create_members,
     )
-
-    open_source = partial(_open_source, subscriptions, past_words, words_file, source_url)
-    summary = run_with_services(lambda services: _migrate(services, open_source, report, options))
+    tables = (subscriptions, past_words)
+    summary = run_with_services(lambda services: _migrate(services, tables, words_file, source_url, report, options))
     if dry_run:
         out.print("Nothing was written. A run without --dry-run would do this:")
     for line in summary.lines():
@@ -83,30 +80,21 @@ def legacy(
         raise Failed(f"Some rows cannot be migrated. {report} says which and why.")
 
 
-@asynccontextmanager
-async def _open_source(
-    subscriptions: str, past_words: str, words_file: Path, source_url: str | None, services: Services
-) -> AsyncIterator[LegacySource]:
-    settings = Settings.load()
-    url = source_url or (AWS if settings.dynamodb_url == AWS else services.table.client.meta.endpoint_url)
-    open_old = partial(open_table, url=None if url == AWS else url, region=settings.aws_region)
-    async with open_old(subscriptions) as old_subscriptions, open_old(past_words) as old_words:
-        yield LegacySource(old_subscriptions, old_words, words_file)
-
-
 async def _migrate(
     services: Services,
-    open_source: Callable[[Services], AbstractAsyncContextManager[LegacySource]],
+    tables: tuple[str, str],
+    words: Path,
+    source_url: str | None,
     report: Path,
     options: MigrationOptions,
 ) -> MigrationSummary:
+    settings = Settings.load()
+    url = source_url or (AWS if settings.dynamodb_url == AWS else services.table.client.meta.endpoint_url)
+    open_old = partial(open_table, url=None if url == AWS else url, region=settings.aws_region)
     with progress_bar("Migration") as bar:
-
-        def show(stage: str, rows: int) -> None:
-            bar(rows, title=stage)
-
-        async with open_source(services) as source:
-            return await Migration(services, source, report, options, show).run()
+        async with open_old(tables[0]) as subscriptions, open_old(tables[1]) as past_words:
+            source = LegacySource(subscriptions, past_words, words)
+            return await Migration(services, source, report, options, lambda stage, rows: bar(rows, title=stage)).run()
 
 
 def _read_map(path: Path, key: str, value: str) -> dict[str, str]:

@@ -10,8 +10,9 @@ from ulid import ULID
 
 from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.vocabulary import CharacterSet, QuizResult, Subscription, Word, WordBatch, WordList
+from datastore.vocabulary import CharacterSet, QuizResult, Subscription, WordBatch, WordList
 from resolvers.requests.context import Services
+from resolvers.vocabulary.texts import NewWord, parse_word
 from server.demo.files import read_rows
 from server.demo.people import MEMBERS
 
@@ -43,7 +44,7 @@ async def seed(services: Services) -> str:
 async def _ensure_list(services: Services, name: str, level: int, file: str) -> WordList:
     """The list with its words, of which an interrupted seeding may have left a part."""
     now = services.clock()
-    unit = UnitOfWork("demo", None, "", now)
+    unit = UnitOfWork.unkeyed(now)
     new = WordList(_id(name), name, public=True, created_at=now - timedelta(days=DAYS), level=level)
     word_list = await vocabulary_store.read_list(services.table, new.list, consistent=True)
     if word_list is None:
@@ -51,31 +52,15 @@ async def _ensure_list(services: Services, name: str, level: int, file: str) -> 
         word_list = new
     if word_list.word_count:
         return word_list
-    batch = WordBatch(_id("words", name), _words(new.list, file), 1000)
+    words = [parse_word(new.list, NewWord(**row), (file,)) for row in read_rows(file)]
+    batch = WordBatch(_id("words", name), words, len(words))
     return (await vocabulary_store.add_words(services.table, new.list, batch, unit)).list
-
-
-def _words(list_id: str, file: str) -> list[Word]:
-    return [
-        Word(
-            list_id,
-            0,
-            row.get("term") or row["simplified"],
-            row["definition"],
-            row.get("traditional") or None,
-            row.get("pinyin"),
-            any_language=True if "term" in row else None,
-            own_reading=row.get("reading") or None,
-            example=row.get("example"),
-        )
-        for row in read_rows(file)
-    ]
 
 
 async def _add_learners(services: Services, word_list: WordList, seed: int) -> None:
     random = Random(seed)
     now = services.clock()
-    unit = UnitOfWork("demo", None, "", now)
+    unit = UnitOfWork.unkeyed(now)
     for user, _ in MEMBERS[:LEARNERS]:
         characters = random.choice(tuple(CharacterSet))
         since = now - timedelta(days=random.randrange(90))
