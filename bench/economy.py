@@ -7,7 +7,8 @@ Most are counted in the syntax tree of the four layers, never by names alone:
 - **Import lines**: those of import statements, all lines of each.
 - **Constants of liveness**: constants of a module, in seconds or a timedelta, that a moment is compared with in a
   condition about a claim, a lease, a mark or a change under way: for how long its holder is believed to live.
-- **Containers that expire**: loaders with a time to live, and dictionaries whose values are or have a moment.
+- **Containers that expire**: dictionaries whose values are or have a moment. Kinds of reads that are kept in the read
+  cache are declarations, and not counted.
 - **Loops that try again**: loops around a `try` that are left when it succeeds and go on after an exception; not those
   that go on with the next thing of several.
 
@@ -163,14 +164,8 @@ def expiring(modules: Mapping[str, Module]) -> list[str]:
         f"{module.name}:{node.lineno}"
         for module in modules.values()
         for node in ast.walk(module.tree)
-        if (isinstance(node, ast.Call) and _has_time_to_live(node))
-        or (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute) and _keeps_moments(node))
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute) and _keeps_moments(node)
     ]
-
-
-def _has_time_to_live(call: ast.Call) -> bool:
-    is_loader = isinstance(call.func, ast.Name) and call.func.id == "Loader"
-    return is_loader and any(keyword.arg == "ttl" for keyword in call.keywords)
 
 
 def _keeps_moments(made: ast.AnnAssign) -> bool:

@@ -161,7 +161,7 @@ async def _opened(
             emails.start()
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
-        metrics.watch_loads(services.loaders.loads)
+        metrics.watch_loads(services.cache.loads)
         traces = open_traces(settings.otlp_endpoint)
         if traces:
             stack.push_async_callback(traces.close)

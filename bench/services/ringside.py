@@ -20,7 +20,6 @@ from starlette.types import ASGIApp
 
 from bench.services import records
 from resolvers.loading.batched import batched
-from resolvers.loading.loader import Loader
 from resolvers.requests.context import Context, Services
 from schema.framework.fields import described, field
 from schema.framework.types import record_type
@@ -122,7 +121,7 @@ def application() -> ASGIApp:
     seal = settings.seal()
     services = Services(SimpleNamespace(), seal)  # type: ignore[arg-type]  # nothing here asks the table
     # No cache across requests: every request loads its authors again, as on the other servers.
-    services.profiles = Loader(read_users, fresh=True)  # type: ignore[call-overload]  # users instead of profiles
+    services.profiles = services.cache.batches("users", read_users)  # type: ignore[arg-type]  # instead of profiles
     documents = Documents(strawberry.Schema(query=Query)._schema)  # noqa: SLF001 - where Strawberry keeps graphql-core's
 
     @asynccontextmanager

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolvers.loading.loader import Loader
+from datastore.dynamo import Reads
 from server.__main__ import main
 
-_init = Loader.__init__
+_init = Reads.__init__
 
 
-def _init_uncached(self: Loader[Any, Any], read: Any, **options: Any) -> None:
-    _init(self, read, **({**options, "ttl": -1.0} if "ttl" in options else options))
+def _init_uncached(self: Reads[Any, Any], cache: Any, name: str, *how: Any, **kind: Any) -> None:
+    _init(self, cache, name, *how, **(kind if name == "table" else {**kind, "age": 0.0, "kept": 0.0}))
 
 
 if __name__ == "__main__":
-    Loader.__init__ = _init_uncached  # type: ignore[method-assign]  # what this program is for
+    Reads.__init__ = _init_uncached  # type: ignore[method-assign]  # what this program is for
     main()

@@ -97,14 +97,14 @@ def _addition(tally: Tally, numbers: dict[str, int]) -> Update:
     return TALLY.change(TALLY.item_key(tally), add=numbers)
 
 
-async def read_counts(table: Table, product: str, *, consistent: bool = True) -> CommentCounts:
+async def read_counts(table: Table, product: str) -> CommentCounts:
     """A product's counts, summed over their shards."""
-    return sum_counts(await read_tallies(table, product, consistent=consistent))
+    return sum_counts(await read_tallies(table, product))
 
 
-async def read_tallies(table: Table, product: str, *, consistent: bool = True) -> list[Tally]:
-    """All shards of a product's counts."""
-    shards = table.iterate(TALLY.on(product=product), consistent=consistent, at_once=_AT_ONCE)
+async def read_tallies(table: Table, product: str) -> list[Tally]:
+    """All shards of a product's counts, by a consistent read."""
+    shards = table.iterate(TALLY.on(product=product), consistent=True, at_once=_AT_ONCE)
     return [tally async for tally in shards]
 
 

@@ -33,12 +33,13 @@ from datastore.dynamo.errors import (
 from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import BadKey, best_first, key_text
 from datastore.dynamo.paging import Page, PageRequest, SparsePage, Window
+from datastore.dynamo.rate_limit import RateLimit
+from datastore.dynamo.read_cache import ReadCache, Reads, read_each
 from datastore.dynamo.retries import remaining, within_deadline
-from datastore.dynamo.table import BATCH_READ, Table, open_table
+from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
 
 __all__ = [
-    "BATCH_READ",
     "BadKey",
     "ConditionFailed",
     "CredentialsRefused",
@@ -47,6 +48,9 @@ __all__ = [
     "EngineUnavailable",
     "Page",
     "PageRequest",
+    "RateLimit",
+    "ReadCache",
+    "Reads",
     "Rejected",
     "RequestBudget",
     "SingleFlight",
@@ -75,6 +79,7 @@ __all__ = [
     "open_table",
     "optimistic",
     "optimistic_from",
+    "read_each",
     "remaining",
     "shared_context",
     "unlimited",

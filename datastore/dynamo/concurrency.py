@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+BATCH_READ = 100
+"""As many keys as one call to the table reads."""
+
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """The items in lists of `size`; the last one may be shorter."""

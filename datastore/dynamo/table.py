@@ -28,7 +28,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from datastore.dynamo.calls import Calls
-from datastore.dynamo.concurrency import chunks
+from datastore.dynamo.concurrency import BATCH_READ, chunks
 from datastore.dynamo.conditions import ALWAYS, Expression
 from datastore.dynamo.entity import Slice
 from datastore.dynamo.errors import Throttled, settings_error
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-BATCH_READ = 100
 BATCH_WRITE = 25
 _METHODS = {Put: "put_item", Update: "update_item", Delete: "delete_item"}
 

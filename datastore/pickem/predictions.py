@@ -22,11 +22,11 @@ from datastore.changes.kinds import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, chunks
 from datastore.dynamo.attributes import record_fields
+from datastore.dynamo.concurrency import BATCH_READ
 from datastore.dynamo.conditions import Condition, absent, inside, less, permitted, where
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.dynamo.keys import Key, best_first
 from datastore.dynamo.merge import shard_limit
-from datastore.dynamo.table import BATCH_READ
 from datastore.people.profiles import SHARDS, member_shard
 from datastore.pickem.event_records import Event, Match
 from datastore.pickem.events import Clock

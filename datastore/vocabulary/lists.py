@@ -123,9 +123,9 @@ async def read_list(table: Table, list_id: str, *, consistent: bool = False) -> 
     return await table.get(LIST.at(list=list_id), consistent=consistent)
 
 
-async def read_lists(table: Table, ids: Sequence[str], *, consistent: bool = False) -> Mapping[str, WordList]:
-    """The lists that exist, by id."""
-    word_lists = await table.get_many([LIST.at(list=list_id) for list_id in ids], consistent=consistent)
+async def read_lists(table: Table, ids: Sequence[str]) -> Mapping[str, WordList]:
+    """The lists that exist, by id, by a consistent read."""
+    word_lists = await table.get_many([LIST.at(list=list_id) for list_id in ids], consistent=True)
     return {word_list.list: word_list for word_list in word_lists if word_list is not None}
 
 

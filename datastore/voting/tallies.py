@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import Page, chunks
+from datastore.dynamo.concurrency import BATCH_READ
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge
 from datastore.dynamo.paging import SparsePage
-from datastore.dynamo.table import BATCH_READ
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
+from math import inf
 
 from datastore import comments as comments_store
 from datastore.comments import CommentChange
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from resolvers.comments.languages import parse_language
 from resolvers.comments.rules import parse_filter, validate_product
-from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader
 from resolvers.requests.context import AnyId, Context, Services
 
 RECENT_SECONDS = 45.0
 """The age at which counts are read again for planning; they decide what a page costs, not which comments it shows."""
-MOST_PRODUCTS = 10_000
-"""Products whose counts are kept in memory."""
 FEW_COMMENTS = 200
 """Below this number one comment more can change the plan of a page."""
 
@@ -92,26 +88,14 @@ async def comment_statistics_of(
 
 
 class CountsCache:
-    """The counts of products: recent ones from memory, exact ones from the table."""
+    """The counts of products: current ones for who shows them, the last known ones for planning."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._recent: BoundedDict[str, tuple[float, CommentCounts]] = BoundedDict(MOST_PRODUCTS)
-        """When they were read, and the counts."""
-        planned: Loader[str, CommentCounts] = Loader.each(self._read_recent, ttl=1.0)
-        exact: Loader[str, CommentCounts] = Loader.each(self._read_exact, fresh=True)
-        self._planned = services.loaders.add("comment_counts_for_plans", planned)
-        self._exact = services.loaders.add("comment_counts_now", exact)
+        self._counts = services.cache.each("comment_counts", self._read, kept=inf)
 
-    async def _read_exact(self, product: str) -> CommentCounts:
-        counts = await comments_store.read_counts(self._services.table, product)
-        self._recent[product] = (monotonic(), counts)
-        return counts
-
-    async def _read_recent(self, product: str) -> CommentCounts:
-        counts = await comments_store.read_counts(self._services.table, product, consistent=False)
-        self._recent[product] = (monotonic(), counts)
-        return counts
+    async def _read(self, product: str) -> CommentCounts:
+        return await comments_store.read_counts(self._services.table, product)
 
     def recent(self, comment_filter: Filter) -> CommentCounts:
         """The last known counts, for planning; none for a filter that leaves nothing to plan.
@@ -120,21 +104,22 @@ class CountsCache:
         """
         if comment_filter.languages is None and comment_filter.ratings is None:
             return NO_COUNTS
-        read_at, counts = self._recent.get(comment_filter.product, (float("-inf"), NO_COUNTS))
-        if monotonic() >= read_at + RECENT_SECONDS:
-            self._planned.prefetch(comment_filter.product)
-        return counts
+        self._counts.prefetch(comment_filter.product, RECENT_SECONDS)
+        return self._counts.known(comment_filter.product, inf) or NO_COUNTS
 
     async def exact(self, product: str) -> CommentCounts:
         """The current counts."""
-        return await self._exact.load(product) or NO_COUNTS
+        return await self._counts.load(product) or NO_COUNTS
 
     async def exact_of(self, products: Sequence[str]) -> list[CommentCounts]:
         """The current counts of many products."""
-        return [counts or NO_COUNTS for counts in await self._exact.load_many(products)]
+        return [counts or NO_COUNTS for counts in await self._counts.load_many(products)]
 
     def comment_changed(self, change: CommentChange) -> None:
-        """Forget the counts of a product that has few comments, after a change that this process made."""
+        """Forget the counts of a product that has few comments, after a change that this process made.
+
+        Those of others may miss it: only pages are planned by counts that were read before.
+        """
         comment = change.new or change.old
-        if comment is not None and self._recent.get(comment.product, (0.0, NO_COUNTS))[1].count() < FEW_COMMENTS:
-            self._recent.pop(comment.product, None)
+        if comment is not None and (self._counts.known(comment.product, inf) or NO_COUNTS).count() < FEW_COMMENTS:
+            self._counts.forget(comment.product)

@@ -12,11 +12,10 @@ from typing import Annotated, Final, NewType
 from datastore import comments as comments_store
 from datastore.comments import Comment, CommentPage, MemberComments, Reports
 from datastore.comments.planner import CommentCounts, Filter
-from datastore.dynamo import Page, PageRequest, Window
+from datastore.dynamo import Page, PageRequest, Reads, Window
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
-from resolvers.loading.loader import Loader
 from resolvers.requests.context import Context, NodeOf, Services
 from resolvers.requests.viewer import Role, Viewer
 
@@ -123,15 +122,14 @@ async def report_reasons(ctx: Context, comment: ShownComment, /) -> list[str] | 
     """The reasons that members gave; for moderators."""
     if not ctx.viewer.may(Role.MODERATOR):
         return None
-    reports = await ctx.services.get(reports_loader).load((comment.product, comment.ulid))
+    reports = await ctx.services.get(report_reads).load((comment.product, comment.ulid))
     return list(reports.reasons.values()) if reports is not None else []
 
 
-def reports_loader(services: Services) -> Loader[tuple[str, str], Reports]:
+def report_reads(services: Services) -> Reads[tuple[str, str], Reports]:
     """Reports by product and comment, read in one batch for a page."""
 
     async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
         return await comments_store.read_reports(services.table, keys)
 
-    loader: Loader[tuple[str, str], Reports] = Loader(read, fresh=True)
-    return services.loaders.add("reports", loader)
+    return services.cache.batches("reports", read)

@@ -1,8 +1,8 @@
 """API keys: issuing and revoking them, and finding the key of a machine that signs in.
 
-A process remembers keys for `KNOWN_SECONDS` and absent ones for `ABSENT_SECONDS`, both bounded. So a
-revoked key is refused within half a minute in every process. Strangers cause no read unless a text has a key's form
-and checksum, and then at most `LOOKUPS_PER_ADDRESS`.
+A process remembers for `KNOWN_SECONDS` that there is a key, or that there is none. So a revoked key is refused within
+half a minute in every process. Strangers cause no read unless a text has a key's form and checksum, and then at most
+`LOOKUPS_PER_ADDRESS`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
@@ -23,8 +22,6 @@ from datastore.members.api_keys import (
     IssuedKey,
 )
 from datastore.refusals import InvalidInput
-from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader
 from resolvers.requests.context import Context, NodeOf
 from resolvers.requests.viewer import Kind, Role, Viewer
 from resolvers.values.network_addresses import network
@@ -40,10 +37,6 @@ LONGEST_DAYS = 3650
 
 KNOWN_SECONDS = 25.0
 """Together with the half minute after which open sockets are checked again, this is less than a minute."""
-
-ABSENT_SECONDS = 60.0
-MOST_ABSENT = 10_000
-"""Absent keys that are remembered, some megabytes."""
 
 LOOKUPS_PER_ADDRESS: Final = "60/minute"
 """Keys per network address and process that are looked up and were not in use here."""
@@ -121,9 +114,7 @@ class ApiKeys:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._keys: Loader[str, ApiKey] = services.loaders.add("api_keys", Loader(self._read, ttl=KNOWN_SECONDS))
-        self._absent: BoundedDict[str, float] = BoundedDict(MOST_ABSENT)
-        """Until when keys count as absent, by id, the oldest first."""
+        self._keys = services.cache.batches("api_keys", self._read, age=KNOWN_SECONDS)
         self._used_at: dict[str, datetime] = {}
         """When the keys that were found here were used, as far as it is stored or being stored."""
         self._writes: SingleFlight[str, None] = SingleFlight(shared_context)
@@ -155,18 +146,17 @@ class ApiKeys:
         await self._writes.close()
 
     async def _find(self, key_id: str, address: str) -> ApiKey | None:
-        if self._absent.get(key_id, 0.0) > monotonic():
-            return None
-        if key_id not in self._used_at:
+        if key_id not in self._used_at and self._keys.known(key_id) is None:
             self._services.rates.hit(LOOKUPS_PER_ADDRESS, "api key", network(address))
-        key = await self._keys.load(key_id)
+        (key,) = await self._keys.load(key_id) or (None,)
         if key is None:
             self._used_at.pop(key_id, None)
-            self._absent[key_id] = monotonic() + ABSENT_SECONDS
         return key
 
-    async def _read(self, key_ids: Sequence[str]) -> Mapping[str, ApiKey]:
-        return await api_key_store.read_api_keys(self._services.table, key_ids)
+    async def _read(self, key_ids: Sequence[str]) -> Mapping[str, tuple[ApiKey | None]]:
+        """A key's absence is an answer too, since absence is not kept; ids are not chosen, so none appears later."""
+        found = await api_key_store.read_api_keys(self._services.table, key_ids)
+        return {key_id: (found.get(key_id),) for key_id in key_ids}
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
         """Store the use beside the request, at most once a minute for all processes together."""

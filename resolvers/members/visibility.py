@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NewType
 
+from datastore.dynamo import Reads
 from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import Suspension
-from resolvers.loading.loader import Loader
 from resolvers.people.visibility import ShownProfile
 from resolvers.requests.context import Context, Services
 from resolvers.requests.viewer import Role
@@ -22,15 +22,14 @@ async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension 
     """For the member and moderators; None once it has ended."""
     if not (ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(profile.user)):
         return None
-    found = await ctx.services.get(suspensions_loader).load(profile.user)
+    found = await ctx.services.get(suspension_reads).load(profile.user)
     return ShownSuspension(found) if found is not None and found.holds_at(ctx.now()) else None
 
 
-def suspensions_loader(services: Services) -> Loader[str, Suspension]:
+def suspension_reads(services: Services) -> Reads[str, Suspension]:
     """Suspensions by member, read in one batch for a page."""
 
     async def read(users: Sequence[str]) -> Mapping[str, Suspension]:
         return await suspension_store.read_suspensions(services.table, users)
 
-    loader: Loader[str, Suspension] = Loader(read, fresh=True)
-    return services.loaders.add("suspensions", loader)
+    return services.cache.batches("suspensions", read)

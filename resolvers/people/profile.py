@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from time import monotonic
-from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
 from datastore.changes.tombstones import MemberErased
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
-from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.people.confirmations import Confirmations, Purpose
-from resolvers.requests.context import UNSET, Context, Unset
+from resolvers.requests.context import (
+    MEMBER_AGE,
+    UNSET,
+    Context,
+    Unset,
+)
 from resolvers.requests.viewer import LONGEST_NAME, member_name
 from resolvers.values.email_addresses import LONGEST_EMAIL, is_email_address
 from resolvers.values.texts import parse_line, validate_web_address
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
 
 MOST_REMINDER_HOURS = 168
 _TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
@@ -88,37 +88,18 @@ def new_profile(ctx: Context) -> Profile:
     return Profile(user=member.id, name=name, joined_at=ctx.now(), email=member.email)
 
 
-class KnownMembers:
-    """Ids of members who have a profile, so that only their first write of a day in this process has to check it.
+async def ensure_profile(ctx: Context) -> None:
+    """Create the member's profile at their first write. Later writes of a day do not look for it again.
 
     An erased member who comes back once their tombstone has expired gets a profile again, within that day.
     """
-
-    MAX_MEMBERS = 100_000
-    SECONDS = 24 * 3600.0
-
-    def __init__(self, _: Services) -> None:
-        self._known_at: BoundedDict[str, float] = BoundedDict(self.MAX_MEMBERS)
-
-    def __contains__(self, member: str) -> bool:
-        return monotonic() - self._known_at.get(member, -self.SECONDS) < self.SECONDS
-
-    def add(self, member: str) -> None:
-        self._known_at[member] = monotonic()
-
-
-async def ensure_profile(ctx: Context) -> None:
-    """Create the member's profile at their first write."""
-    member, known_members = ctx.viewer, ctx.services.get(KnownMembers)
-    if not member.is_member or member.id in known_members:
+    member, profiles = ctx.viewer, ctx.services.profiles
+    if not member.is_member or await profiles.load(member.id, MEMBER_AGE) is not None:
         return
     profile = new_profile(ctx)
-    try:
+    with suppress(MemberErased):  # whatever they want to write is refused for the same reason
         if await people_store.create_profile(ctx.table, profile, ctx.unit):
-            ctx.services.profiles.put(member.id, profile)
-    except MemberErased:
-        return  # whatever they want to write is refused for the same reason
-    known_members.add(member.id)
+            profiles.put(member.id, profile)
 
 
 # ── rules for a profile's values ──

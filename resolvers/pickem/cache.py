@@ -4,7 +4,7 @@ Events, seasons and members are read for every request. The rest cannot change: 
 event, pick counts are final once the event is locked, and a histogram belongs to a revision.
 
 An event whose start has passed is shown as locked at once, since its gates refuse predictions by the clock. The lock is
-stored beside the request, and the event's picks are shown only after that. So an event that cannot be locked at the
+stored in the background, and the event's picks are shown only after that. So an event that cannot be locked at the
 moment neither fails nor delays anything else.
 """
 
@@ -20,19 +20,24 @@ import structlog
 
 from datastore import pickem as pickem_store
 from datastore.changes.kinds import Kind
-from datastore.dynamo import DynamoError, Page, SingleFlight, optimistic_from, shared_context, within_deadline
+from datastore.dynamo import (
+    DynamoError,
+    Page,
+    SingleFlight,
+    optimistic_from,
+    read_each,
+    shared_context,
+    within_deadline,
+)
 from datastore.pickem import Event, EventState, Histogram, Match, MemberPage, PickCounts, Season
 from datastore.refusals import Refusal, Unavailable
 from datastore.values.ids import is_ulid
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader, read_each
 from resolvers.requests.context import Context, Services
 
 _HOUR = 3600.0
-_CARDS = 200
-_HISTOGRAMS = 200
-_LISTS = 200
-"""How many lists' first pages have their members remembered."""
+_MOST = 200
+"""Cards, counts and histograms of each kind that are kept, and lists whose first page has its members remembered."""
 _PATIENCE = 0.25
 """Seconds that a request waits for the lock of a due event before it shows the event without its picks."""
 _PUBLICATIONS = 5
@@ -60,33 +65,21 @@ class Entries:
 
 
 class PickemCache:
-    """Pick'em's loaders, and the locks under way in this process."""
+    """Pick'em's reads, and the locks under way in this process."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._locks: SingleFlight[str, Event | None] = SingleFlight(shared_context)
-        self._last_members: BoundedDict[str, tuple[str, ...]] = BoundedDict(_LISTS)
-        add = services.loaders.add
-        events: Loader[str, Event] = Loader(self._read_events, fresh=True)
-        seasons: Loader[str, Season] = Loader(self._read_seasons, fresh=True)
-        unscored_seasons: Loader[None, frozenset[str]] = Loader(self._read_unscored_seasons, fresh=True)
-        members: Loader[tuple[str, int | None], MemberPage] = Loader(self._read_member_pages, fresh=True)
-        cards: Loader[tuple[str, int], Mapping[str, Match]] = Loader.each(self._read_card, ttl=_HOUR, size=_CARDS)
-        pick_counts: Loader[tuple[str, int], PickCounts] = Loader.each(self._read_pick_counts, ttl=_HOUR, size=_CARDS)
-        event_ranks: Loader[tuple[str, int], Histogram] = Loader.each(
-            self._read_event_histogram, ttl=_HOUR, size=_HISTOGRAMS
-        )
-        season_ranks: Loader[tuple[str, int], Histogram] = Loader.each(
-            self._read_season_histogram, ttl=_HOUR, size=_HISTOGRAMS
-        )
-        self.events = add("events", events)
-        self.seasons = add("seasons", seasons)
-        self._unscored_seasons = add("unscored_seasons", unscored_seasons)
-        self.members = add("members", members)
-        self.cards = add("cards", cards)
-        self.pick_counts = add("picked", pick_counts)
-        self._event_ranks = add("event_ranks", event_ranks)
-        self._season_ranks = add("season_ranks", season_ranks)
+        self._last_members: BoundedDict[str, tuple[str, ...]] = BoundedDict(_MOST)
+        cache = services.cache
+        self.events = cache.batches("events", self._read_events)
+        self.seasons = cache.batches("seasons", self._read_seasons)
+        self._unscored_seasons = cache.batches("unscored_seasons", self._read_unscored_seasons)
+        self.members = cache.batches("members", self._read_member_pages)
+        self.cards = cache.each("cards", self._read_card, age=_HOUR, most=_MOST)
+        self.pick_counts = cache.each("picked", self._read_pick_counts, age=_HOUR, most=_MOST)
+        self._event_ranks = cache.each("event_ranks", self._read_event_histogram, age=_HOUR, most=_MOST)
+        self._season_ranks = cache.each("season_ranks", self._read_season_histogram, age=_HOUR, most=_MOST)
 
     # ── events ──
 
@@ -185,7 +178,7 @@ class PickemCache:
     # ── members ──
 
     async def with_prefetched_profiles(self, list_name: str, reading: Awaitable[Page[Listed]]) -> Page[Listed]:
-        """A list's first page. The profiles of those who were on it last time are read beside it, not after it."""
+        """A list's first page. The profiles of those who were on it last time are read with it, not after it."""
         last = self._last_members.pop(list_name, ())
         page, _ = await asyncio.gather(reading, self._services.profiles.load_many(last))
         self._last_members[list_name] = tuple(record.user for record in page.nodes)
@@ -211,7 +204,7 @@ def pickem_cache(ctx: Context) -> PickemCache:
     return ctx.services.get(PickemCache)
 
 
-async def load_settled_event(services: Services, event_id: str) -> Event | None:
+async def load_locked_if_due(services: Services, event_id: str) -> Event | None:
     """The current event for a change of it: stored as locked if it has begun, and no other change under way."""
     cache = services.get(PickemCache)
     event = await cache.events.load(event_id)

@@ -24,7 +24,7 @@ from datastore.jobs.jobs import Job, JobState
 from datastore.pickem import Event
 from datastore.refusals import Conflict, NotFound
 from resolvers.jobs.running import JobRun
-from resolvers.pickem.cache import load_settled_event
+from resolvers.pickem.cache import load_locked_if_due
 from resolvers.requests.context import Services
 from resolvers.requests.viewer import Role
 
@@ -63,7 +63,7 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
         await pickem_store.change_event(table, event, begun, unit, begun, jobs_store.job_put(new))
         return new
 
-    return await optimistic(lambda: load_settled_event(services, new.input["event"]), begin)
+    return await optimistic(lambda: load_locked_if_due(services, new.input["event"]), begin)
 
 
 async def last_job(services: Services, event: Event) -> Job | None:
@@ -82,7 +82,7 @@ async def work_on_event(
 
     async def read() -> Event | None:
         """None once the event no longer names the job, whose last write of it is made then."""
-        event = await load_settled_event(services, run.input["event"])
+        event = await load_locked_if_due(services, run.input["event"])
         return event if event is not None and event.job == run.job.id else None
 
     async def work(event: Event | None) -> None:

@@ -14,7 +14,7 @@ from datastore.dynamo import Page, optimistic
 from datastore.pickem import Event, EventState, Locked, Match
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.pickem import rules
-from resolvers.pickem.cache import load_settled_event, pickem_cache
+from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput
 from resolvers.pickem.tie_breaks import TieBreakInput, parse_tie_break, with_question
 from resolvers.pickem.visibility import MatchView, ShownEvent, load_event, show_changed, show_event, show_match
@@ -206,7 +206,7 @@ async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Aw
     """Make a change from the current event, again each time another change comes first."""
 
     async def read() -> Event:
-        event = await load_settled_event(ctx.services, event_id)
+        event = await load_locked_if_due(ctx.services, event_id)
         if event is None:
             raise NotFound(path=("input", *(path or ("event",))))
         return event

@@ -3,7 +3,7 @@
 A league and the viewer's place in it are read for every request, with the season's revision beside them: a league's id
 holds its season, so that need not be looked up first. What depends on them is remembered for a revision of the league
 and of the season: the members, and their standings, which are the season's own. So a change is seen at the next
-request; what was read while members came and went is read again after `_TTL` at the latest.
+request; what was read while members came and went is read again after `_AGE` at the latest.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from datastore.dynamo import BadKey, key_text
 from datastore.pickem import League, LeagueMember, Membership, Season
 from datastore.values.ids import is_ulid
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader
 from resolvers.requests.context import Context, Services
 
-_TTL = 60.0
+_AGE = 60.0
 _LEAGUES = 64
 """How many leagues' members are remembered: at most 100 kB each."""
 _KNOWN = 10_000
@@ -48,17 +47,14 @@ class LeagueRecords(NamedTuple):
 
 
 class LeagueCache:
-    """The leagues' loaders."""
+    """The leagues' reads."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._known: BoundedDict[str, None] = BoundedDict(_KNOWN)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        add = services.loaders.add
-        leagues: Loader[LeagueKey, LeagueRecords] = Loader(self._read_leagues, fresh=True)
-        rosters: Loader[RosterKey, Sequence[str]] = Loader.each(self._read_roster, ttl=_TTL, size=_LEAGUES)
-        self.leagues = add("leagues", leagues)
-        self.rosters = add("league_members", rosters)
+        self.leagues = services.cache.batches("leagues", self._read_leagues)
+        self.rosters = services.cache.each("league_members", self._read_roster, age=_AGE, most=_LEAGUES)
 
     async def _read_leagues(self, keys: Sequence[LeagueKey]) -> Mapping[LeagueKey, LeagueRecords]:
         valid = [key for key in keys if is_league_id(key[0])]

@@ -1,7 +1,7 @@
 """Standings and events of a league: the season's own sums and predictions, of its members.
 
 Nothing is stored for them. A process remembers the members' standings for a revision of the league and of the season,
-and who has submitted: for `_OPEN_TTL` seconds while an event takes predictions, and for the event's version after that.
+and who has submitted: for `_OPEN_AGE` seconds while an event takes predictions, and for the event's version after that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from datastore import pickem as pickem_store
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.pickem import Event, League
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.loading.loader import Loader
 from resolvers.pickem.cache import Entries
 from resolvers.pickem.events import EventId
 from resolvers.pickem.league_cache import LeagueCache, RosterKey
@@ -36,8 +35,8 @@ from resolvers.pickem.visibility import (
 from resolvers.requests.context import Context, Services
 
 N = TypeVar("N")
-_TTL = 60.0
-_OPEN_TTL = 5.0
+_AGE = 60.0
+_OPEN_AGE = 5.0
 _LEAGUES = 32
 """How many leagues' rows are remembered: some 500 kB for 1,000 members."""
 
@@ -63,27 +62,21 @@ class LeagueTable(NamedTuple):
 
 
 class LeaguePages:
-    """The loaders of leagues' standings and entries."""
+    """The reads of leagues' standings and entries."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._rosters = services.get(LeagueCache).rosters
-        add = services.loaders.add
-        tables: Loader[TableKey, LeagueTable] = Loader.each(self._read_table, ttl=_TTL, size=_LEAGUES)
-        open_entries: Loader[EntriesKey, Entries] = Loader.each(self._read_entries, ttl=_OPEN_TTL, size=_LEAGUES)
-        locked_entries: Loader[EntriesKey, Entries] = Loader.each(self._read_entries, ttl=_TTL, size=_LEAGUES)
-        self.tables = add("league_standings", tables)
-        self._open_entries = add("league_open_entries", open_entries)
-        self._locked_entries = add("league_entries", locked_entries)
+        self.tables = services.cache.each("league_standings", self._read_table, age=_AGE, most=_LEAGUES)
+        self._entries = services.cache.each("league_entries", self._read_entries, age=_AGE, most=_LEAGUES)
 
     async def table(self, league: LeagueView) -> LeagueTable:
         key = TableKey(roster_key(league), league.season, league.season_record.published)
         return await self.tables.load(key) or LeagueTable((), ())
 
     async def entries(self, league: LeagueView, event: Event) -> Entries:
-        loader = self._locked_entries if event.revealed else self._open_entries
         key = EntriesKey(roster_key(league), event.id, event.version, bool(event.scored))
-        return await loader.load(key) or Entries()
+        return await self._entries.load(key, _AGE if event.revealed else _OPEN_AGE) or Entries()
 
     async def _read_table(self, key: TableKey) -> LeagueTable:
         users = await self._rosters.load(key.roster) or ()

@@ -18,7 +18,7 @@ from resolvers.loading.batched import batched
 from resolvers.people.profile import new_profile
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
-from resolvers.pickem.cache import load_settled_event, pickem_cache
+from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.events import EventId
 from resolvers.pickem.tie_breaks import parse_guess
 from resolvers.pickem.visibility import Pick, PredictionView, ShownEvent, load_event, show_event, show_prediction
@@ -168,7 +168,7 @@ async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | 
     The event comes first: if it has begun, this raises its gates, so no attempt that may still be in flight passes
     after the prediction was read.
     """
-    return await _load_for_submission(ctx, event_id, await load_settled_event(ctx.services, event_id))
+    return await _load_for_submission(ctx, event_id, await load_locked_if_due(ctx.services, event_id))
 
 
 async def _load_joined_at(ctx: Context) -> datetime:

@@ -13,7 +13,7 @@ from datastore.pickem import Event
 from datastore.pickem.removal import predictions_in, take_out
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRunner
-from resolvers.pickem.cache import load_settled_event
+from resolvers.pickem.cache import load_locked_if_due
 from resolvers.pickem.event_jobs import SCORE_EVENT, event_job, last_job
 from resolvers.pickem.scoring import begin_scoring, score_event_job
 from resolvers.requests.context import Services
@@ -60,7 +60,7 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
         return await pickem_store.change_event(services.table, event, after, services.unit(unit.actor), after)
 
     async def read() -> Event | None:
-        return await load_settled_event(services, event_id)
+        return await load_locked_if_due(services, event_id)
 
     event = await optimistic(read, change)
     for _ in range(_SCORINGS):

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar, cast
 from datastore.changes.recording import Journal
 from datastore.changes.tombstones import Tombstones
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table, Window
+from datastore.dynamo import ReadCache, Reads, Table, Window
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
@@ -24,8 +24,6 @@ from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from resolvers.live.topics import Live
-from resolvers.loading.loader import Loader
-from resolvers.loading.registry import Loaders
 from resolvers.requests.policy import Policy
 from resolvers.requests.rate_limits import Rates
 from resolvers.requests.viewer import Role, Viewer, member_name
@@ -33,8 +31,10 @@ from resolvers.values.network_addresses import network
 
 P = TypeVar("P")
 
-PROFILE_TTL = 10.0
+PROFILE_AGE = 10.0
 """Seconds for which others may see an old profile; the process that changes one shows the change at once."""
+MEMBER_AGE = 24 * 3600.0
+"""Seconds for which a member who had a profile is known to have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,10 @@ class Services:
         self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
         self.tombstones = Tombstones(seal)
         self.leases = Leases(table)
-        self.loaders = Loaders()
-        profiles: Loader[str, Profile] = Loader(self._read_profiles, ttl=PROFILE_TTL)
-        self.profiles = self.loaders.add("profiles", profiles)
+        self.cache = ReadCache()
+        self.profiles: Reads[str, Profile] = self.cache.batches(
+            "profiles", self._read_profiles, age=PROFILE_AGE, kept=MEMBER_AGE
+        )
         self._parts: dict[Callable[..., Any], Any] = {}
 
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
@@ -116,7 +117,7 @@ class Services:
             if hasattr(part, "close"):
                 await part.close()
         await self.journal.close()
-        await self.loaders.close()
+        await self.cache.close()
 
 
 @dataclass(slots=True)

@@ -172,7 +172,7 @@ async def _note_sent(ctx: Context, record: Profile) -> None:
 async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
     """Everything that the record had; what was active has moved, except from lists that are no longer public."""
     old = await vocabulary_store.read_subscriptions(ctx.table, record.user)
-    lists = await vocabulary_store.read_lists(ctx.table, list({each.list for each in old}), consistent=True)
+    lists = await vocabulary_store.read_lists(ctx.table, list({each.list for each in old}))
     moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
     await gather_or_cancel((_move(ctx, subscription) for subscription in moving), _AT_ONCE)
     return old

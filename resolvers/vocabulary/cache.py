@@ -1,75 +1,86 @@
-"""Lists and words that the process remembers."""
+"""Lists, words and a day's words, at most two seconds old. An index may be behind them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date
-from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
+import structlog
+
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import DailyWord, Word, WordList
-from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader
+from datastore.dynamo import gather_or_cancel
+from datastore.refusals import Conflict
+from datastore.vocabulary import DailyWord, ListBroken, Word, WordList
 
 if TYPE_CHECKING:
     from resolvers.requests.context import Services
 
-K = TypeVar("K")
-V = TypeVar("V")
+R = TypeVar("R")
 
-TTL = 2.0
-ALL_DRAWN_TTL = 2.0
-_MAX_ALL_DRAWN = 1_000
+_AGE = 2.0
+_MOST_DAYS = 1_000
+_CONCURRENT_DRAWS = 16
+_log = structlog.get_logger("ringside.vocabulary")
 
 
 class VocabularyCache:
-    """Lists, words and a day's words for two seconds.
-
-    Only lists and words that were read from the table or written by this process are remembered. An index may be behind
-    both.
-    """
+    """The reads of lists, words and a day's words."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        lists: Loader[str, WordList] = Loader(self._read_lists, ttl=TTL)
-        words: Loader[tuple[str, int], Word] = Loader(self._read_words, ttl=TTL)
-        self.lists = services.loaders.add("word_lists", lists)
-        self.words = services.loaders.add("words", words)
-        self.lists_written = 0
-        """How many lists this process has written: a day's words read before the last one may lack it."""
-        self._all_drawn: BoundedDict[tuple[str | None, date], tuple[float, Sequence[DailyWord]]] = BoundedDict(
-            _MAX_ALL_DRAWN
-        )
+        cache = services.cache
+        self.lists = cache.batches("word_lists", self._read_lists, age=_AGE, kept=inf)
+        self.words = cache.batches("words", self._read_words, age=_AGE)
+        self.days = cache.each("daily_words", self._draw_missing, age=_AGE, most=_MOST_DAYS)
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
-        return await _reread_missing(ids, partial(vocabulary_store.read_lists, self._services.table))
+        return await vocabulary_store.read_lists(self._services.table, ids)
 
     async def _read_words(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
-        return await _reread_missing(keys, partial(vocabulary_store.read_words, self._services.table))
+        """Missing words are read again, consistently: another process may have written them a moment ago."""
+        words = await vocabulary_store.read_words(self._services.table, keys)
+        missing = [key for key in keys if key not in words]
+        if not missing:
+            return words
+        return {**words, **await vocabulary_store.read_words(self._services.table, missing, consistent=True)}
 
     def put_written_list(self, word_list: WordList) -> None:
-        """Remember a list that this process has just written. It may be one without a daily word."""
+        """Take over a list that this process has just written. It may be one without a daily word."""
         self.lists.put(word_list.list, word_list)
-        self.lists_written += 1
-        self._all_drawn.clear()
+        self.days.forget_all()
 
     def put_written_word(self, word: Word) -> None:
         self.words.put((word.list, word.ordinal), word)
-        self._all_drawn.clear()
+        self.days.forget_all()
 
-    def all_drawn(self, owner: str | None, on: date) -> Sequence[DailyWord] | None:
-        """A day's words of all public lists, or of a member's private ones, if all had one a moment ago."""
-        until, words = self._all_drawn.get((owner, on), (0.0, ()))
-        return words if until > asyncio.get_running_loop().time() else None
+    async def _draw_missing(self, key: tuple[str | None, date]) -> Sequence[DailyWord]:
+        """A day's words of all public lists, or of a member's private ones; those that are missing are drawn.
 
-    def put_all_drawn(self, owner: str | None, on: date, words: Sequence[DailyWord]) -> None:
-        self._all_drawn[owner, on] = (asyncio.get_running_loop().time() + ALL_DRAWN_TTL, words)
+        Both indexes may be seconds behind. A word that is drawn but not in its index yet is found in the table by the
+        draw; a list that is not in its index yet is missing until it is.
+        """
+        owner, day = key
+        table = self._services.table
+        listed, lists = await asyncio.gather(
+            collect(vocabulary_store.daily_words_of_date(table, day, owner)),
+            collect(vocabulary_store.lists_by_name(table, owner)),
+        )
+        drawn = {daily.list for daily in listed}
+        missing = [each for each in lists if each.word_count and each.list not in drawn]
+        new = await gather_or_cancel((self._draw(each.list, day) for each in missing), _CONCURRENT_DRAWS)
+        return [*listed, *(daily for daily in new if daily is not None)]
+
+    async def _draw(self, list_id: str, day: date) -> DailyWord | None:
+        """One list's word; None if it cannot have one, so that the other lists still get theirs."""
+        try:
+            return await vocabulary_store.draw_daily_word(self._services.table, list_id, day)
+        except (ListBroken, Conflict) as error:
+            _log.error("a list has no daily word", list=list_id, reason=str(error))
+            return None
 
 
-async def _reread_missing(keys: Sequence[K], read: Callable[..., Awaitable[Mapping[K, V]]]) -> Mapping[K, V]:
-    """Read missing records again, consistently: another process may have written them a moment ago."""
-    records = await read(keys)
-    missing = [key for key in keys if key not in records]
-    return {**records, **await read(missing, consistent=True)} if missing else records
+async def collect(records: AsyncIterator[R]) -> list[R]:
+    return [record async for record in records]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date
-from typing import TypeVar
-
-import structlog
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, Window, gather_or_cancel
-from datastore.refusals import Conflict, InvalidInput
-from datastore.vocabulary import DailyWord, ListBroken, WordList
+from datastore.dynamo import Page, Window
+from datastore.refusals import InvalidInput
+from datastore.vocabulary import DailyWord
 from resolvers.loading.batched import batched
 from resolvers.people import visibility as members
 from resolvers.requests.context import Context
-from resolvers.vocabulary.cache import VocabularyCache
+from resolvers.vocabulary.cache import VocabularyCache, collect
 from resolvers.vocabulary.streaks import local_day, time_zone
 from resolvers.vocabulary.visibility import (
     ShownDailyWord,
@@ -26,11 +23,6 @@ from resolvers.vocabulary.visibility import (
     show_daily_word,
     show_list,
 )
-
-R = TypeVar("R")
-
-_CONCURRENT_DRAWS = 16
-_log = structlog.get_logger("ringside.vocabulary")
 
 
 async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[ShownDailyWord]:
@@ -106,37 +98,7 @@ async def _newest_day(ctx: Context) -> date:
 
 
 async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> Sequence[DailyWord]:
-    """A day's words of all public lists, or of a member's private ones. Today's missing words are drawn.
-
-    Both indexes may be seconds behind. A word that is drawn but not in its index yet is found in the table by the draw;
-    a list that is not in its index yet is missing until it is.
-    """
-    listed_words = vocabulary_store.daily_words_of_date(ctx.table, day, owner)
+    """A day's words of all public lists, or of a member's private ones. Today's missing words are drawn."""
     if day < _utc_today(ctx):
-        return await _collect(listed_words)
-    cache = ctx.services.get(VocabularyCache)
-    if (all_drawn := cache.all_drawn(owner, day)) is not None:
-        return all_drawn
-    lists_written = cache.lists_written
-    listed, lists = await asyncio.gather(
-        _collect(listed_words), _collect(vocabulary_store.lists_by_name(ctx.table, owner))
-    )
-    drawn = {daily.list for daily in listed}
-    missing = [each for each in lists if each.word_count and each.list not in drawn]
-    new = await gather_or_cancel((_draw(ctx, word_list, day) for word_list in missing), _CONCURRENT_DRAWS)
-    if not missing and cache.lists_written == lists_written:
-        cache.put_all_drawn(owner, day, listed)
-    return [*listed, *(daily for daily in new if daily is not None)]
-
-
-async def _collect(records: AsyncIterator[R]) -> list[R]:
-    return [record async for record in records]
-
-
-async def _draw(ctx: Context, word_list: WordList, day: date) -> DailyWord | None:
-    """One list's word; None if it cannot have one, so that the other lists still get theirs."""
-    try:
-        return await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
-    except (ListBroken, Conflict) as error:
-        _log.error("a list has no daily word", list=word_list.list, reason=str(error))
-        return None
+        return await collect(vocabulary_store.daily_words_of_date(ctx.table, day, owner))
+    return await ctx.services.get(VocabularyCache).days.load((owner, day)) or ()

@@ -33,10 +33,7 @@ _ORDINAL_DIGITS = 6
 
 
 async def word_list(ctx: Context, /, *, id: ListId) -> ShownList | None:  # noqa: A002 - the argument's public name
-    shown = show_list(ctx, await vocabulary_store.read_list(ctx.table, id, consistent=True))
-    if shown is not None:
-        ctx.services.get(VocabularyCache).lists.put(id, shown)
-    return shown
+    return show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(id, 0))
 
 
 async def owner(ctx: Context, word_list: ShownList, /) -> ShownProfile | None:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import PageRequest
+from datastore.dynamo import PageRequest, Reads, read_each
 from datastore.vocabulary import DateRange, ProfileScreen
-from resolvers.loading.loader import Loader, read_each
 from resolvers.requests.context import Context, Services
 
 SCREEN_AGE = timedelta(days=31)
@@ -22,7 +21,7 @@ async def load_screen(ctx: Context, user: str, dates: DateRange, request: PageRe
     return await ctx.services.get(profile_screens).load((user, dates.since))
 
 
-def profile_screens(services: Services) -> Loader[tuple[str, date], ProfileScreen]:
+def profile_screens(services: Services) -> Reads[tuple[str, date], ProfileScreen]:
     """Screens by member and first day; none for a member whose screen is too large for one read.
 
     All fields that load a member's screen at the same time share one read, from the earliest of their days.
@@ -37,5 +36,4 @@ def profile_screens(services: Services) -> Loader[tuple[str, date], ProfileScree
         )
         return {(user, since): screens[user] for user, since in keys if user in screens}
 
-    loader: Loader[tuple[str, date], ProfileScreen] = Loader(read, fresh=True)
-    return services.loaders.add("profile_screens", loader)
+    return services.cache.batches("profile_screens", read)

@@ -3,8 +3,8 @@
 The schema publishes the rule: more correct answers; then the better accuracy; then fewer quizzes. Members who are
 equal in all three share a rank, and the next member's rank counts them all: 1, 1, 3.
 
-A day's leaderboard is built from all of the day's results and cached. It is built again after two seconds, or after
-twenty times as long as building it took. The process's own writes are added to it at once.
+A day's leaderboard is built from all of the day's results and kept for two seconds, or for twenty times as long as
+building it took. The process's own writes are added to it at once.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import Page, PageRequest, SingleFlight, best_first, shared_context, within_deadline
+from datastore.dynamo import Page, PageRequest, best_first
 from datastore.vocabulary import QuizResult, Sentence
 from resolvers.loading.bounded_dict import BoundedDict
 
@@ -29,7 +29,6 @@ _OVERLAY_SECONDS = 60.0
 """For so long a result is shown that this process wrote, even if the index does not list it: it may be behind. After
 that, a result that the index does not list was removed, maybe by another process."""
 SECONDS = 2.0
-_BUILD_TIMES = 20
 _MAX_DAYS = 8
 _MAX_WRITTEN = 10_000
 
@@ -142,34 +141,28 @@ class QuizLeaderboards:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._cached: BoundedDict[date, tuple[float, QuizLeaderboard]] = BoundedDict(_MAX_DAYS)
-        self._builds: SingleFlight[date, QuizLeaderboard] = SingleFlight(shared_context)
+        self._days = services.cache.each("quiz_leaderboards", self._build, age=SECONDS, most=_MAX_DAYS, built=True)
         self._written: BoundedDict[str, tuple[float, QuizResult | Sentence]] = BoundedDict(_MAX_WRITTEN)
         self._deleted: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
 
     async def load(self, on: date) -> QuizLeaderboard:
         """The day's leaderboard: complete as to this process's writes, some seconds late as to those of others."""
-        cached = self._cached.get(on)
-        if cached is not None and cached[0] > time.monotonic():
-            return cached[1]
-        return await within_deadline(self._builds.run(on, partial(self._build, on)))
-
-    async def close(self) -> None:
-        await self._builds.close()
+        built = await self._days.load(on)
+        assert built is not None  # noqa: S101 - every day has one
+        return built
 
     def add_written(self, result: QuizResult | Sentence) -> None:
         """Count a result that this process has just written, also in leaderboards that are being built."""
         self._written[result.node_key] = (time.monotonic(), result)
-        cached = self._cached.get(result.date)
-        if cached is not None:
-            cached[1].add(result)
+        if (built := self._days.known(result.date, inf)) is not None:
+            built.add(result)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
         """Stop counting a result that this process has just deleted; the index may still show it for a moment."""
         self._written.pop(deleted.node_key, None)
         self._deleted[deleted.node_key] = deleted
-        if (cached := self._cached.get(deleted.date)) is not None:
-            cached[1].discard(deleted)
+        if (built := self._days.known(deleted.date, inf)) is not None:
+            built.discard(deleted)
 
     def move(self, old: QuizResult | Sentence, new: QuizResult | Sentence) -> None:
         """Count a result as somebody else's, to whom this process has just moved it."""
@@ -186,6 +179,4 @@ class QuizLeaderboards:
         for written_at, result in self._written.values():
             if result.date == on and began < written_at + _OVERLAY_SECONDS:
                 leaderboard.add(result)
-        ended = time.monotonic()
-        self._cached[on] = (ended + max(SECONDS, _BUILD_TIMES * (ended - began)), leaderboard)
         return leaderboard

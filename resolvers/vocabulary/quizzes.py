@@ -1,8 +1,9 @@
 """Quizzes that the service sets and grades: one function per field.
 
 Starting and answering take two dependent calls each: one reads all it needs, the other writes. To read a list with
-random words in one call, the process remembers how many words each list had; at first it asks about the list's first
-ones. If too few of the random words can be asked about, it looks through the list, or a part of a very long one.
+random words in one call, it chooses among as many as the list had when this process last read it; at first it asks
+about the list's first ones. If too few of the random words can be asked about, it looks through the list, or a part of
+a very long one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
+from math import inf
 from random import Random, SystemRandom
 from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
@@ -33,10 +35,8 @@ from datastore.vocabulary import (
     QuizSheet,
     QuizUnknown,
     Word,
-    WordList,
 )
 from resolvers.loading.batched import batched
-from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
@@ -57,7 +57,6 @@ _SPARE_WORDS = 12
 _MOST_WORDS = 300
 """Among which a quiz looks for wrong answers."""
 _LONGEST_ANSWER = 1000
-_MAX_SIZES = 10_000
 _PURPOSE = "quiz"
 _random: Random = SystemRandom()
 
@@ -91,19 +90,6 @@ class QuizGraded:
     result: ShownQuizResult
     answers: tuple[GradedAnswer, ...]
     streak: Streak
-
-
-class ListSizes:
-    """How many words lists had when they were last read."""
-
-    def __init__(self, _: Services) -> None:
-        self._sizes: BoundedDict[str, int] = BoundedDict(_MAX_SIZES)
-
-    def get(self, list_id: str) -> int | None:
-        return self._sizes.get(list_id)
-
-    def put(self, word_list: WordList) -> None:
-        self._sizes[word_list.list] = word_list.next_ordinal
 
 
 class QuizTurns:
@@ -181,9 +167,11 @@ async def start_quiz(
 
 async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, attempt: _Attempt) -> _Loaded:
     """Random words of a list, enough for a quiz if it has as many, and the member's cards of them."""
-    sizes, user = ctx.services.get(ListSizes), ctx.viewer.id
-    known, wanted = sizes.get(list_id), size + _SPARE_WORDS
-    ordinals = range(wanted) if known is None or known <= wanted else _random.sample(range(known), wanted)
+    lists, user = ctx.services.get(VocabularyCache).lists, ctx.viewer.id
+    last, wanted = lists.known(list_id, inf), size + _SPARE_WORDS
+    lists.prefetch(list_id)  # for the answer, and for the next quiz
+    known = last.next_ordinal if last else 0
+    ordinals = range(wanted) if known <= wanted else _random.sample(range(known), wanted)
     for consistent in (False, True):  # a plain read may lack what was written a moment ago
         word_list, words, cards = await vocabulary_store.read_list_and_words(
             ctx.table, user, list_id, ordinals, consistent=consistent
@@ -193,8 +181,6 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, att
             break
     if word_list is None or not word_list.visible_to(ctx.viewer.member_id):
         raise NotFound("There is no list with this id.", path=("input", "list"))
-    sizes.put(word_list)
-    ctx.services.get(VocabularyCache).lists.put(list_id, word_list)
     if len(attempt(words)) == size or word_list.next_ordinal <= len(ordinals):
         return _Loaded(words, cards, list_has_words=bool(words))
     # Many words were removed or cannot be asked about: look at more of them, from a random one on.

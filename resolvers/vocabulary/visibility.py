@@ -105,7 +105,7 @@ async def load_word(ctx: Context, list_id: str, ordinal: int) -> ShownWord | Non
     if word_list is None:
         return None
     if ordinal >= word_list.next_ordinal:  # the cached list may be older than the word
-        newer = await vocabulary_store.read_list(ctx.table, list_id, consistent=True)
+        newer = await ctx.services.get(VocabularyCache).lists.load(list_id, 0)
         if newer is None or ordinal >= newer.next_ordinal:
             return None
     word = await ctx.services.get(VocabularyCache).words.load((list_id, ordinal))

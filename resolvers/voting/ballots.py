@@ -125,7 +125,7 @@ def _open_contenders(ctx: Context, board: Board) -> EligibleContenders:
 
 
 async def _load_board_now(ctx: Context, slug: str) -> Board:
-    current = await board_cache(ctx).current_boards.load(slug)
+    current = await board_cache(ctx).boards.load(slug, 0)
     if current is None:
         raise voting_store.board_not_found(slug)
     return current.board
@@ -239,7 +239,7 @@ async def _board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
     if known is not None and known.write_shards <= known.read_shards:
         return known
     # Another process may have created it a moment ago, while a read was under way.
-    current = await cache.boards.load(ballot.board) or await cache.current_boards.load(ballot.board)
+    current = await cache.boards.load(ballot.board) or await cache.boards.load(ballot.board, 0)
     if current is None:
         raise TokenUnknown(path=("input", "token"))
     if await voting_store.ensure_shards_are_read(ctx.table, current.board):

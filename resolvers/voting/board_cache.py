@@ -11,13 +11,12 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 from datastore import voting as voting_store
-from datastore.dynamo import DynamoError
+from datastore.dynamo import DynamoError, read_each
 from datastore.voting import Board, BoardResults, BoardWithMarks, Contender, ContenderChange, Details
-from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.loading.loader import Loader, read_each
 from resolvers.voting.board_settler import BoardSettler
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ PATIENCE = 2.0
 KNOWN_SECONDS = 5.0
 """The age at which votes are no longer judged by the last state of a board, so that all know a change of its hours."""
 
-_MOST_KNOWN = 1000
-"""Boards of which the last state is remembered."""
+_MOST_BOARDS = 1000
 
 ContenderKey: TypeAlias = tuple[str, int]
 SliceKey: TypeAlias = tuple[str, tuple[int, int], int, str | None, int]
@@ -43,51 +41,35 @@ class BoardCache:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        boards: Loader[str, BoardWithMarks] = Loader(self._read_boards, ttl=0.25)
-        current_boards: Loader[str, BoardWithMarks] = Loader(self._read_boards, fresh=True)
-        contenders: Loader[ContenderKey, Contender] = Loader(self._read_contenders, ttl=0.5)
-        details: Loader[ContenderKey, Details] = Loader(self._read_details, ttl=5.0, size=10_000)
-        pictures: Loader[ContenderKey, str] = Loader(self._read_pictures, ttl=5.0, size=1000)
-        slices: Loader[SliceKey, Slice[Contender]] = Loader.each(self._read_slice, ttl=0.25, size=200)
-        board_results: Loader[ResultsKey, BoardResults] = Loader.each(self._read_board_results, ttl=60.0, size=16)
-        self.boards = services.loaders.add("boards", boards)
-        self.current_boards = services.loaders.add("current_boards", current_boards)
-        self.contenders = services.loaders.add("contenders", contenders)
-        self.details = services.loaders.add("contender_details", details)
-        self.pictures = services.loaders.add("pictures", pictures)
-        self._slices = services.loaders.add("leaderboard_slices", slices)
-        self._results = services.loaders.add("board_results", board_results)
+        cache = services.cache
+        self.boards = cache.batches("boards", self._read_boards, age=0.25, kept=inf, most=_MOST_BOARDS)
+        self.contenders = cache.batches("contenders", self._read_contenders, age=0.5)
+        self.details = cache.batches("contender_details", self._read_details, age=5.0)
+        self.pictures = cache.batches("pictures", self._read_pictures, age=5.0, most=1000)
+        self._slices = cache.each("leaderboard_slices", self._read_slice, age=0.25, most=200)
+        self._results = cache.each("board_results", self._read_board_results, age=60.0, most=16)
         self._settlers: dict[str, BoardSettler] = {}
-        self._known: BoundedDict[str, tuple[Board, float]] = BoundedDict(_MOST_KNOWN)
-        """The boards as they were last read, and when by the loop's clock."""
 
     # ── batch reads ──
 
     async def _read_boards(self, slugs: Sequence[str]) -> Mapping[str, BoardWithMarks | Exception]:
-        new = [slug for slug in slugs if slug not in self._known]
+        table = self._services.table
+        new = [slug for slug in slugs if self.boards.known(slug, inf) is None]
         if len(new) > 1:  # they may be invented: a Query each is for those that exist
-            existing = await voting_store.existing_boards(self._services.table, new)
-            slugs = [slug for slug in slugs if slug in self._known or slug in existing]
-        return await read_each(slugs, self._read_board)
-
-    async def _read_board(self, slug: str) -> BoardWithMarks | None:
-        began = asyncio.get_running_loop().time()
-        current = await voting_store.read_board_with_marks(self._services.table, slug)
-        if current is None:
-            return None
-        self._known[slug] = (current.board, began)
-        return current
+            existing = await voting_store.existing_boards(table, new)
+            slugs = [slug for slug in slugs if slug not in new or slug in existing]
+        return await read_each(slugs, lambda slug: voting_store.read_board_with_marks(table, slug))
 
     async def _read_contenders(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
         return await voting_store.read_contenders(self._services.table, keys)
 
     async def _read_details(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
-        """Map a contender without details to empty ones, since absence is not cached."""
+        """Map a contender without details to empty ones, since absence is not kept."""
         empty = {key: Details(*key) for key in keys}
         return {**empty, **await voting_store.read_details(self._services.table, keys)}
 
     async def _read_pictures(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
-        """Map a contender without a picture to an empty text, since absence is not cached."""
+        """Map a contender without a picture to an empty text, since absence is not kept."""
         return {**dict.fromkeys(keys, ""), **await voting_store.read_pictures(self._services.table, keys)}
 
     async def _read_slice(self, wanted: SliceKey) -> Slice[Contender]:
@@ -112,8 +94,8 @@ class BoardCache:
 
     def known(self, slug: str) -> Board | None:
         """A board as this process last read it, at most some seconds ago."""
-        board, read_at = self._known.get(slug, (None, 0.0))
-        return board if asyncio.get_running_loop().time() - read_at <= KNOWN_SECONDS else None
+        known = self.boards.known(slug, KNOWN_SECONDS)
+        return known.board if known else None
 
     def refresh(self, slug: str) -> Awaitable[Board | None]:
         """Begin to read a board that a request shows later; None if it could not be read."""
@@ -132,8 +114,8 @@ class BoardCache:
 
     async def contender(self, board: str, ordinal: int) -> Contender | None:
         """A contender from the results that this process has settled, unless somebody has since, or from a read."""
-        cached = self.boards.cached(board)
-        settled = self._results.cached((board, cached.board.stamp)) if cached else None
+        cached = self.boards.known(board)
+        settled = self._results.known((board, cached.board.stamp)) if cached else None
         known = settled.results.get(ordinal) if settled else None
         return known or await self.contenders.load((board, ordinal))
 
@@ -168,11 +150,11 @@ class BoardCache:
     def _publish(self, results: BoardResults, before: BoardResults | None) -> None:
         """Take over the outcome of a settling, so that this process shows it at once."""
         board = results.board
-        self.boards.forget(board.slug)
+        self.boards.outdate(board.slug)  # the hours by which votes are judged are the same
         self._results.put((board.slug, board.stamp), results)
         for ordinal, result in results.results.items():
             if before is None or before.results.get(ordinal) is not result:
-                cached = self.contenders.cached((board.slug, ordinal))
+                cached = self.contenders.known((board.slug, ordinal))
                 # An editor may have changed the contender since the settling read it.
                 if cached is None or cached.version <= result.version:
                     self.contenders.put((board.slug, ordinal), result)

@@ -9,7 +9,7 @@ The interval is the value ± 1.96 standard errors of the difference to the mean,
 matrix. Up to `EXACT` contenders that inverse is computed. Above, its diagonal is 1/I_ii + Σ_j I_ij²/(I_ii²·I_jj), the
 first terms of its series, which differs by a few percent on boards with many votes per contender.
 
-The fit runs in a thread, never in a request. Its result is cached until the board changes; a request waits `WAIT`
+The fit runs in a thread, never in a request. Its result is kept until the board changes; a request waits `WAIT`
 seconds for a newer one and then shows the older.
 """
 
@@ -17,18 +17,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import structlog
 
 from datastore import voting as voting_store
-from datastore.dynamo import DynamoError, SingleFlight, shared_context
+from datastore.dynamo import DynamoError
 from datastore.voting import Board
-from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import Services
+from resolvers.voting.board_cache import BoardCache
 
 WAIT = 0.5
 WAIT_FOR_THE_FIRST = 3.0
@@ -38,8 +36,6 @@ CLOSE = 1e-6
 _NORMAL_95 = 1.959963984540054
 _FLATTEST = 1e-300
 _IMAGINARY = 1.0
-_REST = 20.0
-"""A fit that took t seconds is not repeated within 20·t, so fitting takes at most a twentieth of a processor."""
 
 _log = structlog.get_logger("ringside.strength")
 
@@ -186,14 +182,13 @@ def _inverse(information: Sequence[Mapping[int, float]], diagonal: Sequence[floa
     return rows
 
 
-# ── cached per board ──
+# ── kept per board ──
 
 
 @dataclass(frozen=True, slots=True)
 class _Fitted:
     stamp: tuple[int, int]
     strengths: Mapping[int, Strength]
-    again_at: float
 
 
 class Strengths:
@@ -203,39 +198,30 @@ class Strengths:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._fitted: BoundedDict[str, _Fitted] = BoundedDict(self.MOST)
-        self._fits: SingleFlight[str, None] = SingleFlight(shared_context)
+        self._fits = services.cache.each("strengths", self._fit, kept=inf, most=self.MOST, built=True)
 
     async def load(self, board: Board) -> Mapping[int, Strength]:
         """The newest strengths available at once or within `WAIT` seconds."""
-        fitted = self._fitted.get(board.slug)
-        if fitted is not None and (fitted.stamp == board.stamp or self._now() < fitted.again_at):
-            return fitted.strengths
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WAIT if fitted else WAIT_FOR_THE_FIRST):
-                await self._fits.run(board.slug, partial(self._refresh, board, fitted))
-        fitted = self._fitted.get(board.slug)
+        fitted = self._fits.known(board.slug, inf)
+        if fitted is None or fitted.stamp != board.stamp:
+            try:
+                async with asyncio.timeout(WAIT if fitted else WAIT_FOR_THE_FIRST):
+                    fitted = await self._fits.load(board.slug)
+            except TimeoutError:
+                pass
+            except DynamoError as error:
+                _log.warning("strengths could not be computed; the old ones stay", board=board.slug, reason=str(error))
         return fitted.strengths if fitted else {}
 
-    async def _refresh(self, board: Board, before: _Fitted | None) -> None:
-        began = self._now()
-        try:
-            meetings = [
-                Meeting(pair.low, pair.high, pair.low_wins + pair.ties / 2, pair.high_wins + pair.ties / 2)
-                for pair in await voting_store.read_pair_tallies(self._services.table, board)
-                if pair.votes
-            ]
-        except DynamoError as error:
-            _log.warning("strengths could not be computed; the old ones stay", board=board.slug, reason=str(error))
-            return
+    async def _fit(self, slug: str) -> _Fitted | None:
+        cached = await self._services.get(BoardCache).boards.load(slug)
+        if cached is None:
+            return None
+        board, before = cached.board, self._fits.known(slug, inf)
+        meetings = [
+            Meeting(pair.low, pair.high, pair.low_wins + pair.ties / 2, pair.high_wins + pair.ties / 2)
+            for pair in await voting_store.read_pair_tallies(self._services.table, board)
+            if pair.votes
+        ]
         start = {ordinal: strength.value for ordinal, strength in before.strengths.items()} if before else None
-        strengths = await asyncio.to_thread(fit, meetings, start)
-        ended = self._now()
-        self._fitted[board.slug] = _Fitted(board.stamp, strengths, ended + _REST * (ended - began))
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
-
-    async def close(self) -> None:
-        await self._fits.close()
+        return _Fitted(board.stamp, await asyncio.to_thread(fit, meetings, start))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from hashlib import blake2b
+from math import inf
 from typing import NamedTuple
 
 from datastore import voting as voting_store
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.pairs import EligibleContenders
-from resolvers.loading.loader import Loader
 from resolvers.requests.context import Services
 
 _CHEAP = 50
@@ -46,8 +46,7 @@ class WalkCounts:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._turn = asyncio.Lock()
-        counts: Loader[_Count, PairWalk] = Loader.each(self._count, ttl=3600.0, size=_MOST)
-        self._counts = services.loaders.add("walk_counts", counts)
+        self._counts = services.cache.each("walk_counts", self._count, age=inf, most=_MOST)
 
     async def counted(self, voter: str, board: str, walk: PairWalk, eligible: EligibleContenders) -> PairWalk:
         """The walk as `PairWalk.recounted` returns it."""

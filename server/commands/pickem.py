@@ -9,7 +9,7 @@ import typer
 
 from datastore.values.ids import is_ulid
 from resolvers.jobs.running import JobRunner, refuse_failed
-from resolvers.pickem.cache import load_settled_event
+from resolvers.pickem.cache import load_locked_if_due
 from resolvers.pickem.event_jobs import SCORE_EVENT, event_job
 from resolvers.pickem.scoring import begin_scoring, score_event_job
 from resolvers.requests.context import Services
@@ -51,7 +51,7 @@ async def _score(services: Services, event_id: str, confirm_missing: bool) -> tu
             current = await runner.current(job)
             advance(current.done, current.total)
     job = refuse_failed(ended.result())
-    event = await load_settled_event(services, event_id)
+    event = await load_locked_if_due(services, event_id)
     name = event_id if event is None else event.name
     return CONTROL_CHARACTERS.sub(" ", name), job.done  # names were once accepted with them
 

@@ -21,19 +21,18 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import partial
+from math import inf
 from typing import NamedTuple
 
 import structlog
 
 from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import DynamoError, SingleFlight, batches, gather_or_cancel, shared_context
+from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound, Refusal, Unavailable
 from datastore.vocabulary import DAILY_EMAILS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
 from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
-from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import Services
 from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.due import dates_begun, due_date, due_subscriptions
@@ -47,7 +46,6 @@ _RECENT = timedelta(hours=1)
 """Subscriptions older than this are certainly in the index."""
 _BATCH = 100
 _CLEARED_AT_ONCE = 1_000
-_MAX_CACHED_LISTS = 10_000
 _DRAWS_AT_ONCE = 16
 _log = structlog.get_logger("ringside.daily")
 
@@ -125,10 +123,9 @@ class DailyRun:
         self._limits = limits
         self._progress = progress
         self._on = on
-        self._words: BoundedDict[ListDate, ListWord | None] = BoundedDict(_MAX_CACHED_LISTS)
+        self._words = ReadCache().each("list_words", self._draw, age=inf)
         self._deleted_lists: set[str] = set()
         self._failed_draws: set[ListDate] = set()
-        self._draws: SingleFlight[ListDate, ListWord | None] = SingleFlight(shared_context)
         self._seen_recent: set[str] = set()
         """Members who subscribed lately and were seen, so that the second walk of the index does not count them."""
         self._recent_since = services.clock() - _RECENT
@@ -203,15 +200,11 @@ class DailyRun:
         """
         if wanted in self._failed_draws:
             raise Unavailable("The word of one of the lists could not be drawn.")
-        if wanted in self._words:
-            return self._words[wanted]
-        return await self._draws.run(wanted, partial(self._draw_and_remember, wanted))
-
-    async def _draw_and_remember(self, wanted: ListDate) -> ListWord | None:
-        list_word = self._words[wanted] = await self._draw(*wanted)
+        (list_word,) = await self._words.load(wanted) or (None,)
         return list_word
 
-    async def _draw(self, list_id: str, on: date) -> ListWord | None:
+    async def _draw(self, wanted: ListDate) -> tuple[ListWord | None]:
+        list_id, on = wanted
         try:
             daily = await vocabulary_store.draw_daily_word(self._table, list_id, on)
             word_list = await vocabulary_store.read_list(self._table, list_id, consistent=True)
@@ -221,13 +214,13 @@ class DailyRun:
             self.summary.failed_lists[list_id] = str(error)
             _log.error("drawing a daily word failed", list=list_id, reason=str(error))
             if isinstance(error, ListBroken):
-                return None
-            self._failed_draws.add(ListDate(list_id, on))
+                return (None,)
+            self._failed_draws.add(wanted)
             raise
         if word_list is not None and word_list.deleted_at is not None:
             self._deleted_lists.add(list_id)
-            return None
-        return ListWord(word_list, daily) if word_list is not None and daily is not None else None
+            return (None,)
+        return (ListWord(word_list, daily) if word_list is not None and daily is not None else None,)
 
     async def _current_word(self, word: Word) -> Word:
         """The word as it is now: it may have been corrected since it was drawn."""

@@ -30,7 +30,7 @@ BATCH = 100
 """Requests counted in one batch, which keeps their counters in the CPU's cache."""
 _Request: TypeAlias = tuple[str | None, "Outcome", float, float, float, int, bool]
 Loads: TypeAlias = Mapping[tuple[str, str], int]
-"""How many keys each loader has answered so far, by its name and by how: `hit`, `miss` or `wait`."""
+"""How many keys of each kind were answered so far, by its name and by how: `hit`, `miss` or `wait`."""
 BackupFigures: TypeAlias = Callable[[], Mapping[str, float]]
 """When the newest scheduled backup was made (`newest`), and how many failed since (`failures`)."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -94,7 +94,7 @@ class Metrics:
         )
         self._calls = self._counter("ringside_engine_calls", "Requests sent to the table.", "operation")
         self._fallbacks = self._counter("ringside_fallbacks", "Operations executed by graphql-core.", "reason")
-        self._loads_counter = self._counter("ringside_loads", "Records requested from caches.", "loader", "result")
+        self._loads_counter = self._counter("ringside_loads", "Records requested from the cache.", "kind", "result")
         self._loads: Callable[[], Loads] = dict
         self._loads_counted: Loads = {}
         self._finished = 0
@@ -140,14 +140,14 @@ class Metrics:
         self._recent.clear()
 
     def watch_loads(self, loads: Callable[[], Loads]) -> None:
-        """Count what the loaders of this process answer, as `loads` tells it."""
+        """Count what the read cache of this process answers, as `loads` tells it."""
         self._loads, self._loads_counted = loads, {}
 
     def _count_loads(self) -> None:
         loads = self._loads()
-        for (loader, result), number in loads.items():
-            if more := number - self._loads_counted.get((loader, result), 0):
-                self._loads_counter.labels(loader, result).inc(more)
+        for (kind, result), number in loads.items():
+            if more := number - self._loads_counted.get((kind, result), 0):
+                self._loads_counter.labels(kind, result).inc(more)
         self._loads_counted = loads
 
     def fell_back(self, reason: str) -> None:

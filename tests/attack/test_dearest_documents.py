@@ -15,9 +15,9 @@ import pytest_asyncio
 import strawberry
 
 import server.app
+from datastore.dynamo import ReadCache, Reads, read_each
 from datastore.people.profiles import PROFILE, Profile
 from datastore.refusals import InvalidInput
-from resolvers.loading.loader import Loader, read_each
 from resolvers.requests.context import Context
 from schema import Mutation, Query, schema
 from schema.framework.arguments import MOST_NAMED
@@ -143,8 +143,8 @@ async def _planted(ctx: Context, /, *, names: list[str]) -> list[str]:
         reading = ctx.services.table.get(PROFILE.at(user=user), consistent=True)
         return await asyncio.get_running_loop().create_task(reading, context=EmptyContext())
 
-    loader: Loader[str, Profile] = Loader(lambda users: read_each(users, read), fresh=True)
-    await loader.load_many(names)
+    reads: Reads[str, Profile] = ReadCache().batches("planted", lambda users: read_each(users, read))
+    await reads.load_many(names)
     return names
 
 

@@ -77,8 +77,8 @@ class Counting:
 
     async def cost(self, document: Document) -> Cost:
         """Run a document in a process that has just started: nothing is cached."""
-        for _, loader in self.client.services.loaders._loaders:
-            loader._cached.clear()
+        for kind in self.client.services.cache.kinds:
+            kind.forget_all()
         body = json.dumps({"query": document.text, "variables": document.variables}).encode()
         calls, units, began = self.calls, self.read_units, time.process_time()
         status, answer = await post(self.client, body)

@@ -186,7 +186,7 @@ async def test_many_draws_share_one_read_of_the_board(one_client: Client, monkey
     assert reads["VOTER"] == 50
     assert reads["BOARD"] <= 5
     boards = one_client.services.get(BoardCache).boards
-    monkeypatch.setattr(boards, "_ttl", 60.0)  # in place of a moment, which may pass between two draws
+    monkeypatch.setattr(boards, "_age", 60.0)  # in place of a moment, which may pass between two draws
     boards.forget("main")
     reads.clear()
     for _ in range(10):

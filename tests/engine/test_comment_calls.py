@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Any
 
 import pytest
 
-from resolvers.comments.counts import CountsCache
 from resolvers.comments.leaders import LeaderSettler
 from tests.client import Client
 from tests.comments import post
@@ -53,8 +53,7 @@ class Steps:
 
 def forget(client: Client) -> None:
     """Lets short-lived caches expire."""
-    client.services.profiles._cached.clear()
-    client.services.get(CountsCache)._recent.clear()
+    client.services.cache.clock = lambda: monotonic() + 60.0
     client.services.get(LeaderSettler)._swept_at = float("-inf")
 
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 
-from datastore.dynamo import RequestBudget, Table, TooCostly, metered, open_table
+from datastore.dynamo import ReadCache, Reads, RequestBudget, Table, TooCostly, metered, open_table
 from datastore.dynamo.budgets import HELD_UNITS
 from datastore.dynamo.calls import CALLS_AT_ONCE
 from datastore.dynamo.declaration import create
@@ -20,7 +20,6 @@ from datastore.dynamo.errors import dynamo_error
 from datastore.dynamo.transport.call_queue import SERVICE, Callers
 from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.people.profiles import PROFILE, Profile
-from resolvers.loading.loader import Loader
 from resolvers.requests.context import utc_now
 from resolvers.requests.viewer import Role
 from tests.client import Client
@@ -160,7 +159,11 @@ async def test_a_request_may_read_so_much_and_no_more(one_table: Table) -> None:
 
 async def test_shared_work_is_refused_when_nobody_who_waits_for_it_can_pay(one_table: Table) -> None:
     """A request that may read no more is refused what it adds, before it is begun; with another it gets the answer."""
-    loader: Loader[str, Profile] = Loader.each(lambda user: one_table.get(PROFILE.at(user=user)), fresh=True)
+
+    async def unit(user: str) -> Profile | None:
+        return await one_table.get(PROFILE.at(user=user))
+
+    reads = ReadCache().each("profiles", unit)
     go_on = asyncio.Event()
 
     async def twice(user: str) -> Profile | None:
@@ -168,15 +171,15 @@ async def test_shared_work_is_refused_when_nobody_who_waits_for_it_can_pay(one_t
         await go_on.wait()
         return await one_table.get(PROFILE.at(user=user), consistent=True)
 
-    costly: Loader[str, Profile] = Loader.each(twice, fresh=True)
+    costly = ReadCache().each("profiles", twice)
 
-    async def ask(loader: Loader[str, Profile], calls: int, *users: str) -> list[Profile | None]:
+    async def ask(reads: Reads[str, Profile], calls: int, *users: str) -> list[Profile | None]:
         with RequestBudget(10.0, calls=calls, read_units=1000.0, client="ada"):
-            return await loader.load_many(users)
+            return await reads.load_many(users)
 
     with pytest.raises(TooCostly):
-        await ask(loader, 3, "a", "b", "c", "d")
-    assert await ask(loader, 4, "a", "b", "c", "d") == [None] * 4
+        await ask(reads, 3, "a", "b", "c", "d")
+    assert await ask(reads, 4, "a", "b", "c", "d") == [None] * 4
     poor, rich = (asyncio.create_task(ask(costly, calls, "f")) for calls in (1, 10))
     await asyncio.sleep(0.05)
     go_on.set()

@@ -202,7 +202,7 @@ async def test_a_vote_does_not_wait_for_its_board(
 
     with monkeypatch.context() as patched:
         patched.setattr(boards, "_read", read_later)
-        boards.forget("main")
+        boards.outdate("main")
         voting = create_task(visitor.ask(CAST_ONLY, token=token))
         while await votes() < 2:
             await sleep(0.01)

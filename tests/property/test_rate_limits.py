@@ -8,14 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datastore.dynamo import RateLimit
+from datastore.dynamo import rate_limit as limits
 from datastore.refusals import RateLimited
-from resolvers.requests import rate_limits
-from resolvers.requests.rate_limits import (
-    Rate,
-    RateLimit,
-    Rates,
-    parse_rate,
-)
+from resolvers.requests.rate_limits import Rates, parse_rate
 
 PAUSES = st.lists(st.one_of(st.just(0.0), st.floats(0, 0.4), st.floats(0, 3)), min_size=1, max_size=80)
 
@@ -29,7 +25,7 @@ def excess(admitted: list[float], now: float, limit: int) -> float:
 @given(st.integers(1, 6), PAUSES, st.floats(0, 100))
 def test_hits_are_admitted_by_the_law(limit: int, pauses: list[float], start: float) -> None:
     """As if all admitted hits were remembered; the wait that a refusal names is enough, and no less is."""
-    rate_limit, admitted = RateLimit(Rate(limit, 1)), list[float]()
+    rate_limit, admitted = RateLimit(limit, 1), list[float]()
     for now in accumulate(pauses, initial=start):
         over = excess(admitted, now, limit)
         wait = rate_limit.hit(("a",), now)
@@ -45,7 +41,7 @@ def test_hits_are_admitted_by_the_law(limit: int, pauses: list[float], start: fl
 @given(st.integers(1, 5), st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), max_size=60))
 def test_keys_are_counted_on_their_own(limit: int, hits: list[tuple[str, float]]) -> None:
     """Whatever others do, a key is admitted as if it were alone."""
-    together, alone, now = RateLimit(Rate(limit, 1)), {key: RateLimit(Rate(limit, 1)) for key in "abc"}, 0.0
+    together, alone, now = RateLimit(limit, 1), {key: RateLimit(limit, 1) for key in "abc"}, 0.0
     for key, pause in hits:
         now += pause
         assert together.hit((key,), now) == alone[key].hit((key,), now)
@@ -53,8 +49,8 @@ def test_keys_are_counted_on_their_own(limit: int, hits: list[tuple[str, float]]
 
 def test_the_memory_of_a_limit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a flood of keys the latest are kept, and once the flood is over they are forgotten one by one."""
-    monkeypatch.setattr(rate_limits, "MAX_KEYS", 100)
-    rate_limit = RateLimit(Rate(1, 60))
+    monkeypatch.setattr(limits, "MAX_KEYS", 100)
+    rate_limit = RateLimit(1, 60)
     for number in range(1000):
         assert rate_limit.hit((str(number),), 1.0) == 0.0
     assert len(rate_limit._whole_at) == 100

@@ -63,13 +63,13 @@ def test_loads_are_counted_by_loader_and_result() -> None:
     metrics = Metrics()
     loads = {("profiles", "hit"): 3, ("profiles", "miss"): 1}
     metrics.watch_loads(lambda: dict(loads))
-    assert figures(metrics)["ringside_loads_total", "loader=profiles", "result=hit"] == 3
+    assert figures(metrics)["ringside_loads_total", "kind=profiles", "result=hit"] == 3
     loads["profiles", "hit"] = 5
     found = figures(metrics)
-    assert found["ringside_loads_total", "loader=profiles", "result=hit"] == 5
-    assert found["ringside_loads_total", "loader=profiles", "result=miss"] == 1
+    assert found["ringside_loads_total", "kind=profiles", "result=hit"] == 5
+    assert found["ringside_loads_total", "kind=profiles", "result=miss"] == 1
     metrics.watch_loads(lambda: {("profiles", "hit"): 1})
-    assert figures(metrics)["ringside_loads_total", "loader=profiles", "result=hit"] == 6
+    assert figures(metrics)["ringside_loads_total", "kind=profiles", "result=hit"] == 6
 
 
 def operations(metrics: Metrics) -> set[str]:

@@ -45,6 +45,6 @@ async def test_forty_requests_for_one_walk_count_it_once() -> None:
     answers = await asyncio.gather(*(counts.counted("ada", "main", WALK, HALF_RETIRED) for _ in range(40)))
     answers.append(await counts.counted("ada", "main", WALK, HALF_RETIRED))
     assert len(set(answers)) == 1
-    loads = of_process.loaders.loads()
+    loads = of_process.cache.loads()
     assert (loads["walk_counts", "miss"], loads["walk_counts", "wait"], loads["walk_counts", "hit"]) == (1, 39, 1)
     await of_process.close()

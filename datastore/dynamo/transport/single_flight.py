@@ -4,7 +4,7 @@
 own, so it belongs to none of those who wait: each of them may be cancelled, and the others still get its result or its
 error. Nothing is remembered: the next caller after the end starts again.
 
-With `join`, each caller who waits joins the work, which is cancelled when the last of them gives up.
+With `join`, each caller who waits joins the work, which is cancelled, and `abandoned`, when the last of them gives up.
 """
 
 from __future__ import annotations
@@ -50,9 +50,16 @@ class _Waiter(asyncio.Future[Any]):
 class SingleFlight(Generic[K, T]):
     """The work under way, by key. `context` makes the context in which a piece of work runs."""
 
-    def __init__(self, context: Callable[[], Context], *, join: Callable[[Context], None] | None = None) -> None:
+    def __init__(
+        self,
+        context: Callable[[], Context],
+        *,
+        join: Callable[[Context], None] | None = None,
+        abandoned: Callable[[K], None] = lambda _: None,
+    ) -> None:
         self._context = context
         self._join = join
+        self._abandoned = abandoned
         self._under_way: dict[K, _Work] = {}
         self._all: set[_Work] = set()
         """Also what was forgotten: the event loop alone holds tasks only weakly."""
@@ -115,6 +122,7 @@ class SingleFlight(Generic[K, T]):
             del self._under_way[key]
         work.task.add_done_callback(lambda _: self._all.discard(work))  # if it has not begun, nothing else does this
         work.task.cancel()
+        self._abandoned(key)
 
     def forget(self, key: K) -> None:
         """The next caller starts again; those who already wait still get what they wait for."""

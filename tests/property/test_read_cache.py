@@ -1,4 +1,4 @@
-"""Loaders of both kinds under random schedules of loads, writes, failures and cancellations."""
+"""Cached and current reads under random schedules of loads, writes, failures and cancellations."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from enum import Enum
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
-from datastore.dynamo import deadline
+from datastore.dynamo import ReadCache, Reads, deadline
 from datastore.dynamo.budgets import current
-from resolvers.loading.loader import Loader
 
 BROKEN = "broken"
 """A key that can never be read."""
@@ -67,7 +66,7 @@ class Store:
         self.versions = Counter[str]()
         self.noted = Counter[str]()
         self.changes = Counter[str]()
-        """The versions that the loader was told of, and how often."""
+        """The versions that the reads was told of, and how often."""
         self.gone = self.was_gone = False
         self.reads = 0
         self.under_way = Counter[tuple[str, int]]()
@@ -104,9 +103,9 @@ async def turns(number: int) -> None:
 
 @dataclass
 class Schedule:
-    """Steps that are played against a loader, and what must hold for each of them."""
+    """Steps that are played against a reads, and what must hold for each of them."""
 
-    loader: Loader[str, int]
+    reads: Reads[str, int]
     store: Store
     fresh: bool
 
@@ -118,11 +117,11 @@ class Schedule:
             cancelled = step.leaves_after is not None and isinstance(outcome, asyncio.CancelledError)
             assert outcome is None or cancelled, outcome
         await turns(30)
-        assert not self.loader._last_batch
+        assert not self.reads._latest
         self.store.gone = False
         for key in ("a", "b"):
             with deadline(60):
-                found = await self.loader.load(key)
+                found = await self.reads.load(key)
             assert bool(found) is bool(self.store.versions[key]), "remembered that it was absent"
 
     async def _act(self, step: Step) -> None:
@@ -138,15 +137,15 @@ class Schedule:
             if step.act is Act.WRITE or self.fresh:
                 return
             if step.act is Act.PUT:
-                self.loader.put(key, version)
+                self.reads.put(key, version)
             else:
-                self.loader.forget(key)
+                self.reads.forget(key)
             self.store.note(key)
 
     async def _load(self, keys: Sequence[str]) -> None:
         floor = Counter(self.store.versions if self.fresh else self.store.noted)
         try:
-            answers = [await self.loader.load(keys[0])] if len(keys) == 1 else await self.loader.load_many(keys)
+            answers = [await self.reads.load(keys[0])] if len(keys) == 1 else await self.reads.load_many(keys)
         except Broken:
             assert BROKEN in keys, "another key's failure"
         except Gone:
@@ -175,29 +174,29 @@ READ_AGAIN = [
 @given(STEPS, READS_TAKE)
 @example(READ_AGAIN, [2])
 @settings(max_examples=300)
-def test_a_loader_with_a_ttl_never_answers_with_less_than_this_process_wrote(
+def test_a_reads_with_a_ttl_never_answers_with_less_than_this_process_wrote(
     steps: list[Step], takes: list[int]
 ) -> None:
     """One read of a key at a time unless it changed meanwhile; errors reach those alone who wait for that key."""
 
     async def run() -> None:
         store = Store(takes)
-        loader: Loader[str, int] = Loader(store.read, ttl=3600)
-        await Schedule(loader, store, fresh=False).play(steps)
+        reads = ReadCache().batches("versions", store.read, age=3600.0)
+        await Schedule(reads, store, fresh=False).play(steps)
 
     asyncio.run(run())
 
 
 @given(STEPS, READS_TAKE)
 @settings(max_examples=300)
-def test_a_fresh_loader_never_answers_with_less_than_there_was_when_it_was_asked(
+def test_a_fresh_reads_never_answers_with_less_than_there_was_when_it_was_asked(
     steps: list[Step], takes: list[int]
 ) -> None:
     """Also of what other processes wrote; and there is one read of a key at a time all the same."""
 
     async def run() -> None:
         store = Store(takes)
-        loader: Loader[str, int] = Loader(store.read, fresh=True)
-        await Schedule(loader, store, fresh=True).play(steps)
+        reads = ReadCache().batches("versions", store.read)
+        await Schedule(reads, store, fresh=True).play(steps)
 
     asyncio.run(run())

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from datastore.dynamo import EngineUnavailable, metered
+from datastore.dynamo import EngineUnavailable, ReadCache, metered
 from datastore.dynamo.budgets import current
-from resolvers.loading.loader import Loader
 
 
 class Counter:
@@ -37,8 +36,8 @@ class Counter:
 async def test_keys_asked_for_at_once_are_one_read() -> None:
     """For every caller; a missing record is None."""
     counter = Counter()
-    loader = Loader(counter.read, fresh=True)
-    found = await asyncio.gather(*(loader.load(key) for key in ["a", "nobody", "a"]))
+    reads = ReadCache().batches("numbers", counter.read)
+    found = await asyncio.gather(*(reads.load(key) for key in ["a", "nobody", "a"]))
     assert found == [1, None, 1]
     assert counter.reads == [["a", "nobody"]]
 
@@ -47,11 +46,11 @@ async def test_requests_during_a_read_share_the_next_one() -> None:
     """A hundred of them wait for one more read, which has what was written before they came."""
     counter = Counter()
     counter.go.clear()
-    loader = Loader(counter.read, fresh=True)
-    first = asyncio.create_task(loader.load("a"))
+    reads = ReadCache().batches("numbers", counter.read)
+    first = asyncio.create_task(reads.load("a"))
     await asyncio.sleep(0.01)
-    crowd = [asyncio.create_task(loader.load("a")) for _ in range(100)]
-    other = asyncio.create_task(loader.load("b"))
+    crowd = [asyncio.create_task(reads.load("a")) for _ in range(100)]
+    other = asyncio.create_task(reads.load("b"))
     await asyncio.sleep(0.01)
     assert counter.reads == [["a"], ["b"]]
     counter.go.set()
@@ -63,18 +62,18 @@ async def test_requests_during_a_read_share_the_next_one() -> None:
 
 async def test_nothing_is_remembered() -> None:
     """A request after the answer reads anew."""
-    loader = Loader(Counter().read, fresh=True)
-    assert [await loader.load("a"), await loader.load("a")] == [1, 2]
+    reads = ReadCache().batches("numbers", Counter().read)
+    assert [await reads.load("a"), await reads.load("a")] == [1, 2]
 
 
 async def test_a_failed_read_fails_those_who_waited_for_it_alone() -> None:
     """Those that came during it are answered by the next."""
     counter = Counter()
     counter.go.clear()
-    loader = Loader(counter.read, fresh=True)
-    first = asyncio.create_task(loader.load("a"))
+    reads = ReadCache().batches("numbers", counter.read)
+    first = asyncio.create_task(reads.load("a"))
     await asyncio.sleep(0.01)
-    second = asyncio.create_task(loader.load("a"))
+    second = asyncio.create_task(reads.load("a"))
     await asyncio.sleep(0.01)
     counter.broken = True
     counter.go.set()
@@ -88,10 +87,10 @@ async def test_a_request_that_is_cancelled_harms_no_other() -> None:
     """The read goes on for the others, and the next one begins after it."""
     counter = Counter()
     counter.go.clear()
-    loader = Loader(counter.read, fresh=True)
-    first, second = (asyncio.create_task(loader.load("a")) for _ in range(2))
+    reads = ReadCache().batches("numbers", counter.read)
+    first, second = (asyncio.create_task(reads.load("a")) for _ in range(2))
     await asyncio.sleep(0.01)
-    third = asyncio.create_task(loader.load("a"))
+    third = asyncio.create_task(reads.load("a"))
     await asyncio.sleep(0.01)
     first.cancel()
     counter.go.set()
@@ -102,11 +101,11 @@ async def test_each_read_is_charged_to_the_first_request_that_waits_for_it() -> 
     """So the figures of operations have every read once."""
     counter = Counter()
     counter.go.clear()
-    loader = Loader(counter.read, fresh=True)
+    reads = ReadCache().batches("numbers", counter.read)
 
     async def ask() -> float:
         with metered() as spent:
-            await loader.load("a")
+            await reads.load("a")
         return spent.read_units
 
     first = asyncio.create_task(ask())
