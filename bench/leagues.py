@@ -87,7 +87,7 @@ async def page_cpu(process: Process, client: Client, league: str, user: str) -> 
             for _ in range(PAGES):
                 await process.ask(user, query, **given)
             taken[name] += [(process.cpu() - before) / PAGES] if number else []
-        await client.services.table.write(LEAGUE.change(key, add={"revision": 1}))
+        await client.services.table.write(LEAGUE.update(key, add={"revision": 1}))
         before = process.cpu()
         await process.ask(user, LEAGUE_PAGE, id=league)
         taken["changed"] += [process.cpu() - before] if number else []

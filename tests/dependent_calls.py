@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from datastore.dynamo import Table
-from datastore.dynamo.budgets import current
+from datastore.dynamo.budgets import NOBODY, current
 from tests.intercepted import Send, intercepted
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ async def dependent_calls(table: Table, request: Awaitable[T]) -> tuple[T, int]:
 
     async def call(_: str, send: Send) -> Any:
         nonlocal made
-        if current().spent is not None:  # otherwise the service makes it beside requests
+        if current().spent is not NOBODY.spent:  # otherwise the service makes it beside requests
             made += 1
             await go_on.wait()
         return await send()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.generated import ROOT
 DEPLOY = ROOT / "deploy"
 MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+ROLES = sorted(file.stem for file in (DEPLOY / "iam").glob("*.json"))
 
 
 class _Template(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
@@ -23,6 +25,13 @@ _Template.add_multi_constructor("!", lambda *parts: parts[-1].value)
 
 def template(name: str) -> dict[str, Any]:
     loaded: dict[str, Any] = yaml.load((DEPLOY / name).read_text(encoding="utf-8"), _Template)
+    return loaded
+
+
+def policy(role: str, table: str = "arn:aws:dynamodb:REGION:ACCOUNT:table/ringside") -> dict[str, Any]:
+    """The IAM policy of a role, for a table's ARN."""
+    text = (DEPLOY / "iam" / f"{role}.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text.replace("arn:aws:dynamodb:REGION:ACCOUNT:table/ringside", table))
     return loaded
 
 

@@ -15,7 +15,6 @@ from graphql import build_schema
 
 import datastore
 from bench.cost import UNITS, costs_table, idle_table
-from datastore.dynamo import access, declaration
 from datastore.dynamo.entity import INDEXES, Entity
 from datastore.dynamo.keys import Key
 from schema import schema
@@ -155,10 +154,6 @@ def _places(key: Key | None) -> str:
 
 FILES: Final[dict[str, Callable[[], str]]] = {
     "schema/schema.graphql": sdl,
-    "deploy/table.cloudformation.yaml": declaration.cloudformation,
-    "deploy/table.tf": declaration.terraform,
-    "deploy/access.cloudformation.yaml": access.cloudformation,
-    **{f"deploy/iam/{role}.json": partial(access.policy_file, role) for role in access.ROLES},
     "docs/keys.md": guide_keys,
     "docs/reference.md": guide_reference,
     "docs/cost.md": guide_cost,

@@ -92,7 +92,7 @@ async def seed_members(table: Table, league: str, users: Sequence[str]) -> None:
     own = [MemberLeagues(user, {key: key.partition(":")[2]}, 1) for user in users]
     await table.write_many(MEMBER_LEAGUES.put(leagues) for leagues in own)
     counts = {"members": len(users), "revision": len(users)}
-    await table.write(LEAGUE_RECORD.change(LEAGUE_RECORD.at(id=key), add=counts))
+    await table.write(LEAGUE_RECORD.update(LEAGUE_RECORD.at(id=key), add=counts))
 
 
 async def seed_scored_league(client: Client, members: int) -> tuple[str, list[str]]:

@@ -16,15 +16,9 @@ A published comment is a COMMENT item. One that waits for a moderator or was rej
 and no count includes it. Every change goes through `change_comment`, which moves the counts with the comment.
 """
 
-from datastore.comments.arrivals import (
-    read_arrivals,
-)
+from datastore.comments.arrivals import read_arrivals
 from datastore.comments.changes import CommentChange, Decision, change_comment
-from datastore.comments.counts import (
-    TALLY,
-    Tally,
-    read_counts,
-)
+from datastore.comments.counts import TALLY, Tally, read_counts
 from datastore.comments.leaders import (
     LEADER,
     Leader,
@@ -33,79 +27,13 @@ from datastore.comments.leaders import (
     read_unsettled_products,
     settle_product,
 )
-from datastore.comments.moderation import (
-    read_queue,
-    read_reports,
-    report_comment,
-)
-from datastore.comments.pages import (
-    CommentPage,
-    ReadReport,
-    read_comment,
-    read_page,
-)
-from datastore.comments.planner import (
-    MAX_VALUES,
-    NO_COUNTS,
-    RATINGS,
-    CommentCounts,
-    Filter,
-    Plan,
-)
+from datastore.comments.moderation import read_queue, read_reports, report_comment
+from datastore.comments.pages import CommentPage, ReadReport, read_comment, read_page
+from datastore.comments.planner import MAX_VALUES, NO_COUNTS, RATINGS, CommentCounts, Filter, Plan
 from datastore.comments.pointers import (
     MemberComments,
     count_member_comments,
     read_latest_comments,
     read_member_comments,
 )
-from datastore.comments.records import (
-    COMMENT,
-    HELD,
-    LATE_ARRIVAL,
-    REPORTS,
-    Comment,
-    LateArrival,
-    Reports,
-    Status,
-)
-
-__all__ = [
-    "COMMENT",
-    "HELD",
-    "LATE_ARRIVAL",
-    "LEADER",
-    "MAX_VALUES",
-    "NO_COUNTS",
-    "RATINGS",
-    "REPORTS",
-    "TALLY",
-    "Comment",
-    "CommentChange",
-    "CommentCounts",
-    "CommentPage",
-    "Decision",
-    "Filter",
-    "LateArrival",
-    "Leader",
-    "MemberComments",
-    "Plan",
-    "ReadReport",
-    "Reports",
-    "Status",
-    "Tally",
-    "change_comment",
-    "count_member_comments",
-    "leaders_request",
-    "read_arrivals",
-    "read_comment",
-    "read_counts",
-    "read_latest_comments",
-    "read_leaders_page",
-    "read_member_comments",
-    "read_page",
-    "read_queue",
-    "read_reports",
-    "read_unsettled_products",
-    "report_comment",
-    "settle_product",
-]
+from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, REPORTS, Comment, LateArrival, Reports, Status

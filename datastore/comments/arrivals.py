@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from datastore.comments.pages import ULID_LENGTH
 from datastore.comments.records import COMMENT, LATE_ARRIVAL, Comment
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
-
+from datastore.dynamo import Table
 
 _AT_ONCE = 100
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.comments.counts import TALLY, Tally
 from datastore.comments.leaders import LEADER, Leader
 from datastore.comments.pointers import LATEST_SHARDS, POINTER, Pointer
 from datastore.comments.records import COMMENT, HELD, Comment, Status
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
-    from datastore.dynamo.entity import Partition
+from datastore.dynamo import Table
+from datastore.dynamo.entity import Partition
 
 
 def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | Pointer]:

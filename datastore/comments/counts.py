@@ -17,19 +17,17 @@ eight index keys: 2,000 five-star comments a second, each on another product, wr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import add
 
 from datastore.comments.planner import RATINGS, CommentCounts
+from datastore.comments.records import Comment
+from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import Update
 from datastore.values.shards import shard_of
-
-if TYPE_CHECKING:
-    from datastore.comments.records import Comment
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Update
 
 SHARDS = 16
 MARK_SHARDS = 8
@@ -76,7 +74,7 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
     deltas: dict[tuple[str, str, int], Counter[str]] = {}
     for sign, comment in changes:
         if comment.held is None:
-            own_shard = comment_shard(comment.ulid) if shard is None else shard
+            own_shard = shard_of(comment.ulid, SHARDS) if shard is None else shard
             delta = deltas.setdefault((comment.product, comment.language, own_shard), Counter())
             delta[f"r{comment.rating}"] += sign
             delta["bytes"] += sign * comment.size
@@ -87,34 +85,24 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
     ]
 
 
-def comment_shard(ulid: str) -> int:
-    return shard_of(ulid, SHARDS)
-
-
 def _addition(tally: Tally, numbers: dict[str, int]) -> Update:
     if "r5" in numbers:
-        return TALLY.shift(tally, "unsettled", add={**numbers, "marks": 1})
-    return TALLY.change(TALLY.item_key(tally), add=numbers)
+        return TALLY.update_with_indexes(tally, "unsettled", add={**numbers, "marks": 1})
+    return TALLY.update(TALLY.item_key(tally), add=numbers)
 
 
 async def read_counts(table: Table, product: str) -> CommentCounts:
     """A product's counts, summed over their shards."""
-    return sum_counts(await read_tallies(table, product))
+    counts: dict[str, tuple[int, ...]] = {}
+    sizes: Counter[str] = Counter()
+    for tally in await read_tallies(table, product):
+        numbers = (tally.r1, tally.r2, tally.r3, tally.r4, tally.r5)
+        counts[tally.language] = tuple(map(add, counts.get(tally.language, (0,) * len(RATINGS)), numbers))
+        sizes[tally.language] += tally.bytes
+    return CommentCounts(counts, sizes)
 
 
 async def read_tallies(table: Table, product: str) -> list[Tally]:
     """All shards of a product's counts, by a consistent read."""
     shards = table.iterate(TALLY.on(product=product), consistent=True, at_once=_AT_ONCE)
     return [tally async for tally in shards]
-
-
-def sum_counts(tallies: Sequence[Tally]) -> CommentCounts:
-    counts: dict[str, tuple[int, ...]] = {}
-    sizes: dict[str, int] = {}
-    for tally in tallies:
-        row = counts.get(tally.language, (0,) * len(RATINGS))
-        counts[tally.language] = tuple(
-            number + own for number, own in zip(row, (tally.r1, tally.r2, tally.r3, tally.r4, tally.r5), strict=True)
-        )
-        sizes[tally.language] = sizes.get(tally.language, 0) + tally.bytes
-    return CommentCounts(counts, sizes)

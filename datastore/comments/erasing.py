@@ -9,13 +9,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from datastore.comments.records import REPORTS, Reports
-from datastore.dynamo import optimistic
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
+from datastore.dynamo import Table, optimistic
 
 
 async def forget_reporter(table: Table, user: str, alias: str | None) -> None:

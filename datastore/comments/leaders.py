@@ -18,18 +18,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from datastore.comments.counts import MARK_SHARDS, TALLY, Tally, read_tallies
-from datastore.dynamo import ConditionFailed, Page, PageRequest, optimistic
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, optimistic
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import shard_limit
 from datastore.values.shards import shard_of
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table, Window
 
 LEADER_SHARDS = 8
 _MARKS_AT_ONCE = 100
@@ -106,4 +102,4 @@ async def _unmark(table: Table, tally: Tally) -> None:
     """Remove a mark unless the shard was marked again: then its writer, or a sweep, settles the product again."""
     unmarked = replace(tally, unsettled=None)
     with suppress(ConditionFailed):
-        await table.write(TALLY.shift(unmarked, "unsettled", when=present() & where(marks=tally.marks)))
+        await table.write(TALLY.update_with_indexes(unmarked, "unsettled", when=present() & where(marks=tally.marks)))

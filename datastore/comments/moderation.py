@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from datastore.changes.kinds import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.records import COMMENT, HELD, REPORTS, Comment, Reports, Status
-from datastore.dynamo import ConditionFailed, Page
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
 from datastore.dynamo.conditions import absent, present
-from datastore.dynamo.paging import SparsePage
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import PageRequest, Table, Window
-    from datastore.dynamo.writes import Write
+from datastore.dynamo.writes import Write
 
 _MAX_REPORTERS = 50
 _AT_ONCE = 100
@@ -30,7 +25,7 @@ async def read_queue(table: Table, status: Status, window: Window) -> Page[Comme
     return await _read_reported(table, request)
 
 
-async def _read_reported(table: Table, request: PageRequest) -> SparsePage[Comment]:
+async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
     """Published comments that were reported. Those that were deleted or held since are passed over.
 
     After `_ROUNDS` queries a page may be short, or empty; its cursor continues after all that was read.
@@ -41,18 +36,13 @@ async def _read_reported(table: Table, request: PageRequest) -> SparsePage[Comme
         reports = await table.query(rest, limit=limit)
         keys = [COMMENT.at(product=one.product, ulid=one.ulid) for one in reports.records]
         comments = await table.get_many(keys, consistent=True)
-        positions = [position for position, _ in reports.items]
-        published += [
-            (place, comment) for place, comment in zip(positions, comments, strict=True) if comment is not None
-        ]
+        pairs = zip(reports.items, comments, strict=True)
+        published += [(place, comment) for (place, _), comment in pairs if comment is not None]
         last = reports.last
         if len(published) >= request.wanted or last is None:
             break
         rest, limit = rest.past(last), _AT_ONCE
-    page = SparsePage.around(Page.cut(published, request), [comment for _, comment in published[: request.size]])
-    if page.has_next_page or last is None:
-        return page
-    return replace(page, has_next_page=True, last=last)
+    return Page.cut(published, request, end=last)
 
 
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from datastore.comments.planner import Plan, continuation, plans
+from datastore.comments.planner import CommentCounts, Filter, PartitionRead, Plan, continuation, plans
 from datastore.comments.records import COMMENT, HELD, Comment
-from datastore.dynamo import Page
+from datastore.dynamo import Page, PageRequest, Table
+from datastore.dynamo.entity import Partition
 from datastore.dynamo.merge import merge
-
-if TYPE_CHECKING:
-    from datastore.comments.planner import CommentCounts, Filter, PartitionRead
-    from datastore.dynamo import PageRequest, Table
-    from datastore.dynamo.entity import Partition
 
 ULID_LENGTH = 26
 

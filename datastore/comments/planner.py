@@ -24,7 +24,7 @@ twentieth of a unit for each query. bench/results/comments.md has measurements o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, sqrt
@@ -129,10 +129,8 @@ class Plan:
 
     def widened(self, factor: int) -> Plan:
         """The same partitions with larger limits, at a cost that grows with them whatever the partitions hold."""
-        reads = tuple(
-            PartitionRead(read.language, read.rating, min(LARGEST_READ, read.limit * factor)) for read in self.reads
-        )
-        return Plan(self.path, reads, self.residual, self.exact, self.cost * factor)
+        reads = tuple(replace(read, limit=min(LARGEST_READ, read.limit * factor)) for read in self.reads)
+        return replace(self, reads=reads, cost=self.cost * factor)
 
 
 NO_COUNTS = CommentCounts()

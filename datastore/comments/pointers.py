@@ -27,7 +27,7 @@ from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import shard_limit
-from datastore.dynamo.paging import Page, SparsePage
+from datastore.dynamo.paging import Page
 from datastore.values.shards import shard_of
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def pointer_writes(old: Comment | None, new: Comment | None) -> list[Put | Delet
 
 
 @dataclass(frozen=True, slots=True)
-class MemberComments(SparsePage[Comment]):
+class MemberComments(Page[Comment]):
     """A page of one member's comments: of all, or of the published ones."""
 
     author: str = ""
@@ -93,7 +93,7 @@ async def read_member_comments(table: Table, author: str, window: Window, *, wit
     request = window.open(f"comments of:{author}:{with_held}")
     page = await table.page([_of_member(author, with_held=with_held)], request, consistent=True)
     comments = await _shown(table, page.nodes, with_held=with_held)
-    return MemberComments.around(page, comments, author=author, with_held=with_held)
+    return MemberComments.of(page, comments, author=author, with_held=with_held)
 
 
 async def count_member_comments(table: Table, author: str, *, with_held: bool) -> int:
@@ -128,7 +128,7 @@ async def read_latest_comments(table: Table, status: Status | None, window: Wind
     if status is Status.PUBLISHED:
         shards = [shard.where(absent("held")) for shard in shards]
     page = await table.page(shards, request, limit=shard_limit(request.wanted, LATEST_SHARDS))
-    return SparsePage.around(page, await _shown(table, page.nodes, with_held=status is None))
+    return page.map(await _shown(table, page.nodes, with_held=status is None))
 
 
 async def _shown(table: Table, pointers: Sequence[Pointer], *, with_held: bool) -> list[Comment | None]:

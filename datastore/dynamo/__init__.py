@@ -5,12 +5,13 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 
 from datastore.dynamo.attributes import iso
 from datastore.dynamo.budgets import (
-    RequestBudget,
+    Budget,
     Spent,
     charged_context,
     deadline,
     join_work,
     metered,
+    request_budget,
     shared_context,
     unlimited,
 )
@@ -32,56 +33,9 @@ from datastore.dynamo.errors import (
 )
 from datastore.dynamo.foreign import foreign_rows
 from datastore.dynamo.keys import BadKey, best_first, key_text
-from datastore.dynamo.paging import Page, PageRequest, SparsePage, Window
+from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.rate_limit import RateLimit
 from datastore.dynamo.read_cache import ReadCache, Reads, read_each
 from datastore.dynamo.retries import remaining, within_deadline
 from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight
-
-__all__ = [
-    "BadKey",
-    "ConditionFailed",
-    "CredentialsRefused",
-    "DeadlineExceeded",
-    "DynamoError",
-    "EngineUnavailable",
-    "Page",
-    "PageRequest",
-    "RateLimit",
-    "ReadCache",
-    "Reads",
-    "Rejected",
-    "RequestBudget",
-    "SingleFlight",
-    "Slice",
-    "SparsePage",
-    "Spent",
-    "Stale",
-    "StorageFailed",
-    "Table",
-    "Throttled",
-    "TooCostly",
-    "TooManyWaiting",
-    "TransactionConflict",
-    "Window",
-    "batches",
-    "best_first",
-    "charged_context",
-    "chunks",
-    "deadline",
-    "foreign_rows",
-    "gather_or_cancel",
-    "iso",
-    "join_work",
-    "key_text",
-    "metered",
-    "open_table",
-    "optimistic",
-    "optimistic_from",
-    "read_each",
-    "remaining",
-    "shared_context",
-    "unlimited",
-    "within_deadline",
-]

@@ -50,12 +50,8 @@ def parse_moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _text() -> Codec:
-    return Codec(lambda value: {"S": value}, itemgetter("S"))
-
-
 _PLAIN: Mapping[type, Codec] = {
-    str: _text(),
+    str: Codec(lambda value: {"S": value}, itemgetter("S")),
     bool: Codec(lambda value: {"BOOL": value}, itemgetter("BOOL")),
     int: Codec(lambda value: {"N": str(value)}, lambda stored: int(stored["N"])),
     float: Codec(lambda value: {"N": repr(value)}, lambda stored: float(stored["N"])),

@@ -17,9 +17,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass
-from typing import NamedTuple, Self
+from contextvars import Context, ContextVar, Token, copy_context
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Self
 
 from datastore.dynamo.errors import TooCostly
 from datastore.dynamo.transport.call_queue import SERVICE, Caller, Callers
@@ -89,6 +90,10 @@ class SharedAllowance:
         if first is not None:
             first.add_work()
 
+    def join(self, other: Allowance | SharedAllowance | None) -> None:
+        payers = other.payers if isinstance(other, SharedAllowance) else [other]
+        self.payers += [payer for payer in payers if payer not in self.payers]
+
     def pay(self) -> Allowance | None:
         if self._added_by is not None:
             self._added_by.begin_work()
@@ -99,134 +104,89 @@ class SharedAllowance:
         raise TooCostly
 
 
-class Budget(NamedTuple):
-    """The deadline by the loop's clock, the meter of calls, and the allowance; None if there is none."""
+@dataclass(eq=False, slots=True)
+class Budget:
+    """A deadline by the loop's clock, a meter, who pays, and for whom calls take turns: for all within a `with` block.
 
-    ends: float | None
-    spent: Spent | None
+    The budget of shared work is mutable, since others join while the work is done.
+    """
+
+    ends: float
+    spent: Spent
     payer: Allowance | SharedAllowance | None
     callers: Callers
+    _token: Token[Budget] = field(init=False)
+
+    def __enter__(self) -> Self:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
+        outer = current().spent
+        if outer is not self.spent:
+            outer.merge(self.spent)
 
 
-class _SharedBudget:
-    """The budget of work that several requests wait for, who may join while it is done."""
-
-    __slots__ = ("callers", "ends", "payer", "spent")
-
-    def __init__(self, ends: float | None, spent: Spent | None, payer: SharedAllowance, callers: Callers) -> None:
-        self.ends = ends
-        self.spent = spent
-        self.payer = payer
-        self.callers = callers
-
-    def join(self, other: Budget | _SharedBudget) -> None:
-        if self.ends is not None:
-            self.ends = None if other.ends is None else max(self.ends, other.ends)
-        self.payer.payers += [payer for payer in _payers(other) if payer not in self.payer.payers]
-        for caller in other.callers.all:
-            self.callers.add(caller)
+_current: ContextVar[Budget] = ContextVar("ringside_budget")
+NOBODY = Budget(inf, Spent(), None, Callers(SERVICE))
 
 
-def _payers(budget: Budget | _SharedBudget) -> list[Allowance | None]:
-    return budget.payer.payers if isinstance(budget.payer, SharedAllowance) else [budget.payer]
+def current() -> Budget:
+    return _current.get(NOBODY)
 
 
-_current: ContextVar[Budget | _SharedBudget] = ContextVar("ringside_budget")
-_NOBODY = Budget(None, None, None, Callers(SERVICE))
+def deadline(seconds: float) -> Budget:
+    """Set a deadline for the block, or keep an earlier outer one."""
+    return replace(current(), ends=_ending(seconds))
 
 
-def current() -> Budget | _SharedBudget:
-    return _current.get(_NOBODY)
-
-
-@contextmanager
-def deadline(seconds: float) -> Iterator[float]:
-    """Set a deadline for the block, or keep an earlier outer one; yield its time by the loop's clock."""
-    ends, outer = asyncio.get_running_loop().time() + seconds, current()
-    if outer.ends is not None:
-        ends = min(ends, outer.ends)
-    token = _current.set(Budget(ends, outer.spent, outer.payer, outer.callers))
-    try:
-        yield ends
-    finally:
-        _current.reset(token)
+def unlimited() -> Budget:
+    """No allowance within the block: for what a mutation does, which is bounded by its input."""
+    return replace(current(), payer=None)
 
 
 @contextmanager
 def metered() -> Iterator[Spent]:
     """Meter the block; an outer meter counts it too."""
-    outer, spent = current(), Spent()
-    token = _current.set(Budget(outer.ends, spent, outer.payer, outer.callers))
-    try:
-        yield spent
-    finally:
-        _current.reset(token)
-        if outer.spent is not None:
-            outer.spent.merge(spent)
+    with replace(current(), spent=Spent()) as budget:
+        yield budget.spent
 
 
-@contextmanager
-def unlimited() -> Iterator[None]:
-    """No allowance within the block: for what a mutation does, which is bounded by its input."""
-    outer = current()
-    token = _current.set(Budget(outer.ends, outer.spent, None, outer.callers))
-    try:
-        yield
-    finally:
-        _current.reset(token)
+def request_budget(seconds: float, calls: int, read_units: float, client: Hashable) -> Budget:
+    """A deadline, a meter and an allowance, for every request of a client."""
+    allowance = Allowance(calls, read_units)
+    return Budget(_ending(seconds), Spent(), allowance, Callers(Caller(client, allowance)))
 
 
-class RequestBudget:
-    """`deadline`, `metered` and an allowance in one, for every request of a client.
-
-    A class costs half as much as generators.
-    """
-
-    __slots__ = ("_allowance", "_client", "_outer", "_seconds", "_token", "ends", "spent")
-
-    def __init__(self, seconds: float, calls: int, read_units: float, client: Hashable) -> None:
-        self._seconds = seconds
-        self._allowance = Allowance(calls, read_units)
-        self._client = client
-        self.ends = 0.0
-        """The deadline by the loop's clock."""
-        self.spent = Spent()
-
-    def __enter__(self) -> Self:
-        outer = self._outer = current()
-        self.ends = asyncio.get_running_loop().time() + self._seconds
-        if outer.ends is not None:
-            self.ends = min(self.ends, outer.ends)
-        callers = Callers(Caller(self._client, self._allowance))
-        self._token = _current.set(Budget(self.ends, self.spent, self._allowance, callers))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
-        if self._outer.spent is not None:
-            self._outer.spent.merge(self.spent)
+def _ending(seconds: float) -> float:
+    return min(asyncio.get_running_loop().time() + seconds, current().ends)
 
 
 def shared_context() -> Context:
     """A context for the service's own work, which requests may wait for: metered for the one that began it."""
-    context = copy_context()
-    context.run(_current.set, Budget(None, current().spent, None, Callers(SERVICE)))
-    return context
+    return _context(Budget(inf, current().spent, None, Callers(SERVICE)))
 
 
 def charged_context() -> Context:
     """A context for what this request asked for and others may wait for too; TooCostly if it may ask for no more."""
-    context, budget = copy_context(), current()
+    budget = current()
     if isinstance(budget.payer, SharedAllowance):  # a part of such work: those who join either help with both
-        payer, callers = budget.payer, budget.callers
-    else:
-        payer, callers = SharedAllowance(budget.payer), Callers(budget.callers.all[0])
-    context.run(_current.set, _SharedBudget(budget.ends, budget.spent, payer, callers))
+        return _context(replace(budget))
+    return _context(replace(budget, payer=SharedAllowance(budget.payer), callers=Callers(budget.callers.all[0])))
+
+
+def _context(budget: Budget) -> Context:
+    context = copy_context()
+    context.run(_current.set, budget)
     return context
 
 
 def join_work(context: Context) -> None:
-    """This request waits for work in that context too."""
-    work = context[_current]
-    if isinstance(work, _SharedBudget):
-        work.join(current())
+    """This request waits for work in a charged context too."""
+    work, joining = context[_current], current()
+    work.ends = max(work.ends, joining.ends)
+    if isinstance(work.payer, SharedAllowance):
+        work.payer.join(joining.payer)
+    for caller in joining.callers.all:
+        work.callers.add(caller)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
 
+from datastore.dynamo.attributes import Item
 from datastore.dynamo.budgets import deadline
 from datastore.dynamo.concurrency import batches
 from datastore.dynamo.entity import ItemKey, Partition
 from datastore.dynamo.retries import retry
-from datastore.dynamo.table import BATCH_WRITE
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-
-    from datastore.dynamo.attributes import Item
-    from datastore.dynamo.table import Table
-
+from datastore.dynamo.table import BATCH_WRITE, Table
 
 PATIENCE = 300.0
 """Seconds for which a throttled call, or one to an engine that is away, is repeated: nobody waits for an answer."""

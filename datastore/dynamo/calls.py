@@ -61,9 +61,8 @@ class Calls:
                     payer.give_back(units)
         finally:
             self._queue.end_turn(caller)
-        if budget.spent is not None:
-            budget.spent.calls += 1
-            budget.spent.read_units += units
+        budget.spent.calls += 1
+        budget.spent.read_units += units
         return answer
 
     async def _write(self, method: Callable[..., Awaitable[Any]], /, **parameters: Any) -> Any:
@@ -73,9 +72,8 @@ class Calls:
             answer = await method(**parameters, ReturnConsumedCapacity="TOTAL")
         finally:
             self._queue.end_turn(caller)
-        if budget.spent is not None:
-            budget.spent.calls += 1
-            budget.spent.write_units += _units(answer)
+        budget.spent.calls += 1
+        budget.spent.write_units += _units(answer)
         return answer
 
 

@@ -6,13 +6,11 @@ a reserved word of DynamoDB, and no value is ever part of an expression's text.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from datastore.dynamo.attributes import Attribute, Codec
+from datastore.dynamo.attributes import Attribute, Codec
 
 
 @dataclass(slots=True)
@@ -50,12 +48,12 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """`spell` returns the condition's text in an expression; an empty text is no condition.
+    """`render` returns the condition's text in an expression; an empty text is no condition.
 
     Conditions are compared by identity, so that none is written out only to be compared.
     """
 
-    spell: Callable[[Expression], str]
+    render: Callable[[Expression], str]
 
     def __and__(self, other: Condition) -> Condition:
         return other if self is ALWAYS else _joined(" AND ", self, other)
@@ -64,38 +62,38 @@ class Condition:
         return _joined(" OR ", self, other)
 
     def __invert__(self) -> Condition:
-        return Condition(lambda into: f"NOT ({self.spell(into)})")
+        return Condition(lambda expression: f"NOT ({self.render(expression)})")
 
 
 ALWAYS = Condition(lambda _: "")
 
 
 def _joined(word: str, *conditions: Condition) -> Condition:
-    def spell(into: Expression) -> str:
-        texts = [text for condition in conditions if (text := condition.spell(into))]
+    def render(expression: Expression) -> str:
+        texts = [text for condition in conditions if (text := condition.render(expression))]
         return word.join(f"({text})" for text in texts) if len(texts) > 1 else "".join(texts)
 
-    return Condition(spell)
+    return Condition(render)
 
 
 def permitted(check: Callable[[], None]) -> Condition:
     """No condition on the item: `check` may raise, at each attempt to write it."""
 
-    def spell(_: Expression) -> str:
+    def render(_: Expression) -> str:
         check()
         return ""
 
-    return Condition(spell)
+    return Condition(render)
 
 
 def absent(name: str = "pk") -> Condition:
     """The item does not exist, or has no such attribute."""
-    return Condition(lambda into: f"attribute_not_exists({into.field(name)})")
+    return Condition(lambda expression: f"attribute_not_exists({expression.field(name)})")
 
 
 def present(name: str = "pk") -> Condition:
     """The item exists, or has such an attribute."""
-    return Condition(lambda into: f"attribute_exists({into.field(name)})")
+    return Condition(lambda expression: f"attribute_exists({expression.field(name)})")
 
 
 def where(**equal: Any) -> Condition:
@@ -106,22 +104,27 @@ def where(**equal: Any) -> Condition:
 def _equal(name: str, value: Any) -> Condition:
     if value is None:
         return absent(name)
-    return Condition(lambda into: f"{into.field(name)} = {into.value(name, value)}")
+    return Condition(lambda expression: f"{expression.field(name)} = {expression.value(name, value)}")
 
 
 def inside(name: str, fields: Mapping[str, Codec], condition: Condition) -> Condition:
     """A condition on the fields of a record that is stored in a field; what it does not name may be anything."""
-    return Condition(lambda into: condition.spell(Expression(fields, into.names, into.values, f"{into.field(name)}.")))
+
+    def render(expression: Expression) -> str:
+        path = f"{expression.field(name)}."
+        return condition.render(Expression(fields, expression.names, expression.values, path))
+
+    return Condition(render)
 
 
 def less(name: str, value: Any) -> Condition:
     """The attribute exists and is less than the value."""
-    return Condition(lambda into: f"{into.field(name)} < {into.value(name, value)}")
+    return Condition(lambda expression: f"{expression.field(name)} < {expression.value(name, value)}")
 
 
 def more(name: str, value: Any) -> Condition:
     """The attribute exists and is greater than the value."""
-    return Condition(lambda into: f"{into.field(name)} > {into.value(name, value)}")
+    return Condition(lambda expression: f"{expression.field(name)} > {expression.value(name, value)}")
 
 
 def outside(name: str, low: Any, high: Any) -> Condition:
@@ -131,4 +134,8 @@ def outside(name: str, low: Any, high: Any) -> Condition:
 
 def among(name: str, *values: Any) -> Condition:
     """The attribute has one of these values (at most 100)."""
-    return Condition(lambda into: f"{into.field(name)} IN ({', '.join(into.value(name, value) for value in values)})")
+
+    def render(expression: Expression) -> str:
+        return f"{expression.field(name)} IN ({', '.join(expression.value(name, value) for value in values)})"
+
+    return Condition(render)

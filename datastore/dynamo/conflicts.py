@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from datastore.dynamo.errors import ConditionFailed
 from datastore.dynamo.retries import remaining
 from datastore.refusals import Conflict
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from datastore.dynamo.attributes import fields_decoder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from datastore.dynamo.attributes import Codec, Item
-    from datastore.dynamo.keys import Key
+from datastore.dynamo.attributes import Codec, Item, fields_decoder
+from datastore.dynamo.keys import Key
 
 R = TypeVar("R")
 

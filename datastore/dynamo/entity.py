@@ -7,11 +7,12 @@ Every other field is an attribute.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from datastore.dynamo.attributes import Attribute, Codec, Item, encoded, parse_moment, record_fields
 from datastore.dynamo.conditions import ALWAYS, Condition
@@ -19,9 +20,6 @@ from datastore.dynamo.decoders import record_decoder
 from datastore.dynamo.invalidation import INVALIDATION
 from datastore.dynamo.keys import HIGHEST, Key, just_above, just_below
 from datastore.dynamo.writes import Check, Delete, Put, Update
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -64,17 +62,15 @@ class Partition(Generic[R_co]):
         """Only records after a sort key, in this partition's direction. The key's item need not exist."""
         if sort is None:
             return self
-        if self.descending:
-            bound = just_below(sort)
-            return replace(self, high=bound if self.high is None else min(self.high, bound))
-        bound = just_above(sort)
-        return replace(self, low=bound if self.low is None else max(self.low, bound))
+        return self.between(None, just_below(sort)) if self.descending else self.between(just_above(sort), None)
 
     def between(self, low: str | None, high: str | None) -> Partition[R_co]:
         """Only sort keys from `low` to `high`, both included."""
-        lows = [bound for bound in (self.low, low) if bound is not None]
-        highs = [bound for bound in (self.high, high) if bound is not None]
-        return replace(self, low=max(lows, default=None), high=min(highs, default=None))
+        if low is None or (self.low is not None and self.low > low):
+            low = self.low
+        if high is None or (self.high is not None and self.high < high):
+            high = self.high
+        return replace(self, low=low, high=high)
 
     def where(self, condition: Condition) -> Partition[R_co]:
         """Only records for which a condition holds. The others are still read and paid for."""
@@ -116,12 +112,8 @@ class Entity(Generic[R]):
         self.ttl = ttl
         self._refuse_unknown_names()
         fields = record_fields(record)
-        named = (*key.partition.placeholders, *key.sort.placeholders)
-        self._from_key = {
-            placeholder.name: _reader(get_type_hints(record)[placeholder.name])
-            for placeholder in named
-            if placeholder.name in fields and placeholder.readable
-        }
+        hints, readable = get_type_hints(record), (*key.partition.readable, *key.sort.readable)
+        self._from_key = {name: _reader(hints[name]) for name in readable if name in fields}
         self.fields: Mapping[str, Codec] = {name: codec for name, codec in fields.items() if name not in self._from_key}
         """The fields that are stored as attributes."""
         self._in_index_keys = frozenset(name for index in indexes.values() for name in index.names)
@@ -180,7 +172,7 @@ class Entity(Generic[R]):
 
     def recognises(self, pk: str, sk: str) -> bool:
         """Whether a primary key belongs to this entity."""
-        return self.key.partition.read(pk) is not None and self.key.sort.read(sk) is not None
+        return bool(self.key.partition.pattern.fullmatch(pk) and self.key.sort.pattern.fullmatch(sk))
 
     def has(self, name: str) -> bool:
         """Whether an update may name this attribute."""
@@ -198,7 +190,7 @@ class Entity(Generic[R]):
     def put(self, record: R, *, when: Condition = ALWAYS) -> Put:
         return Put(self.fields, self.item(record), when)
 
-    def change(
+    def update(
         self,
         key: ItemKey[R],
         *,
@@ -208,15 +200,17 @@ class Entity(Generic[R]):
     ) -> Update:
         """An update of some fields: `values` are assigned (None removes), `add` is added.
 
-        TypeError for a field that an index key contains: `shift` changes those.
+        TypeError for a field that an index key contains: `update_with_indexes` changes those.
         """
         values, add = values or {}, add or {}
         if in_keys := self._in_index_keys & (values.keys() | add.keys()):
-            raise TypeError(f"{self.record.__name__}: an index key names {sorted(in_keys)}; use shift")
+            raise TypeError(f"{self.record.__name__}: an index key names {sorted(in_keys)}; use update_with_indexes")
         self._refuse_unknown([*values, *add])
         return Update(self.fields, key.attributes, self._assigned(values), _added(add), _removed(values), when)
 
-    def shift(self, record: R, *names: str, add: Mapping[str, int] | None = None, when: Condition = ALWAYS) -> Update:
+    def update_with_indexes(
+        self, record: R, *names: str, add: Mapping[str, int] | None = None, when: Condition = ALWAYS
+    ) -> Update:
         """An update of the named fields to the record's values, and of its keys in every index."""
         index_attributes = self.index_attributes(record)
         every = {f"{name}{part}" for name in self.indexes for part in ("pk", "sk")}

@@ -1,23 +1,25 @@
 """Errors of reads and writes.
 
 DynamoError
-├── Throttled               the engine is overloaded; nothing was applied
-├── TransactionConflict     another transaction held an item; nothing was applied
-├── ConditionFailed         a condition did not hold; has the items as they are
-├── EngineUnavailable       no usable answer; a write may have been applied
-│   ├── CredentialsRefused  the credentials are missing, have expired or are being replaced
-│   ├── StorageFailed       the embedded engine cannot use its file: a full disk, a damaged file
-│   └── DeadlineExceeded    the request's own time was used up
-├── TooCostly               the request has asked for more than one request may
-├── TooManyWaiting          more calls wait for their turn than may
-└── Rejected                the engine refuses the request itself: a mistake of ours
+├── Passing                     the same call may succeed later
+│   ├── Throttled               the engine is overloaded; nothing was applied
+│   ├── TransactionConflict     another transaction held an item; nothing was applied
+│   └── EngineUnavailable       no usable answer; a write may have been applied
+│       ├── CredentialsRefused  the credentials are missing, have expired or are being replaced
+│       ├── StorageFailed       the embedded engine cannot use its file, and will not by itself
+│       └── DeadlineExceeded    the request's own time was used up
+├── ConditionFailed             a condition did not hold; has the items as they are
+├── TooCostly                   the request has asked for more than one request may
+├── TooManyWaiting              more calls wait for their turn than may
+└── Rejected                    the engine refuses the request itself: a mistake of ours
 
 `dynamo_error` translates the exceptions of botocore and aiohttp; other packages never see those.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from aiohttp import ClientError as HttpError
 from botocore.exceptions import (
@@ -29,10 +31,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from datastore.dynamo.entity import Entity
+from datastore.dynamo.entity import Entity
 
 R = TypeVar("R")
 
@@ -41,11 +40,15 @@ class DynamoError(Exception):
     """A read or a write failed."""
 
 
-class Throttled(DynamoError):
+class Passing(DynamoError):
+    """The same call may succeed later."""
+
+
+class Throttled(Passing):
     """The engine is overloaded. Nothing was applied."""
 
 
-class TransactionConflict(DynamoError):
+class TransactionConflict(Passing):
     """Another transaction holds one of the items. Nothing was applied."""
 
 
@@ -75,7 +78,7 @@ class ConditionFailed(DynamoError):
         return self.doubtful and self.stored(entity) == record
 
 
-class EngineUnavailable(DynamoError):
+class EngineUnavailable(Passing):
     """The engine gave no usable answer. It is unknown whether a write was applied."""
 
 
@@ -146,13 +149,6 @@ def dynamo_error(error: BaseException) -> DynamoError | None:
         return CredentialsRefused(f"the AWS SDK has no credentials ({type(error).__name__})")
     if isinstance(error, BotoCoreError | HTTPClientError | HttpError | TimeoutError | OSError):
         return EngineUnavailable(f"no answer from the engine ({type(error).__name__})")
-    return None
-
-
-def settings_error(error: BaseException) -> EngineUnavailable | None:
-    """The error for settings with which the SDK opens no client, such as an unknown profile; in its own words."""
-    if isinstance(error, BotoCoreError):
-        return EngineUnavailable(f"the AWS SDK's settings do not suffice: {error}")
     return None
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from datastore.dynamo.table import Table
+from datastore.dynamo.table import Table
 
 
 async def foreign_rows(table: Table) -> AsyncIterator[Mapping[str, Any]]:

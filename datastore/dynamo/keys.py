@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import Enum
 from string import Formatter
@@ -79,86 +78,62 @@ def _format(specification: str) -> Callable[[Any], str]:
     raise TypeError(f"a key knows no format {specification!r}")
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
-    name: str
-    text: Callable[[Any], str]
-    readable: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Template:
-    """The text of one key attribute, with placeholders for a record's attributes."""
+    """The text of one key attribute, with placeholders for a record's attributes.
 
-    text: str
-    literals: tuple[str, ...] = field(init=False)
-    placeholders: tuple[Placeholder, ...] = field(init=False)
-    pattern: re.Pattern[str] = field(init=False)
-    _parts: tuple[tuple[str, Callable[[Any], str], str], ...] = field(init=False, repr=False)
+    Values of the `readable` placeholders can be read back from a key.
+    """
 
-    def __post_init__(self) -> None:
-        literals, placeholders, pattern = [], [], ""
-        for literal, name, specification, _ in Formatter().parse(self.text):
-            literals.append(literal)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._parts: list[tuple[str, str, Callable[[Any], str]]] = []
+        """Each placeholder with the literal before it."""
+        self._end, readable, pattern = "", [], ""
+        for literal, name, specification, _ in Formatter().parse(text):
             pattern += re.escape(literal)
-            if name is not None:
-                placeholders.append(Placeholder(name, _format(specification or ""), specification != "best_first"))
-                pattern += f"(?P<{name}>[^#]+)"
-        if len(literals) == len(placeholders):
-            literals.append("")
-        object.__setattr__(self, "literals", tuple(literals))
-        object.__setattr__(self, "placeholders", tuple(placeholders))
-        object.__setattr__(self, "pattern", re.compile(pattern))
-        parts = tuple((one.name, one.text, after) for one, after in zip(placeholders, literals[1:], strict=True))
-        object.__setattr__(self, "_parts", parts)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(placeholder.name for placeholder in self.placeholders)
+            if name is None:
+                self._end = literal
+                continue
+            self._parts.append((literal, name, _format(specification or "")))
+            pattern += f"(?P<{name}>[^#]+)"
+            if specification != "best_first":
+                readable.append(name)
+        self.names = tuple(name for _, name, _ in self._parts)
+        self.readable = tuple(readable)
+        self.pattern = re.compile(pattern)
 
     def fill_from(self, record: Any) -> str:
         """The text for a record."""
-        text = self.literals[0]
-        for name, spell, literal in self._parts:
-            text += spell(getattr(record, name)) + literal
-        return text
+        text = ""
+        for literal, name, render in self._parts:
+            text += literal + render(getattr(record, name))
+        return text + self._end
 
     def fill(self, values: Mapping[str, Any], *, partly: bool = False) -> str:
         """The text for given values. A missing value is an error, or ends the text if `partly` is set."""
-        text = self.literals[0]
-        for name, spell, literal in self._parts:
+        text = ""
+        for literal, name, render in self._parts:
+            text += literal
             if name not in values:
                 if partly:
                     return text
                 raise TypeError(f"the key needs a value for {name!r}")
-            text += spell(values[name]) + literal
-        return text
-
-    def read(self, text: str) -> Mapping[str, str] | None:
-        """The values in a key, by placeholder; None if the key is of another template."""
-        match = self.pattern.fullmatch(text)
-        return match.groupdict() if match else None
+            text += render(values[name])
+        return text + self._end
 
 
-@dataclass(frozen=True, slots=True)
 class Key:
     """The two templates of one index. A secondary index has only items whose `when` is true and `unless` false."""
 
-    partition: Template
-    sort: Template
-    when: str | None
-    unless: str | None
-
     def __init__(self, partition: str, sort: str, *, when: str | None = None, unless: str | None = None) -> None:
-        object.__setattr__(self, "partition", Template(partition))
-        object.__setattr__(self, "sort", Template(sort))
-        object.__setattr__(self, "when", when)
-        object.__setattr__(self, "unless", unless)
+        self.partition = Template(partition)
+        self.sort = Template(sort)
+        self.when = when
+        self.unless = unless
 
     @property
     def names(self) -> tuple[str, ...]:
-        conditions = (name for name in (self.when, self.unless) if name)
-        return (*self.partition.names, *self.sort.names, *conditions)
+        return (*self.partition.names, *self.sort.names, *filter(None, (self.when, self.unless)))
 
     def holds(self, record: Any) -> bool:
         return (self.when is None or bool(getattr(record, self.when))) and (

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as BadBase64
+from collections.abc import Mapping
 from decimal import Context, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from datastore.dynamo.attributes import Item
+from datastore.dynamo.attributes import Item
 
 _EXACT = Context(prec=60)
 _LONGEST_PLAIN = 40

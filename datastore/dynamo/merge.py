@@ -10,15 +10,13 @@ filter or by `combine`. From then on every round reads twice as much.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from datastore.dynamo.entity import Partition, Slice
+from datastore.dynamo.entity import Partition, Slice
 
 R = TypeVar("R")
 

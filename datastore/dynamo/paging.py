@@ -13,15 +13,13 @@ is whether an `after` was given; backward pages mirror this.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from datastore.refusals import InvalidCursor
 from datastore.values.seal import Forged, Seal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 R = TypeVar("R")
 S = TypeVar("S")
@@ -102,23 +100,48 @@ class Edge(NamedTuple, Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[R]):
-    """The records of one window with their positions, always in the connection's own order."""
+    """The records of one window with their positions, always in the connection's own order.
+
+    Some of what was read may be left out. `first` and `last` lie around all of it, so an empty page may have cursors.
+    """
 
     items: tuple[tuple[str, R], ...]
     has_next_page: bool
     has_previous_page: bool
     request: PageRequest
+    first: str | None
+    last: str | None
     total_count: int | None = None
 
     @classmethod
-    def cut(cls, read: Sequence[tuple[str, R]], request: PageRequest, **more: Any) -> Self:
-        """A page of up to `request.wanted` positions and records in the order of reading. `more` is for subclasses."""
+    def cut(cls, read: Sequence[tuple[str, R]], request: PageRequest, *, end: str | None = None, **more: Any) -> Self:
+        """A page of up to `request.wanted` positions and records in the order of reading. `more` is for subclasses.
+
+        `end`, of a forward page, is the last position that was looked at, if there may be more after it.
+        """
         shown = tuple(read[: request.size])
         follows = len(read) > request.size
+        first, last = (shown[0][0], shown[-1][0]) if shown else (end, end)
+        if end is not None and not follows:
+            follows, last = True, end
         began_past_cursor = request.position is not None
         if request.forward:
-            return cls(shown, follows, began_past_cursor, request, **more)
-        return cls(shown[::-1], began_past_cursor, follows, request, **more)
+            return cls(shown, follows, began_past_cursor, request, first, last, **more)
+        return cls(shown[::-1], began_past_cursor, follows, request, last, first, **more)
+
+    @classmethod
+    def of(cls, page: Page[Any], nodes: Iterable[R | None], **more: Any) -> Self:
+        """The same page with other nodes, one for each; None leaves a position out. `more` is for subclasses."""
+        pairs = zip(page.items, nodes, strict=True)
+        shown = tuple((position, node) for (position, _), node in pairs if node is not None)
+        around = (page.has_next_page, page.has_previous_page, page.request, page.first, page.last, page.total_count)
+        return cls(shown, *around, **more)
+
+    def map(self, nodes: Iterable[S | None]) -> Page[S]:
+        return Page.of(self, nodes)
+
+    def counted(self, total: int) -> Page[R]:
+        return replace(self, total_count=total)
 
     @property
     def nodes(self) -> list[R]:
@@ -132,44 +155,6 @@ class Page(Generic[R]):
     def page_info(self) -> Self:
         """The page itself: it has the attributes that the schema shows as `PageInfo`."""
         return self
-
-    @property
-    def start_cursor(self) -> str | None:
-        return self.request.cursor(self.items[0][0]) if self.items else None
-
-    @property
-    def end_cursor(self) -> str | None:
-        return self.request.cursor(self.items[-1][0]) if self.items else None
-
-    def map(self, nodes: Iterable[S]) -> Page[S]:
-        """The same page with other nodes, one for each."""
-        items = tuple((position, node) for (position, _), node in zip(self.items, nodes, strict=True))
-        return replace(self, items=items)  # type: ignore[arg-type,return-value]
-
-    def counted(self, total: int) -> Page[R]:
-        return replace(self, total_count=total)
-
-
-@dataclass(frozen=True, slots=True)
-class SparsePage(Page[R]):
-    """A page that leaves out some of what was read for it. Its cursors lie around all of that, so it may be empty."""
-
-    first: str | None = None
-    last: str | None = None
-
-    @classmethod
-    def around(cls, page: Page[Any], nodes: Iterable[R | None], **more: Any) -> Self:
-        """A page with other nodes, one for each; None leaves a position out."""
-        positions = [position for position, _ in page.items]
-        shown = tuple((place, node) for place, node in zip(positions, nodes, strict=True) if node is not None)
-        first, last = (positions[0], positions[-1]) if positions else (None, None)
-        return cls(shown, page.has_next_page, page.has_previous_page, page.request, first=first, last=last, **more)
-
-    @classmethod
-    def ending_at(cls, end: str, read: Sequence[tuple[str, R]], request: PageRequest) -> Self:
-        """A forward page of all that was read up to a position, after which there may be more."""
-        page = Page.cut(read, request)
-        return cls(page.items, True, page.has_previous_page, request, first=read[0][0] if read else end, last=end)
 
     @property
     def start_cursor(self) -> str | None:

@@ -3,8 +3,8 @@
 The deadline is in a context variable, so no signature needs it and no call can forget it. Without a deadline, as in
 commands, each call has `DEFAULT_SECONDS`.
 
-Calls are repeated after Throttled, TransactionConflict and EngineUnavailable, with full jitter, until the deadline;
-after StorageFailed they are not, since waiting does not help. No write depends on being sent only once: a change that
+Calls are repeated after `Passing` errors, with full jitter, until the deadline; after StorageFailed they are not, since
+waiting does not help. No write depends on being sent only once: a change that
 must count once has a record of its own in its transaction. A call that is given up is logged, once in ten seconds.
 """
 
@@ -14,7 +14,9 @@ import asyncio
 import logging
 import random
 import time
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from collections.abc import Awaitable, Callable
+from math import inf
+from typing import Any, TypeVar
 
 from datastore.dynamo.budgets import current
 from datastore.dynamo.errors import (
@@ -22,14 +24,10 @@ from datastore.dynamo.errors import (
     DeadlineExceeded,
     DynamoError,
     EngineUnavailable,
+    Passing,
     StorageFailed,
-    Throttled,
-    TransactionConflict,
     dynamo_error,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
 
@@ -46,16 +44,14 @@ _logged: dict[str, float] = {}
 def remaining() -> float:
     """Seconds until the request's deadline."""
     ends = current().ends
-    return DEFAULT_SECONDS if ends is None else ends - asyncio.get_running_loop().time()
+    return DEFAULT_SECONDS if ends == inf else ends - asyncio.get_running_loop().time()
 
 
 async def within_deadline(shared: Awaitable[T]) -> T:
     """The result of work that is shared with other requests, waited for until this request's own deadline."""
     ends = current().ends
-    if ends is None:
-        return await shared
     try:
-        async with asyncio.timeout_at(ends):
+        async with asyncio.timeout_at(None if ends == inf else ends):
             return await shared
     except TimeoutError:
         raise DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
@@ -63,11 +59,12 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, which is repeated until the deadline."""
-    budget, otherwise = current(), asyncio.get_running_loop().time() + DEFAULT_SECONDS
+    budget, now = current(), asyncio.get_running_loop().time
+    otherwise = now() + DEFAULT_SECONDS
     pause, doubtful = _FIRST_PAUSE, False
-    last: Throttled | TransactionConflict | EngineUnavailable | None = None
+    last: Passing | None = None
     while True:
-        ends = budget.ends or otherwise  # of shared work, others may have joined since, who have more time
+        ends = otherwise if budget.ends == inf else budget.ends
         try:
             async with asyncio.timeout_at(ends):
                 return await call(*arguments, **parameters)
@@ -77,7 +74,7 @@ async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters
                 raise ConditionFailed(failure.failures, doubtful=doubtful) from None
             if isinstance(failure, StorageFailed):
                 _log_failure(failure)
-            if not _can_pass(failure):
+            if not isinstance(failure, Passing) or isinstance(failure, StorageFailed):
                 if failure is error:
                     raise
                 raise failure from error
@@ -87,17 +84,14 @@ async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters
         doubtful = doubtful or isinstance(failure, EngineUnavailable)
         # Full jitter: repeats at the same moment would conflict again.
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
-        if asyncio.get_running_loop().time() + wait >= (budget.ends or otherwise):
+        ends = otherwise if budget.ends == inf else budget.ends  # others may have joined, who have more time
+        if now() + wait >= ends:
             _log_failure(last)
-            raise _given_up(last) from last
+            if isinstance(last, EngineUnavailable):
+                raise DeadlineExceeded(f"the request's time was used up; last: {last}") from last
+            raise last
         await asyncio.sleep(wait)
         pause = min(pause * 2, _LONGEST_PAUSE)
-
-
-def _can_pass(failure: Exception) -> TypeGuard[Throttled | TransactionConflict | EngineUnavailable]:
-    """Whether the same call may succeed later."""
-    passing = isinstance(failure, Throttled | TransactionConflict | EngineUnavailable)
-    return passing and not isinstance(failure, StorageFailed)
 
 
 def _log_failure(failure: DynamoError) -> None:
@@ -105,11 +99,3 @@ def _log_failure(failure: DynamoError) -> None:
     if now - _logged.get(reason, -_LOG_SECONDS) >= _LOG_SECONDS:
         _logged[reason] = now
         _log.warning("the table cannot be used: %s", reason)
-
-
-def _given_up(
-    last: Throttled | TransactionConflict | EngineUnavailable,
-) -> Throttled | TransactionConflict | EngineUnavailable:
-    if isinstance(last, EngineUnavailable):
-        return DeadlineExceeded(f"the request's time was used up; last: {last}")
-    return last

@@ -1,20 +1,5 @@
 """The table, through which all reads and writes of the service go.
 
-| method         | DynamoDB                | what it adds                                          |
-|----------------|-------------------------|-------------------------------------------------------|
-| get            | GetItem                 |                                                       |
-| get_many       | BatchGetItem, by 100    | reads UnprocessedKeys again, after growing pauses     |
-| query          | Query                   | up to a limit, even if an answer is cut at 1 MB       |
-| iterate        | Query                   | a whole partition in constant memory                  |
-| sort_keys_in   | Query                   | the same, only one sort key of each item              |
-| page           | Query                   | a page of one or several partitions, with cursors     |
-| scan           | Scan                    | the whole table, for audits and exports               |
-| write          | Put/Update/DeleteItem   | conditions                                            |
-| write_back     | UpdateItem              | answers with the record after the update              |
-| transact       | TransactWriteItems      | conflicts, even among failed conditions               |
-| write_many     | BatchWriteItem, by 25   | writes UnprocessedItems again, after growing pauses   |
-| describe       | DescribeTable           |                                                       |
-
 Every call waits for its turn and is paid for (see `calls`), and is repeated until the request's deadline (see
 `retries`). Simultaneous eventually consistent reads are shared (see `shared_reads`). `_pages` is the one loop that
 follows `LastEvaluatedKey`.
@@ -22,40 +7,27 @@ follows `LastEvaluatedKey`.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
+from botocore.exceptions import BotoCoreError
+
+from datastore.dynamo.attributes import Attribute, Item
 from datastore.dynamo.calls import Calls
 from datastore.dynamo.concurrency import BATCH_READ, chunks
 from datastore.dynamo.conditions import ALWAYS, Expression
-from datastore.dynamo.entity import Slice
-from datastore.dynamo.errors import Throttled, settings_error
+from datastore.dynamo.entity import Entity, ItemKey, Partition, Slice
+from datastore.dynamo.errors import EngineUnavailable, Throttled
 from datastore.dynamo.invalidation import written_partitions
 from datastore.dynamo.merge import LARGEST_READ, last_read, merge
-from datastore.dynamo.paging import Page
+from datastore.dynamo.paging import Page, PageRequest
 from datastore.dynamo.retries import retry
 from datastore.dynamo.shared_reads import SharedReads
 from datastore.dynamo.transport.client import open_client
-from datastore.dynamo.writes import Check, Delete, Put, Update
-
-if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncGenerator,
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
-
-    from datastore.dynamo.attributes import Attribute, Item
-    from datastore.dynamo.entity import Entity, ItemKey, Partition
-    from datastore.dynamo.paging import PageRequest
-    from datastore.dynamo.writes import Write
+from datastore.dynamo.writes import Check, Delete, Put, Update, Write
 
 R = TypeVar("R")
 
@@ -104,16 +76,15 @@ class Table:
 
     async def get(self, key: ItemKey[R], *, consistent: bool = False) -> R | None:
         consistent = consistent or self._consistent
-        attempt = partial(self._get, key, consistent=consistent)
+
+        async def attempt() -> R | None:
+            answer = await self.client.get_item(TableName=self.name, Key=key.attributes, ConsistentRead=consistent)
+            item = answer.get("Item")
+            return key.entity.read(item) if item else None
+
         if consistent:
             return await retry(attempt)
         return await self._shared_reads.read((key.entity, key.pk, key.sk), key.pk, attempt)
-
-    async def _get(self, key: ItemKey[R], *, consistent: bool) -> R | None:
-        request = {"TableName": self.name, "Key": key.attributes, "ConsistentRead": consistent}
-        answer = await self.client.get_item(**request)
-        item = answer.get("Item")
-        return key.entity.read(item) if item else None
 
     async def get_many(self, keys: Sequence[ItemKey[R]], *, consistent: bool = False) -> list[R | None]:
         """One record or None for each key, in the order of the keys. A repeated key is read once."""
@@ -259,20 +230,17 @@ class Table:
         elif consistent:
             request["ConsistentRead"] = True
         if partition.filter is not ALWAYS:
-            into = Expression(partition.entity.fields, values=values)
-            request["FilterExpression"] = partition.filter.spell(into)
-            request["ExpressionAttributeNames"] = into.names
+            expression = Expression(partition.entity.fields, values=values)
+            request["FilterExpression"] = partition.filter.render(expression)
+            request["ExpressionAttributeNames"] = expression.names
         if only is not None:
             request["ProjectionExpression"] = only
         shared = None
         if not consistent:
             bounds = (partition.index, partition.pk, partition.low, partition.high, partition.descending)
             shared = (*bounds, partition.filter, only, partition.entity, *entities)
-        decode: Callable[[Sequence[Item]], Sequence[Any]]
-        if only is not None:
-            decode = partial(_texts, only)
-        else:
-            decode = partial(_sorted_records, partition.sort_attribute, partition.entity, entities)
+        records = partial(_sorted_records, partition.sort_attribute, partition.entity, entities)
+        decode = records if only is None else partial(_texts, only)
         return _Read(self.client.query, request, decode, partition.pk, shared)
 
     # ── writing ──
@@ -344,10 +312,8 @@ async def open_table(
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(open_client(name, url=url, region=region, sdk_only=sdk_only))
-        except Exception as error:
-            if (failure := settings_error(error)) is not None:
-                raise failure from error
-            raise
+        except BotoCoreError as error:  # such as an unknown profile
+            raise EngineUnavailable(f"the AWS SDK's settings do not suffice: {error}") from error
         yield await stack.enter_async_context(aclosing(Table(Calls(client), name)))
 
 

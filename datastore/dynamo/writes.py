@@ -5,25 +5,22 @@ The same write is sent alone (`PutItem`, `UpdateItem`, `DeleteItem`) or in a tra
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
+from datastore.dynamo.attributes import Attribute, Codec
 from datastore.dynamo.conditions import Condition, Expression
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-    from datastore.dynamo.attributes import Attribute, Codec
-
-
-def _with_condition(into: Expression, when: Condition) -> dict[str, Any]:
+def _with_condition(expression: Expression, when: Condition) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
-    if text := when.spell(into):
+    if text := when.render(expression):
         parameters = {"ConditionExpression": text, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
-    if into.names:
-        parameters["ExpressionAttributeNames"] = into.names
-    if into.values:
-        parameters["ExpressionAttributeValues"] = into.values
+    if expression.names:
+        parameters["ExpressionAttributeNames"] = expression.names
+    if expression.values:
+        parameters["ExpressionAttributeValues"] = expression.values
     return parameters
 
 
@@ -65,29 +62,28 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class _OfKey:
+    operation: ClassVar[str]
+    fields: Mapping[str, Codec]
+    key: Mapping[str, Attribute]
+    when: Condition
+
+    def parameters(self) -> dict[str, Any]:
+        return {"Key": self.key, **_with_condition(Expression(self.fields), self.when)}
+
+
+class Delete(_OfKey):
     """Deletes the item, if it exists."""
 
-    operation: ClassVar[str] = "Delete"
-    fields: Mapping[str, Codec]
-    key: Mapping[str, Attribute]
-    when: Condition
-
-    def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key, **_with_condition(Expression(self.fields), self.when)}
+    __slots__ = ()
+    operation = "Delete"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(_OfKey):
     """Writes nothing; its transaction fails unless the condition holds."""
 
-    operation: ClassVar[str] = "ConditionCheck"
-    fields: Mapping[str, Codec]
-    key: Mapping[str, Attribute]
-    when: Condition
-
-    def parameters(self) -> dict[str, Any]:
-        return {"Key": self.key, **_with_condition(Expression(self.fields), self.when)}
+    __slots__ = ()
+    operation = "ConditionCheck"
 
 
 Write: TypeAlias = Put | Update | Delete | Check

@@ -125,7 +125,7 @@ class Leases:
         mine = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)  # type: ignore[type-var]
         unchanged = where(term=seen.term, beat=seen.beat)
         try:
-            write = entity.shift(mine, "holder", "term", "beat", when=unchanged)
+            write = entity.update_with_indexes(mine, "holder", "term", "beat", when=unchanged)
             record = await self._table.write_back(write, entity)
         except ConditionFailed as failed:
             stored = failed.stored(entity)
@@ -185,7 +185,7 @@ class Held(Generic[R]):
             # A save whose answer is lost may be applied after the next one: then it has the lower beat.
             still_mine = where(term=after.term) & less("beat", after.beat)
             try:
-                await self._table.write(self._entity.shift(after, *names, "beat", when=still_mine))
+                await self._table.write(self._entity.update_with_indexes(after, *names, "beat", when=still_mine))
             except ConditionFailed as failed:
                 stored = failed.stored(self._entity)
                 if stored is None or (stored.term, stored.beat) != (after.term, after.beat):

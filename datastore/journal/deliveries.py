@@ -108,7 +108,7 @@ async def mark_failed(
     try:
         if next_at is not None:
             names = ("attempts", "last_status", "last_error", "next_at")
-            await table.write(DELIVERY.shift(failed, *names, when=present()))
+            await table.write(DELIVERY.update_with_indexes(failed, *names, when=present()))
             return failed
         dead = replace(failed, state=DeliveryState.DEAD, expires=now + DEAD_FOR)
         await table.transact(DELIVERY.put(dead), DELIVERY.delete(DELIVERY.item_key(delivery), when=present()))

@@ -85,7 +85,7 @@ async def _forget(table: Table, listed: Occurrence, member: str) -> bool:
         if current is None or (anonymous := _without(current, member)) == current:  # none: it has expired
             return False
         unchanged = where(actor=current.actor, about=current.about)
-        await table.write(OCCURRENCE.shift(anonymous, "actor", "object", "about", "note", when=unchanged))
+        await table.write(OCCURRENCE.update_with_indexes(anonymous, "actor", "object", "about", "note", when=unchanged))
         return True
 
     known: Occurrence | None = listed
@@ -126,7 +126,7 @@ async def _forget_in_delivery(table: Table, listed: Delivery, member: str) -> bo
         if content is None or (anonymous := _without(content, member)) == content:
             return False
         unchanged = present("content") & inside("content", _CONTENT, where(actor=content.actor, about=content.about))
-        await table.write(DELIVERY.change(key, values={"content": anonymous}, when=unchanged))
+        await table.write(DELIVERY.update(key, values={"content": anonymous}, when=unchanged))
         return True
 
     known: Delivery | None = listed

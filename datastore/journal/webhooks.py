@@ -118,7 +118,7 @@ async def _write(
     write: Put | Update = WEBHOOK.put(after, when=absent())
     if before is not None:
         unchanged = where(secret=before.secret, active=before.active)
-        write = WEBHOOK.shift(after, "secret", "replaced_secrets", "active", when=unchanged)
+        write = WEBHOOK.update_with_indexes(after, "secret", "replaced_secrets", "active", when=unchanged)
     occurrence = unit.occurred(kind, f"Webhook:{after.id}")
     try:
         await unit.transact(table, answer, write, *others, *occurrence)

@@ -22,25 +22,19 @@ import re
 import secrets
 import zlib
 from base64 import b32encode
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from datastore.changes.kinds import Kind
-from datastore.changes.unit_of_work import AlreadyAnswered
-from datastore.dynamo import ConditionFailed
+from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork
+from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.conditions import absent, outside, present
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.refusals import NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Page, Table, Window
 
 SECRET_PREFIX = "rsk_"  # noqa: S105 - what all secrets begin with
 ID_PREFIX = "apikey-"
@@ -176,4 +170,4 @@ async def record_use(table: Table, key_id: str, now: datetime) -> None:
     """Store that a key is used now, unless it was revoked or the last use stored is less than a minute old."""
     is_due = present() & (absent("last_used_at") | outside("last_used_at", now - USE_INTERVAL, now + WRONG_CLOCK))
     with suppress(ConditionFailed):
-        await table.write(API_KEY.change(API_KEY.at(id=key_id), values={"last_used_at": now}, when=is_due))
+        await table.write(API_KEY.update(API_KEY.at(id=key_id), values={"last_used_at": now}, when=is_due))

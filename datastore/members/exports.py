@@ -16,14 +16,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
 
 PIECE_BYTES = 300_000
 

@@ -43,7 +43,7 @@ async def reserve(table: Table, use: AddressUse, share: int, allowed: int) -> tu
     Lost answers cost shares and never add any: an attempt that is repeated reserves again.
     """
     key = ADDRESS_USE.at(address=use.address, kind=use.kind, period=use.period)
-    change = ADDRESS_USE.change(
+    change = ADDRESS_USE.update(
         key, values={"ttl": use.ttl}, add={"used": share}, when=absent("used") | less("used", allowed)
     )
     try:

@@ -26,18 +26,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.conditions import absent, present, where
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Update
-    from datastore.jobs.leases import Held, Leases
+from datastore.dynamo.writes import Update
+from datastore.jobs.leases import Held, Leases
 
 MOST_ASKERS = 5
 """Members whom one address may get an email for on one day."""
@@ -106,4 +102,4 @@ async def read_confirmation(table: Table, purpose: str, address: str, on: date) 
 def use_confirmation(purpose: str, address: str, on: date, now: datetime, attempt: str) -> Update:
     """The write that uses a link up: it fails for one that was used, and for one whose email has expired."""
     key = CONFIRMATION.at(purpose=purpose, address=address, date=on, slot=0)
-    return CONFIRMATION.change(key, values={"used": now, "used_by": attempt}, when=present() & absent("used"))
+    return CONFIRMATION.update(key, values={"used": now, "used_by": attempt}, when=present() & absent("used"))

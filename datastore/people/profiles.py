@@ -131,7 +131,7 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
     write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
     others = unit.not_erased(changed.user)
     if values:
-        write = PROFILE.change(key, values=values, when=present())
+        write = PROFILE.update(key, values=values, when=present())
         others = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
     try:
         await unit.transact(table, changed, write, *others)
@@ -141,7 +141,7 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
 
 async def remove_bounced_address(table: Table, profile: Profile, unit: UnitOfWork) -> bool:
     """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
-    change = PROFILE.change(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
+    change = PROFILE.update(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
     occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
     try:
         await unit.apply(table, change, *occurrence)
@@ -168,7 +168,7 @@ async def _set_email(
     key = PROFILE.at(user=user)
     occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}", about=user)
     try:
-        await unit.apply(table, PROFILE.change(key, values=values, when=when), *occurrence)
+        await unit.apply(table, PROFILE.update(key, values=values, when=when), *occurrence)
     except ConditionFailed as failed:
         if not failed.doubtful:
             return None

@@ -58,6 +58,6 @@ class SentEmails(Generic[E]):
     async def mark_sent(self, table: Table, record: E, now: datetime) -> None:
         key = self.entity.item_key(record)
         try:
-            await table.write(self.entity.change(key, values={"sent": now}, when=present()))
+            await table.write(self.entity.update(key, values={"sent": now}, when=present()))
         except ConditionFailed:  # the member was erased meanwhile
             return

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Attribute, Item
-from datastore.dynamo.conditions import Condition, less
+from datastore.dynamo.conditions import Condition, Expression, less
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.writes import Update
@@ -98,18 +97,18 @@ def pick_counter(match: int, team: int) -> str:
 def none_picked(match: int, teams: Sequence[int]) -> Condition:
     """None of these teams is picked in any prediction that the gate accepted."""
 
-    def spell(into: Any) -> str:
-        zero = into.attribute({"N": "0"})
+    def render(expression: Expression) -> str:
+        zero = expression.attribute({"N": "0"})
         # Kept short: forty teams must fit into the 4 kB of an expression.
-        return f"NOT ({' OR '.join(f'{into.name(pick_counter(match, team))} > {zero}' for team in teams)})"
+        return f"NOT ({' OR '.join(f'{expression.name(pick_counter(match, team))} > {zero}' for team in teams)})"
 
-    return Condition(spell)
+    return Condition(render)
 
 
 def raised_gates(event: str, version: int, when: Condition) -> Iterator[Update]:
     """The writes after which every gate refuses predictions from before a version."""
     for number in range(GATES):
-        yield GATE.change(GATE.at(event=event, number=number), values={"version": version}, when=when)
+        yield GATE.update(GATE.at(event=event, number=number), values={"version": version}, when=when)
 
 
 async def raise_gates(table: Table, event: str, version: int) -> None:

@@ -161,7 +161,7 @@ async def join_league(
     most = MOST_WAITING if counter == "waiting" else MOST_MEMBERS
     admits = _exists() & less(counter, most) & where(code=league.code)
     writes: list[Write] = [
-        LEAGUE.change(LEAGUE.at(id=league.id), add={counter: 1, "revision": 1}, when=admits),
+        LEAGUE.update(LEAGUE.at(id=league.id), add={counter: 1, "revision": 1}, when=admits),
         LEAGUE_MEMBER.put(member, when=absent()),
         _with_league(own, league),
     ]
@@ -222,8 +222,8 @@ async def admit(
     counts = {name: number for name, number in added.items() if number}
     changes = {"membership": after.membership, "since": after.since, "token": after.token}
     writes: list[Write] = [
-        LEAGUE.change(LEAGUE.at(id=before.league), add={**counts, "revision": 1}, when=room),
-        LEAGUE_MEMBER.change(LEAGUE_MEMBER.item_key(before), values=changes, when=where(membership=before.membership)),
+        LEAGUE.update(LEAGUE.at(id=before.league), add={**counts, "revision": 1}, when=room),
+        LEAGUE_MEMBER.update(LEAGUE_MEMBER.item_key(before), values=changes, when=where(membership=before.membership)),
         _as_captain(captain),
     ]
     try:
@@ -259,14 +259,14 @@ async def leave(
         counts["captains"] = -1
     stays = _exists() & more("captains", 1) if "captains" in counts else _exists()
     writes: list[Write] = [
-        LEAGUE.change(LEAGUE.at(id=place.league), add={**counts, "revision": 1}, when=stays),
+        LEAGUE.update(LEAGUE.at(id=place.league), add={**counts, "revision": 1}, when=stays),
         LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
         _without_league(own, place.league),
     ]
     if successor is not None:
         key = LEAGUE_MEMBER.at(league=place.league, user=successor)
         promoted = {"membership": Membership.CAPTAIN}
-        writes.append(LEAGUE_MEMBER.change(key, values=promoted, when=where(membership=Membership.MEMBER)))
+        writes.append(LEAGUE_MEMBER.update(key, values=promoted, when=where(membership=Membership.MEMBER)))
     try:
         await unit.transact(table, answer, *writes, *_occurred(unit, Kind.LEAGUE_LEFT, place.league))
     except ConditionFailed as failed:
@@ -299,7 +299,7 @@ async def remove(
 ) -> None:
     """Take somebody who is no captain out of a league, as one of its captains. Stale if they have changed."""
     writes: list[Write] = [
-        LEAGUE.change(LEAGUE.at(id=place.league), add={_counter(place): -1, "revision": 1}, when=_exists()),
+        LEAGUE.update(LEAGUE.at(id=place.league), add={_counter(place): -1, "revision": 1}, when=_exists()),
         LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
         _without_league(own, place.league),
         _as_captain(captain),
@@ -320,7 +320,7 @@ async def rotate_code(
 ) -> None:
     """Give a league another code; the old one admits nobody any more. Stale if the code belongs to another league."""
     writes = [
-        LEAGUE.change(LEAGUE.at(id=after.id), values={"code": after.code}, when=_exists() & where(code=before.code)),
+        LEAGUE.update(LEAGUE.at(id=after.id), values={"code": after.code}, when=_exists() & where(code=before.code)),
         _as_captain(captain),
         LEAGUE_CODE.delete(LEAGUE_CODE.at(code=before.code)),
         _code(after),
@@ -350,7 +350,7 @@ async def delete_league(table: Table, captain: LeagueMember, league: League, uni
     """
     if league.deleted_at is None:
         same_code = _exists() & where(code=league.code)
-        gone = LEAGUE.change(LEAGUE.at(id=league.id), values={"deleted_at": unit.now, "code": None}, when=same_code)
+        gone = LEAGUE.update(LEAGUE.at(id=league.id), values={"deleted_at": unit.now, "code": None}, when=same_code)
         code = [] if league.code is None else [LEAGUE_CODE.delete(LEAGUE_CODE.at(code=league.code))]
         occurred = _occurred(unit, Kind.LEAGUE_DELETED, league.id)
         await _delete_first(table, unit, gone, _as_captain(captain), *code, *occurred)

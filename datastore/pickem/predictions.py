@@ -205,7 +205,7 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
 
     key, changes = GATE.at(event=event.id, number=gate_number(new.user)), submission.counter_changes()
     accepted = less("version", event.version + 1) & permitted(in_time)
-    gate = GATE.change(key, add=changes, when=accepted) if changes else GATE.check(key, accepted)
+    gate = GATE.update(key, add=changes, when=accepted) if changes else GATE.check(key, accepted)
     unchanged = as_read(before)
     try:
         occurrence = unit.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}", about=new.user)

@@ -79,7 +79,7 @@ async def _taken(table: Table, prediction: Prediction, unit: UnitOfWork, alias: 
     name = f"Prediction:{prediction.node_key}"
     return [
         gone,
-        GATE.change(gate, add=uncounted),
+        GATE.update(gate, add=uncounted),
         *unit.occurred(Kind.PREDICTION_VOIDED, name, about=prediction.user),
     ]
 

@@ -211,7 +211,7 @@ class Credit:
     def writes(self, season: str, standing: Standing | None) -> list[Write]:
         stored = self.prediction
         scored = replace(stored, share=self.share, starts_at=self.starts_at)
-        change = PREDICTION.shift(scored, "share", "starts_at", when=as_read(stored))
+        change = PREDICTION.update_with_indexes(scored, "share", "starts_at", when=as_read(stored))
         if standing is None and not self.share.counts:  # nothing of it was ever added
             return [change]
         before = standing or Standing(stored.user, season, stored.joined_at)
@@ -264,13 +264,13 @@ async def _credit_alone(table: Table, season: str, wanted: Credit) -> bool:
 async def recount_season(table: Table, season: str) -> Histogram:
     """Count a season's standings and publish the histogram, unless a count that began later is published already."""
     key = SEASON.at(season=season)
-    ticket = (await table.write_back(SEASON.change(key, add={"tickets": 1}), SEASON)).tickets
+    ticket = (await table.write_back(SEASON.update(key, add={"tickets": 1}), SEASON)).tickets
     histogram = await count_season(table, season)
     await store_histogram(table, season_scope(season), ticket, histogram)
     published = {"published": ticket, "members": histogram.total}
     older = less("published", ticket) | absent("published")
     try:
-        await table.write(SEASON.change(key, values=published, when=older))
+        await table.write(SEASON.update(key, values=published, when=older))
     except ConditionFailed as failed:
         if not failed.doubtful:
             return histogram

@@ -41,10 +41,6 @@ class Seal:
         signed = self._newest.id + payload
         return signed + self._newest.mac(purpose, size, signed)
 
-    def sign_with_each(self, purpose: str, payload: bytes, *, size: int = 16) -> list[bytes]:
-        """The payload as each secret seals it, the newest first: to find what an older one has named."""
-        return [key.id + payload + key.mac(purpose, size, key.id + payload) for key in self._keys]
-
     def open(self, purpose: str, sealed: bytes, *, size: int = 16) -> bytes:
         """Return the payload, or raise Forged."""
         if not size < len(sealed) <= LONGEST:

@@ -106,7 +106,7 @@ def _owner_write(owner: Profile, stored: Profile | None) -> Write:
     if stored is None:
         return PROFILE.put(owner, when=absent())
     values = {name: getattr(owner, name) for name in NO_EMAIL}
-    return PROFILE.change(PROFILE.item_key(owner), values=values, when=present())
+    return PROFILE.update(PROFILE.item_key(owner), values=values, when=present())
 
 
 async def move_subscription(table: Table, old: Subscription, new: Subscription, unit: UnitOfWork) -> None:
@@ -132,6 +132,6 @@ async def move_subscription(table: Table, old: Subscription, new: Subscription, 
 async def drop_address(table: Table, record: str, address: str) -> None:
     """A record whose subscriptions were claimed receives nothing more."""
     try:
-        await table.write(PROFILE.change(PROFILE.at(user=record), values=NO_EMAIL, when=where(email=address)))
+        await table.write(PROFILE.update(PROFILE.at(user=record), values=NO_EMAIL, when=where(email=address)))
     except ConditionFailed:
         return

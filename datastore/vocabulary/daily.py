@@ -89,7 +89,7 @@ async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: da
         raise Stale
     daily_word = DailyWord(word_list.list, on, word, word_list.owner_scope, drawn.cycle)
     unchanged = where(drawn=word_list.drawn, public=word_list.public, deleted_at=None)
-    move_on = LIST.change(LIST.item_key(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=unchanged)
+    move_on = LIST.update(LIST.item_key(word_list), values={"order": drawn.after}, add={"drawn": 1}, when=unchanged)
     not_removed = WORD.check(WORD.item_key(word), present())
     try:
         await table.transact(DAILY.put(daily_word, when=absent()), move_on, not_removed)
@@ -147,7 +147,7 @@ async def show_daily_words_to_everyone(table: Table, list_id: str) -> None:
         if daily_word.owner_scope != owner_scope(None):
             with suppress(ConditionFailed):
                 public = replace(daily_word, owner_scope=owner_scope(None))
-                await table.write(DAILY.shift(public, "owner_scope", when=present()))
+                await table.write(DAILY.update_with_indexes(public, "owner_scope", when=present()))
 
 
 async def clear_deleted_list(table: Table, word_list: WordList, most: int) -> bool:

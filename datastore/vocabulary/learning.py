@@ -215,7 +215,7 @@ async def amend_sentence(table: Table, sentence: Sentence, values: Mapping[str, 
     The others are not written: they may have been changed since the sentence was read.
     """
     changed = replace(sentence, **values)
-    update: Update = SENTENCE.change(SENTENCE.item_key(sentence), values=values, when=present())
+    update: Update = SENTENCE.update(SENTENCE.item_key(sentence), values=values, when=present())
     try:
         await unit.transact(table, changed, update, *occurrence_of(unit, changed, Kind.SENTENCE_CHANGED))
     except ConditionFailed:

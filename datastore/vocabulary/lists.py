@@ -161,7 +161,7 @@ async def create_list(table: Table, new: WordList, unit: UnitOfWork) -> None:
     writes = [LIST.put(new, when=absent())]
     if not new.public and new.owner is not None:
         below_limit = absent("lists") | less("lists", MOST_LISTS)
-        writes.append(QUOTA.change(QUOTA.at(user=new.owner), add={"lists": 1}, when=below_limit))  # type: ignore[arg-type]
+        writes.append(QUOTA.update(QUOTA.at(user=new.owner), add={"lists": 1}, when=below_limit))  # type: ignore[arg-type]
     try:
         await unit.transact(table, new, *writes, *_occurrence(unit, Kind.WORD_LIST_CREATED, new))
     except ConditionFailed as failed:
@@ -223,9 +223,9 @@ def _change_writes(current: WordList, after: WordList, *names: str) -> list[Writ
     unchanged = present() & _same_description(current)
     if after.public and not current.public:  # a word that is drawn now is in its owner's part of the index
         unchanged &= where(drawn=current.drawn)
-    writes: list[Write] = [LIST.shift(after, *names, when=unchanged)]
+    writes: list[Write] = [LIST.update_with_indexes(after, *names, when=unchanged)]
     if _is_private(current) and not _is_private(after):
-        writes.append(QUOTA.change(QUOTA.at(user=current.owner), add={"lists": -1}))
+        writes.append(QUOTA.update(QUOTA.at(user=current.owner), add={"lists": -1}))
     return writes
 
 
@@ -249,4 +249,6 @@ def _is_private(word_list: WordList) -> bool:
 async def mark_cleared(table: Table, word_list: WordList) -> None:
     """Take a deleted list without words out of the index."""
     with suppress(ConditionFailed):  # its owner was erased: the record is gone, and the index shows it late
-        await table.write(LIST.shift(replace(word_list, cleared=True), "cleared", when=present("deleted_at")))
+        await table.write(
+            LIST.update_with_indexes(replace(word_list, cleared=True), "cleared", when=present("deleted_at"))
+        )

@@ -168,7 +168,7 @@ async def record_answers(
 
 def _mark_answered(quiz: OpenQuiz, unit: UnitOfWork) -> Write:
     when = present() & absent("answered_at")
-    return OPEN_QUIZ.change(OPEN_QUIZ.item_key(quiz), values={"answered_at": unit.now}, when=when)
+    return OPEN_QUIZ.update(OPEN_QUIZ.item_key(quiz), values={"answered_at": unit.now}, when=when)
 
 
 def _refuse_answered(failed: ConditionFailed, unit: UnitOfWork) -> None:

@@ -167,7 +167,10 @@ async def unsubscribe(
 def end_writes(current: Subscription, ended: Subscription, other: Subscription | None) -> list[Write]:
     if not current.active:
         return [SUBSCRIPTION.check(SUBSCRIPTION.item_key(current), where(active=False))]
-    return [SUBSCRIPTION.shift(ended, "active", when=where(active=True)), *_count_writes(ended, other, -1)]
+    return [
+        SUBSCRIPTION.update_with_indexes(ended, "active", when=where(active=True)),
+        *_count_writes(ended, other, -1),
+    ]
 
 
 async def read_both(table: Table, wanted: Subscription) -> tuple[Subscription | None, Subscription | None]:
@@ -184,7 +187,7 @@ def _count_writes(changed: Subscription, other: Subscription | None, by: int) ->
         return [SUBSCRIPTION.check(other_key, where(active=True))]
     unchanged = absent() if other is None else where(active=False)
     count = SUBSCRIBER_COUNT.at(list=changed.list, shard=changed.shard)
-    return [SUBSCRIPTION.check(other_key, unchanged), SUBSCRIBER_COUNT.change(count, add={"count": by})]
+    return [SUBSCRIPTION.check(other_key, unchanged), SUBSCRIBER_COUNT.update(count, add={"count": by})]
 
 
 def is_count_change(write: Write) -> bool:

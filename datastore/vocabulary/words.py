@@ -236,7 +236,7 @@ def _refuse_too_many(current: WordList, batch: WordBatch) -> None:
 
 async def _add_many(table: Table, current: WordList, batch: WordBatch, unit: UnitOfWork) -> AddedWords:
     key, unchanged = LIST.item_key(current), _same_words(current)
-    await table.write(LIST.change(key, values={"adding": batch.id}, when=unchanged))
+    await table.write(LIST.update(key, values={"adding": batch.id}, when=unchanged))
     unchanged &= where(adding=batch.id)
     for some in chunks(_numbered(current, batch), WORDS_AT_ONCE):
         await table.transact(*map(WORD.put, some), LIST.check(key, unchanged))
@@ -253,7 +253,7 @@ async def _raise_count(
     after = replace(current, next_ordinal=current.next_ordinal + len(batch.words), adding=None)
     answer = AddedWords(after, current.next_ordinal, len(batch.words))
     values = {"next_ordinal": after.next_ordinal, "adding": None}
-    raised = LIST.change(LIST.item_key(current), values=values, when=unchanged)
+    raised = LIST.update(LIST.item_key(current), values=values, when=unchanged)
     try:
         occurrence = unit.occurred(Kind.WORDS_ADDED, f"WordList:{current.list}")
         await unit.transact(table, answer, raised, *writes, *occurrence)
@@ -289,7 +289,7 @@ async def change_word(
         after = replace(change(current), revision=(current.revision or 0) + 1)
         put = WORD.put(after, when=present() & where(revision=current.revision))
         # The list says so, because its earlier daily words have the old texts.
-        mark = LIST.change(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
+        mark = LIST.update(LIST.at(list=list_id), values={"corrected": True}, when=present() & where(deleted_at=None))
         try:
             await unit.transact(table, after, put, mark, *unit.occurred(Kind.WORD_CHANGED, f"Word:{after.node_key}"))
         except ConditionFailed as failed:
@@ -327,7 +327,7 @@ async def remove_word(table: Table, list_id: str, ordinal: int, unit: UnitOfWork
             writes = [
                 WORD.delete(WORD.item_key(word), when=present() & where(revision=word.revision)),
                 REMOVED_WORD.put(word, when=absent()),
-                LIST.change(key, values={"removed": after.removed}, when=unchanged),
+                LIST.update(key, values={"removed": after.removed}, when=unchanged),
                 *unit.occurred(Kind.WORD_REMOVED, f"Word:{word.node_key}"),
             ]
         if writes or unit.key is not None:

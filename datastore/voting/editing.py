@@ -87,7 +87,7 @@ async def change_board(
         before, after = current.board, change(current.board)
         unchanged = present() & where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
         values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
-        put = BOARD.change(
+        put = BOARD.update(
             BOARD.item_key(before), values=values, when=unchanged & permitted(partial(check, before, after))
         )
         await unit.transact(table, after, put, *unit.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
@@ -136,7 +136,7 @@ def _occurrence(unit: UnitOfWork, kind: Kind, contender: Contender) -> Iterable[
 
 def _additions(contender: Contender, change: ContenderChange) -> Iterator[Write]:
     board, ordinal = contender.board, contender.ordinal
-    yield BOARD.change(BOARD.at(slug=board), values={"size": ordinal + 1}, add=_CHANGED, when=where(size=ordinal))
+    yield BOARD.update(BOARD.at(slug=board), values={"size": ordinal + 1}, add=_CHANGED, when=where(size=ordinal))
     yield NAME.put(Name(board, contender.sort_name, ordinal, change.request_id), when=absent())
     yield CONTENDER.put(contender, when=absent())
     if change.imported:
@@ -193,7 +193,7 @@ async def change_contender(table: Table, key: ContenderKey, change: ContenderCha
 
 def _changes(current: Contender, changed: Contender, change: ContenderChange) -> Iterator[Write]:
     board, ordinal = current.board, current.ordinal
-    yield CONTENDER.shift(changed, "name", "version", when=where(version=current.version))
+    yield CONTENDER.update_with_indexes(changed, "name", "version", when=where(version=current.version))
     if change.replaces_picture and change.svg is None:
         yield PICTURE.delete(PICTURE.at(board=board, ordinal=ordinal))
     elif change.replaces_picture and change.svg is not None:
@@ -201,7 +201,7 @@ def _changes(current: Contender, changed: Contender, change: ContenderChange) ->
     if changed.sort_name != current.sort_name:
         yield NAME.put(Name(board, changed.sort_name, ordinal, change.request_id), when=absent())
         yield NAME.delete(NAME.at(board=board, folded=current.sort_name))
-    yield BOARD.change(BOARD.at(slug=board), add=_CHANGED, when=present())
+    yield BOARD.update(BOARD.at(slug=board), add=_CHANGED, when=present())
 
 
 def _on_details(changed: Details, change: ContenderChange) -> Iterator[Write]:
@@ -237,7 +237,7 @@ async def _set_retired(table: Table, key: ContenderKey, unit: UnitOfWork, *, ret
             return contender
         changed = replace(contender, retired=retired, version=contender.version + 1)
         writes = (
-            CONTENDER.shift(changed, "retired", "version", when=where(version=contender.version)),
+            CONTENDER.update_with_indexes(changed, "retired", "version", when=where(version=contender.version)),
             _retirement_on_board(current.board, changed),
             *_occurrence(unit, Kind.CONTENDER_RETIRED if retired else Kind.CONTENDER_RESTORED, changed),
         )
@@ -255,7 +255,7 @@ def _retirement_on_board(board: Board, contender: Contender) -> Write:
     if not contender.retired:
         latest = (*board.latest_restored, contender.ordinal)[-_MAX_LATEST_RESTORED:]
         values |= {"restorations": board.restorations + 1, "latest_restored": latest}
-    return BOARD.change(
+    return BOARD.update(
         BOARD.item_key(board),
         values=values,
         add=_CHANGED,

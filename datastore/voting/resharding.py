@@ -35,7 +35,7 @@ async def reshard(table: Table, board: Board, rate: int) -> int:
 
 
 async def _raise_read_shards(table: Table, slug: str, shards: int) -> None:
-    change = BOARD.change(BOARD.at(slug=slug), values={"read_shards": shards}, when=less("read_shards", shards))
+    change = BOARD.update(BOARD.at(slug=slug), values={"read_shards": shards}, when=less("read_shards", shards))
     try:
         await table.write(change)
     except ConditionFailed:
@@ -44,6 +44,6 @@ async def _raise_read_shards(table: Table, slug: str, shards: int) -> None:
 
 async def _set_rate(table: Table, slug: str, rate: int) -> None:
     try:
-        await table.write(BOARD.change(BOARD.at(slug=slug), values={"rate": rate}, when=present()))
+        await table.write(BOARD.update(BOARD.at(slug=slug), values={"rate": rate}, when=present()))
     except ConditionFailed:
         raise NotFound(f"There is no board called {slug}.") from None

@@ -108,7 +108,7 @@ async def _write_results(table: Table, board: Board, results: Sequence[Contender
     """Write results. LeaseLost if another settling has begun, Stale if an editor has changed one of the contenders."""
     check = BOARD.check(BOARD.item_key(board), where(term=board.term))
     fields = ("wins", "losses", "ties", "version")
-    updates = [CONTENDER.shift(each, *fields, when=where(version=each.version - 1)) for each in results]
+    updates = [CONTENDER.update_with_indexes(each, *fields, when=where(version=each.version - 1)) for each in results]
     try:
         await table.transact(check, *updates)
     except ConditionFailed as failed:

@@ -14,7 +14,6 @@ from datastore.dynamo.concurrency import BATCH_READ
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge
-from datastore.dynamo.paging import SparsePage
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window
@@ -129,9 +128,7 @@ async def read_contender_pairs_page(table: Table, board: Board, ordinal: int, re
         later, end = await _read_later(table, board.slug, shards, ordinal, max(position, ordinal), missing)
         records += later
     read = [(str(record.high if record.low == ordinal else record.low), record) for record in records]
-    if end is None or len(read) >= request.wanted:
-        return Page.cut(read, request)
-    return SparsePage.ending_at(str(end), read, request)
+    return Page.cut(read, request, end=None if end is None else str(end))
 
 
 async def _shards_with_votes(table: Table, board: Board, ordinal: int) -> list[int]:

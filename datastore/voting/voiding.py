@@ -92,7 +92,7 @@ async def _void_batch(void: Callable[[Vote], Coroutine[Any, Any, bool]], votes: 
 
 async def _void(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
     """Void one vote; return whether this call did it."""
-    set_void = VOTE.change(VOTE.item_key(vote), values={"void": True}, when=where(void=False))
+    set_void = VOTE.update(VOTE.item_key(vote), values={"void": True}, when=where(void=False))
     try:
         occurrence = vote_occurrence(unit, Kind.VOTE_VOIDED, vote)
         await unit.apply(table, set_void, *counter_updates(vote, by=-1), *occurrence)

@@ -136,9 +136,9 @@ def counter_updates(vote: Vote, by: int = 1) -> tuple[Update, ...]:
     board, shard, low, high = vote.board, vote.shard, vote.low, vote.high
     counters = COUNTERS[vote.verdict]
     return (
-        TALLY.change(TALLY.at(board=board, shard=shard, ordinal=low), add={counters.low: by}),
-        TALLY.change(TALLY.at(board=board, shard=shard, ordinal=high), add={counters.high: by}),
-        PAIR.change(PAIR.at(board=board, shard=shard, low=low, high=high), add={counters.pair: by}),
+        TALLY.update(TALLY.at(board=board, shard=shard, ordinal=low), add={counters.low: by}),
+        TALLY.update(TALLY.at(board=board, shard=shard, ordinal=high), add={counters.high: by}),
+        PAIR.update(PAIR.at(board=board, shard=shard, low=low, high=high), add={counters.pair: by}),
     )
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.kinds import REMOVALS
 from datastore.changes.occurrences import OCCURRENCE, WEBHOOK, object_key
 from datastore.comments.records import COMMENT, HELD
-from datastore.dynamo import BadKey
+from datastore.dynamo import BadKey, Table
+from datastore.dynamo.entity import Entity, ItemKey
 from datastore.members.api_keys import API_KEY
 from datastore.people.profiles import PROFILE, member_shard
 from datastore.pickem.event_records import EVENT, MATCH
@@ -30,10 +31,6 @@ from datastore.vocabulary.words import REMOVED_WORD, WORD
 from datastore.voting.boards import BOARD
 from datastore.voting.contenders import contender_key
 from datastore.voting.votes import VOTE
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
-    from datastore.dynamo.entity import Entity, ItemKey
 
 Keys = list["ItemKey[Any]"]
 

@@ -113,22 +113,18 @@ class Feed(Generic[V]):
     async def listen(self, resume_point: ResumePoint, *, resumed: bool) -> AsyncGenerator[Arrival[V]]:
         """The arrivals that were not told yet: a new listener's after its start, or a returning one's."""
         async with self.poller.listening():
-            async for arrival in self._from(resume_point, resumed=resumed):
-                yield arrival
-
-    async def _from(self, resume_point: ResumePoint, *, resumed: bool) -> AsyncIterator[Arrival[V]]:
-        if not await self.poller.until(lambda: self._settled is not None):
-            return
-        resume_point.reopen(self._horizon)
-        if resume_point.settled > self._ceiling:  # from a clock that was ahead
-            resume_point.step_back(self._horizon)
-        listener = _Listener(resume_point, resume_point.settled, self._logged)
-        self._listeners.add(listener)
-        try:
-            async for arrival in self._told_to(listener, self._ceiling if resumed else ""):
-                yield arrival
-        finally:
-            self._listeners.discard(listener)
+            if not await self.poller.until(lambda: self._settled is not None):
+                return
+            resume_point.reopen(self._horizon)
+            if resume_point.settled > self._ceiling:  # from a clock that was ahead
+                resume_point.step_back(self._horizon)
+            listener = _Listener(resume_point, resume_point.settled, self._logged)
+            self._listeners.add(listener)
+            try:
+                async for arrival in self._told_to(listener, self._ceiling if resumed else ""):
+                    yield arrival
+            finally:
+                self._listeners.discard(listener)
 
     async def _told_to(self, listener: _Listener, known_to: str) -> AsyncIterator[Arrival[V]]:
         async for arrival in self._catch_up(listener, known_to):

@@ -4,8 +4,8 @@ While a topic has listeners, its `look` runs every `seconds`. Each listener gets
 every value that differs from the previous one, in order and without repeats. A slow listener gets the newest value and
 misses those in between. The poll ends when the last listener leaves.
 
-`changes` is for values that replace each other; `rows` is for lists, of which each listener may want a different number
-of rows: one read of the largest number serves all. `arrivals` is for records that follow each other, none of which may
+`rows` is for lists, of which each listener may want a different number of rows: one read of the largest number serves
+all. `changes` is for one value, a list of one row. `arrivals` is for records that follow each other, none of which may
 be missed; `feed` describes what it guarantees. Each of these kinds is bounded by itself, per process and per network
 address: a listener beyond a bound is refused with Overloaded.
 """
@@ -48,7 +48,7 @@ class Live:
     """The topics that have listeners in this process."""
 
     def __init__(self) -> None:
-        self._topics: _OpenTopics[_Topic[Any]] = _OpenTopics()
+        self._values: _OpenTopics[_List[Any]] = _OpenTopics()
         self._lists: _OpenTopics[_List[Any]] = _OpenTopics()
         self._feeds: _OpenTopics[Feed[Any]] = _OpenTopics()
 
@@ -56,9 +56,13 @@ class Live:
         self, name: Hashable, look: Callable[[], Awaitable[V]], address: str, *, seconds: float = SECONDS
     ) -> AsyncGenerator[V]:
         """The topic's current value, then every changed one. The first listener's `look` is used for all of them."""
-        with self._topics.joined(name, lambda: _Topic(look, seconds), address) as topic:
-            async with aclosing(topic.listen()) as values:
-                async for value in values:
+
+        async def look_at_one(_: int) -> Sequence[V]:
+            return (await look(),)
+
+        with self._values.joined(name, lambda: _List(look_at_one, seconds), address) as topic:
+            async with aclosing(topic.listen(1)) as lists:
+                async for (value,) in lists:
                     yield cast("V", value)
 
     async def rows(
@@ -87,8 +91,9 @@ class Live:
 
     async def close(self) -> None:
         """End all topics, and with them their listeners' streams."""
-        topics: list[_Polled] = [*self._topics.by_name.values(), *self._lists.by_name.values()]
-        for topic in [*topics, *self._feeds.by_name.values()]:
+        opened = (self._values.by_name, self._lists.by_name, self._feeds.by_name)
+        topics: list[_Polled] = [topic for by_name in opened for topic in by_name.values()]
+        for topic in topics:
             await topic.poller.close()
 
 
@@ -132,34 +137,6 @@ class _OpenTopics(Generic[T]):
                 del self._of_address[client]
 
 
-class _Topic(Generic[V]):
-    """One value that is read repeatedly."""
-
-    def __init__(self, look: Callable[[], Awaitable[V]], seconds: float) -> None:
-        self.poller = Poller(self._poll, seconds)
-        self._look = look
-        self._value: V | None = None
-        self._version = 0
-
-    async def listen(self) -> AsyncGenerator[V]:
-        seen = 0
-        async with self.poller.listening():
-            while await self.poller.until(partial(self._is_newer, seen)):
-                seen = self._version
-                yield cast("V", self._value)
-
-    def _is_newer(self, seen: int) -> bool:
-        return self._version > seen
-
-    async def _poll(self) -> bool:
-        value = await self._look()
-        if self._version and value == self._value:
-            return False
-        self._value = value
-        self._version += 1
-        return True
-
-
 class _List(Generic[V]):
     """The first rows of a list that is read repeatedly."""
 
@@ -174,23 +151,18 @@ class _List(Generic[V]):
 
     async def listen(self, size: int) -> AsyncGenerator[Sequence[V]]:
         self._sizes[size] += 1
+        seen, last = 0, None
         try:
             if 0 < self._size < size:
                 self.poller.hurry()
-            async with aclosing(self._listen(size)) as lists:
-                async for rows in lists:
-                    yield rows
+            async with self.poller.listening():
+                while await self.poller.until(partial(self._is_newer, seen, size)):
+                    seen, rows = self._version, self._rows[:size]
+                    if rows != last:
+                        last = rows
+                        yield rows
         finally:
             self._sizes -= Counter([size])
-
-    async def _listen(self, size: int) -> AsyncGenerator[Sequence[V]]:
-        seen, last = 0, None
-        async with self.poller.listening():
-            while await self.poller.until(partial(self._is_newer, seen, size)):
-                seen, rows = self._version, self._rows[:size]
-                if rows != last:
-                    last = rows
-                    yield rows
 
     def _is_newer(self, seen: int, size: int) -> bool:
         return self._version > seen and self._size >= size

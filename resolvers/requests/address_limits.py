@@ -18,22 +18,19 @@ import asyncio
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, floor
-from typing import TYPE_CHECKING
 
 from datastore.dynamo import SingleFlight, shared_context, within_deadline
 from datastore.people import address_use
 from datastore.people.address_use import AddressUse
 from datastore.refusals import RateLimited
 from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.requests.context import Context, Services
 from resolvers.requests.rate_limits import (
     OFF,
     Rate,
     address_hash,
     parse_rate,
 )
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Context, Services
 
 VOTES = "VOTES"
 VISITORS = "VISITORS"

@@ -7,7 +7,6 @@ A member may claim a record's subscriptions once the address is proven to be the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -94,8 +93,8 @@ def record_id(seal: Seal, email: str) -> str:
 
 def _record_ids(seal: Seal, email: str) -> Sequence[str]:
     """The ids under each of the secrets, the newest first."""
-    sealed = seal.sign_with_each("legacy member", email.lower().encode())
-    return [RECORD_PREFIX + hashlib.sha256(each).hexdigest()[:24] for each in sealed]
+    hashes = seal.keyed_hashes("legacy member", email.lower().encode())
+    return [RECORD_PREFIX + each.hex()[:24] for each in hashes]
 
 
 def new_record(seal: Seal, email: str, now: datetime) -> Profile:

@@ -25,7 +25,7 @@ from graphql import (
 from graphql.execution import Executor
 from msgspec import Raw
 
-from datastore.dynamo import BadKey, DynamoError, Rejected, RequestBudget, StorageFailed, TooCostly, TooManyWaiting
+from datastore.dynamo import BadKey, Budget, DynamoError, Rejected, StorageFailed, TooCostly, TooManyWaiting
 from datastore.refusals import Overloaded, Refusal
 from resolvers.requests.context import Context
 from server.compiler import Fallback, PreparedOperation
@@ -142,7 +142,7 @@ async def subscribe(
     operation: Operation,
     variables: Mapping[str, Any],
     ctx: Context,
-    new_budget: Callable[[], RequestBudget],
+    new_budget: Callable[[], Budget],
     turns: Turns,
     *,
     suggestions: bool,
@@ -174,7 +174,7 @@ async def subscribe(
     return _answers(map_source_to_response_event(executor, source, _within(new_budget, execute_event)), ctx)
 
 
-def _within(new_budget: Callable[[], RequestBudget], execute_event: _ExecuteEvent) -> _ExecuteEvent:
+def _within(new_budget: Callable[[], Budget], execute_event: _ExecuteEvent) -> _ExecuteEvent:
     """Execute an event within a budget, like a request. The next event has a new one."""
 
     async def execute_in_time(executor: Executor[Any]) -> ExecutionResult:

@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 from graphql import GraphQLError
 
-from datastore.dynamo import RequestBudget
+from datastore.dynamo import request_budget
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Services
 from resolvers.requests.viewer import Kind, Role, Viewer
@@ -119,7 +119,7 @@ class Pipeline:
         """The answer of a query or mutation, within its deadline, traced, counted and logged."""
         began = time.perf_counter()
         span = self.traces and self.traces.operation(operation.kind, operation.name, operation.hash, headers)
-        budget = RequestBudget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
+        budget = request_budget(self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
         with span or nullcontext() as set_outcome, budget:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
@@ -160,7 +160,7 @@ class Pipeline:
     ) -> Answer | AsyncIterator[Answer]:
         """The events of a subscription, counted while it is open, or the answer that says why there are none."""
         fell_back = self.metrics.fell_back
-        new_budget = partial(RequestBudget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
+        new_budget = partial(request_budget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
         answers = await subscribe(
             operation, variables, ctx, new_budget, self.turns, suggestions=suggestions, fell_back=fell_back
         )

@@ -195,7 +195,7 @@ class World:
         if profile is not None:
             values: dict[str, Any] = people_store.proven(f"{viewer}@example.com", services.clock())
             user = parse_node_key("User", profile["id"])
-            await services.table.write(PROFILE.change(PROFILE.at(user=user), values=values))
+            await services.table.write(PROFILE.update(PROFILE.at(user=user), values=values))
             record, words = (
                 record_id(services.seal, values["email"]),
                 parse_node_key("WordList", self.ids["public list"]),

@@ -12,7 +12,6 @@ import pytest
 
 from datastore.changes.occurrences import DELIVERY, Occurrence, new_delivery
 from datastore.dynamo import Table, open_table
-from datastore.dynamo.access import ROLES, policy
 from datastore.dynamo.declaration import create
 from datastore.values.ids import Ids
 from resolvers.requests.context import utc_now
@@ -21,6 +20,7 @@ from server.settings import Settings
 from tests.authorisation.rules import Viewer
 from tests.authorisation.world import World
 from tests.client import serving
+from tests.deployment_files import ROLES, policy
 from tests.engines import RunningEngine
 from tests.jobs import ended
 from tests.mail_server import Mailbox, mail_server

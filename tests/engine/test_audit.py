@@ -83,8 +83,8 @@ async def test_a_tally_below_zero_is_found(one_client: Client) -> None:
     await add_contenders(one_client, "Ada", "Bob")
     table = one_client.services.table
     await table.transact(
-        TALLY.change(TALLY.at(board="main", shard=0, ordinal=1), add={"ties": -1}),
-        PAIR.change(PAIR.at(board="main", shard=0, low=0, high=1), add={"low_wins": -1}),
+        TALLY.update(TALLY.at(board="main", shard=0, ordinal=1), add={"ties": -1}),
+        PAIR.update(PAIR.at(board="main", shard=0, low=0, high=1), add={"low_wins": -1}),
     )
     found = await audit.find_suspects(one_client.services, "voting")
     assert "voting: main: contender 1 has -1 ties tallied and 0 voted" in found

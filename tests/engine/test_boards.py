@@ -116,7 +116,7 @@ async def test_a_leaderboard_of_two_thousand_costs_two_steps(one_client: Client,
     reads: list[str] = []
 
     async def noted(name: str, send: Send) -> Any:
-        if budgets.current().spent is not None:  # what the service reads beside requests has no meter
+        if budgets.current().spent is not budgets.NOBODY.spent:  # what the service reads beside requests has no meter
             reads.append(name)
         return await send()
 
@@ -223,7 +223,7 @@ def dependent_calls(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
     def delayed(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def answer(**request: Any) -> Any:
-            if budgets.current().spent is None:  # the service makes it beside requests
+            if budgets.current().spent is budgets.NOBODY.spent:  # the service makes it beside requests
                 return await call(**request)
             began = time.perf_counter()
             await asyncio.sleep(0.02)

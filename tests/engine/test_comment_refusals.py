@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo.budgets import current
+from datastore.dynamo.budgets import NOBODY, current
 from datastore.values.seal import Seal
 from resolvers.requests.viewer import Role
 from tests.client import Client
@@ -65,7 +65,7 @@ def calls(one_client: Client) -> Iterator[list[str]]:
     made: list[str] = []
 
     async def noted(name: str, send: Send) -> Any:
-        if current().spent is not None:
+        if current().spent is not NOBODY.spent:
             made.append(name)
         return await send()
 

@@ -206,7 +206,7 @@ async def test_a_product_that_changes_while_it_is_settled_stays_marked(
     async def then_change(*given: Any) -> None:
         await write_leader(*given)
         [tally] = await read_tallies(table, "42")
-        await table.write(TALLY.shift(tally, "unsettled", add={"r5": 1, "marks": 1}))
+        await table.write(TALLY.update_with_indexes(tally, "unsettled", add={"r5": 1, "marks": 1}))
 
     with monkeypatch.context() as patch:
         patch.setattr(leaders, "_write_leader", then_change)

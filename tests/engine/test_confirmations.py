@@ -293,7 +293,7 @@ async def test_an_abandoned_email_is_sent_when_it_is_asked_for_again(
     await mail.ask(ADA, words)
     [stored] = [each async for each in mail.client.services.table.consistent().scan(CONFIRMATION)]
     table = mail.client.services.table
-    await table.write(CONFIRMATION.change(CONFIRMATION.item_key(stored), values={"sent": None, "holder": "killed"}))
+    await table.write(CONFIRMATION.update(CONFIRMATION.item_key(stored), values={"sent": None, "holder": "killed"}))
     assert await mail.ask(ADA, words) == {"email": ADA}
     assert len(mail.mailbox.emails) == 1
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)

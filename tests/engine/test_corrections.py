@@ -337,7 +337,7 @@ async def test_a_deleted_list_has_no_words_whatever_its_record_counts(one_client
         await ada.ask(SUBSCRIBE, input={"list": list_id})
     await editor.ask(DELETE_LIST, input={"list": gone})
     key = LIST.at(list=parse_node_key("WordList", gone))
-    await one_client.services.table.write(LIST.change(key, values={"removed": 1}))
+    await one_client.services.table.write(LIST.update(key, values={"removed": 1}))
     assert (await stored_list(one_client, gone)).word_count == 0
     outbox = Outbox()
     assert (await run_daily(one_client.services, outbox)).complete

@@ -300,7 +300,7 @@ async def test_three_hundred_join_at_once(client: Client, engine: RunningEngine)
 async def fill(client: Client, league: str, **counts: int) -> None:
     """Set the number of a league's members, or captains, as if there were so many."""
     key = LEAGUE.at(id=parse_node_key("League", league))
-    await client.services.table.write(LEAGUE.change(key, values=counts))
+    await client.services.table.write(LEAGUE.update(key, values=counts))
 
 
 async def test_a_league_is_never_above_its_limit(one_client: Client) -> None:
@@ -520,9 +520,9 @@ async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) ->
     crowd = [f"{number:026}:2026" for number in range(pickem_store.MOST_LEAGUES + 1)]
     await table.write_many(LEAGUE.put(League(one, "L", "2026", Entry.OPEN, utc_now())) for one in crowd)
     await table.write(MEMBER_LEAGUES.put(MemberLeagues("dan", dict.fromkeys(crowd, "2026"), 1)))
-    await table.write(LEAGUE.change(LEAGUE.at(id=key), values={"members": 7}))
+    await table.write(LEAGUE.update(LEAGUE.at(id=key), values={"members": 7}))
     await table.write(
-        LEAGUE_MEMBER.change(LEAGUE_MEMBER.at(league=key, user="ada"), values={"membership": Membership.MEMBER})
+        LEAGUE_MEMBER.update(LEAGUE_MEMBER.at(league=key, user="ada"), values={"membership": Membership.MEMBER})
     )
     await table.write(MEMBER_LEAGUES.delete(MEMBER_LEAGUES.at(user="ada")))
     found = [breach async for breach in audit.breaches(one_client.services)]

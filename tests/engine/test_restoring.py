@@ -195,7 +195,7 @@ async def test_the_audit_finds_a_restoration_that_was_written_halfway(one_client
     """The board, the contender and its result must say the same."""
     [cat, _] = await add_contenders(one_client, "Cat", "Dog")
     await retire(one_client, cat)
-    await one_client.services.table.write(BOARD.change(BOARD.at(slug="main"), values={"retired": "0"}))
+    await one_client.services.table.write(BOARD.update(BOARD.at(slug="main"), values={"retired": "0"}))
     await forget_boards(one_client)
     found = [breach async for breach in breaches(one_client.services)]
     assert found == ["voting: main: 'Cat' is retired, and the board says otherwise"]

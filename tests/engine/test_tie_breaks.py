@@ -273,9 +273,9 @@ async def test_the_audit_finds_distances_that_do_not_add_up(one_client: Client) 
     assert stored is not None
     assert stored.share is not None
     nearer = replace(stored.share, closeness=stored.share.closeness + 1)
-    await table.write(PREDICTION.change(PREDICTION.item_key(stored), values={"share": nearer}))
+    await table.write(PREDICTION.update(PREDICTION.item_key(stored), values={"share": nearer}))
     standing = STANDING.at(season="2026", shard=member_shard("bob"), user="bob")
-    await table.write(STANDING.change(standing, values={"closeness": 5}))
+    await table.write(STANDING.update(standing, values={"closeness": 5}))
     found = [breach async for breach in audit.breaches(one_client.services)]
     differs = "points, correct picks, events and closeness are (10, 1, 1, {}); the predictions add up to (10, 1, 1, {})"
     for planted in (

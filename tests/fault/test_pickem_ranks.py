@@ -125,13 +125,13 @@ async def test_scoring_again_repairs_ranks_and_points(one_client: Client) -> Non
     editor = EventEditor(one_client)
     await editor.client.ask(SCORE_EVENT, input=given)
     await store_histogram(table, "STANDINGS:2026", 99, Histogram.of({1: 3}))
-    season = SEASON.change(SEASON.at(season="2026"), values={"tickets": 99, "published": 99, "members": 3})
+    season = SEASON.update(SEASON.at(season="2026"), values={"tickets": 99, "published": 99, "members": 3})
     await table.write(season)
     prediction = await pickem_store.read_prediction(table, event.id, "fan-0000007")
     assert prediction is not None
     other_team = 1 - prediction.picks.get(event.card[1], 0)
     await table.write(
-        pickem_store.PREDICTION.change(
+        pickem_store.PREDICTION.update(
             pickem_store.PREDICTION.item_key(prediction),
             values={"picks": {**prediction.picks, event.card[1]: other_team}},
         )

@@ -37,8 +37,8 @@ def test_texts_of_clients_are_values_of_placeholders(one: str, other: str, given
     for when in conditions:
         for write in (
             JOB.put(job, when=when),
-            JOB.shift(job, "kind", "starter", "input", when=when),
-            JOB.change(JOB.item_key(job), values={"kind": one, "input": given_, "message": None}, when=when),
+            JOB.update_with_indexes(job, "kind", "starter", "input", when=when),
+            JOB.update(JOB.item_key(job), values={"kind": one, "input": given_, "message": None}, when=when),
             JOB.delete(JOB.item_key(job), when=when),
             JOB.check(JOB.item_key(job), when),
         ):

@@ -111,8 +111,8 @@ def test_a_template_that_names_an_unknown_attribute_is_refused() -> None:
 @pytest.mark.parametrize("change", [{"values": {"points": 1}}, {"add": {"points": 1}}, {"values": {"note": "late"}}])
 def test_a_change_that_would_leave_an_index_behind_is_refused(change: dict[str, Any]) -> None:
     """An index key names the field, or depends on it: only `shift` knows the new place."""
-    with pytest.raises(TypeError, match="use shift"):
-        SCORE.change(SCORE.at(game="g", player="p", level=1), **change)
+    with pytest.raises(TypeError, match="use update_with_indexes"):
+        SCORE.update(SCORE.at(game="g", player="p", level=1), **change)
 
 
 def test_a_number_that_outgrows_its_padding_is_refused() -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -50,7 +51,7 @@ class Source:
         self.looks = self.number = self.under_way = 0
 
     async def look(self) -> bool:
-        assert current().ends is None, "a look has the deadline of a listener"
+        assert current().ends == inf, "a look has the deadline of a listener"
         self.looks += 1
         turn = self.looks
         self.under_way += 1

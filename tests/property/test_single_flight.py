@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -65,7 +66,7 @@ class Works:
         self.abandoned = set[int]()
         self.forgotten = Counter[str]()
         self.under_way = Counter[tuple[str, int]]()
-        self.deadlines = set[float | None]()
+        self.deadlines = set[float]()
 
     def factory(self, step: Step) -> Callable[[], Awaitable[int]]:
         return partial(self._work, step, (step.key, self.forgotten[step.key]))
@@ -131,7 +132,7 @@ async def played(steps: Sequence[Step], *, abandons: bool = False) -> Works:
     assert abandons or not works.abandoned, "work ended with a caller"
     assert not list(works.flights)
     assert not works.flights._all
-    assert works.deadlines <= {None}
+    assert works.deadlines <= {inf}
     return works
 
 

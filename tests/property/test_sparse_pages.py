@@ -7,14 +7,14 @@ from bisect import bisect_left, bisect_right
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.dynamo.paging import Page, SparsePage, Window
+from datastore.dynamo.paging import Page, Window
 from datastore.values.seal import Seal
 
 SEAL = Seal(["a secret for the cursors of these tests"])
 POSITIONS = [f"{number:03}" for number in range(40)]
 
 
-def read_page(shown: frozenset[str], window: Window) -> SparsePage[str]:
+def read_page(shown: frozenset[str], window: Window) -> Page[str]:
     """A page of all positions whose nodes are left out unless they are `shown`."""
     request = window.open("sparse")
     if request.forward:
@@ -24,7 +24,7 @@ def read_page(shown: frozenset[str], window: Window) -> SparsePage[str]:
         end = len(POSITIONS) if request.position is None else bisect_left(POSITIONS, request.position)
         read = POSITIONS[max(0, end - request.wanted) : end][::-1]
     page = Page.cut([(position, position) for position in read], request)
-    return SparsePage.around(page, [node if node in shown else None for node in page.nodes])
+    return page.map(node if node in shown else None for node in page.nodes)
 
 
 @given(shown=st.frozensets(st.sampled_from(POSITIONS)), size=st.integers(1, 50), forward=st.booleans())
@@ -47,5 +47,5 @@ def test_a_walk_over_sparse_pages_sees_every_shown_node_once(
 
 def test_a_page_of_which_nothing_was_read_has_no_cursors() -> None:
     request = Window(2, SEAL).open("sparse")
-    page: SparsePage[str] = SparsePage.around(Page.cut([], request), [])
+    page: Page[str] = Page.cut([], request)
     assert (page.start_cursor, page.end_cursor, page.has_next_page) == (None, None, False)

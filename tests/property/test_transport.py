@@ -18,7 +18,7 @@ from hypothesis import strategies as some
 from yarl import URL
 
 from datastore.dynamo.transport.connections import Response
-from datastore.dynamo.transport.direct_client import ErrorParser, parse_answer
+from datastore.dynamo.transport.direct_client import parse_answer, parse_error
 from datastore.dynamo.transport.signing import Endpoint, Signer, request_body
 from tests.property.attributes import TEXT, Attributes, nested
 
@@ -125,15 +125,14 @@ def test_errors_are_parsed_by_the_sdk_s_own_parser(item: Any) -> None:
     failed = {"__type": f"{prefix}ConditionalCheckFailedException", "message": "no", "Item": item}
     reasons = [{"Code": "None"}, {"Code": "ConditionalCheckFailed", "Item": item, "Message": "no"}]
     cancelled = {"__type": f"{prefix}TransactionCanceledException", "Message": "x", "CancellationReasons": reasons}
-    errors = ErrorParser(MODEL)
-    one: Any = errors.parse("PutItem", Response(400, [], request_body(failed))).response
+    one: Any = parse_error(MODEL, "PutItem", Response(400, [], request_body(failed))).response
     assert (one["Error"]["Code"], one["Item"]) == ("ConditionalCheckFailedException", item)
-    many = errors.parse("TransactWriteItems", Response(400, [], request_body(cancelled))).response
+    many = parse_error(MODEL, "TransactWriteItems", Response(400, [], request_body(cancelled))).response
     assert many["CancellationReasons"][1]["Item"] == item
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>bad gateway</html>", b"[]", b'{"message": null}'])
 def test_an_unreadable_error_is_known_by_its_status(body: bytes) -> None:
     """As when something between here and the engine answers."""
-    error = ErrorParser(MODEL).parse("Query", Response(502, [(b"Content-Type", b"text/html")], body))
+    error = parse_error(MODEL, "Query", Response(502, [(b"Content-Type", b"text/html")], body))
     assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 502

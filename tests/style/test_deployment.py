@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from starlette.routing import Mount, Route, WebSocketRoute
 
-from datastore.dynamo.access import ROLES, policy
+from datastore.dynamo.declaration import TTL, definition
 from server.__main__ import COMMANDS
 from server.app import _routes
 from server.http.allowed_hosts import UNCHECKED
@@ -25,7 +25,7 @@ from server.http.explorer import Explorer
 from server.http.process import GRACE_SECONDS
 from server.settings import Settings, variable
 from server.telemetry import Metrics
-from tests.deployment_files import DEPLOY, UNITS, cron_jobs, pod_specs, resource, resources, template
+from tests.deployment_files import DEPLOY, ROLES, UNITS, cron_jobs, pod_specs, policy, resource, resources, template
 
 TEMPLATES = sorted(DEPLOY.glob("*.cloudformation.yaml"))
 SETTINGS = {variable(name) for name in Settings.model_fields}
@@ -40,6 +40,38 @@ def test_cfn_lint_accepts_a_template(name: str) -> None:
     command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", "eu-central-1", "--", str(DEPLOY / name)]
     linted = subprocess.run(command, capture_output=True, text=True, check=False)
     assert linted.returncode == 0, linted.stdout + linted.stderr
+
+
+def test_cloudformation_makes_the_declared_table() -> None:
+    """Key for key what `ringside table create` makes, with what protects it besides."""
+    made = template("table.cloudformation.yaml")["Resources"]["Table"]
+    properties = dict(made["Properties"])
+    assert made["DeletionPolicy"] == made["UpdateReplacePolicy"] == "Retain"
+    assert properties.pop("DeletionProtectionEnabled") is True
+    assert properties.pop("PointInTimeRecoverySpecification") == {"PointInTimeRecoveryEnabled": True}
+    assert properties.pop("SSESpecification") == {"SSEEnabled": True}
+    assert properties.pop("TimeToLiveSpecification") == {"AttributeName": TTL, "Enabled": True}
+    assert properties == definition("TableName")
+
+
+def test_terraform_makes_the_declared_table() -> None:
+    """Keys, attributes and indexes as declared; the time to live on its attribute."""
+    text = (DEPLOY / "table.tf").read_text(encoding="utf-8")
+    wanted = definition("ringside")
+    assert re.findall(r'attribute \{\n\s+name = "(\w+)"\n\s+type = "S"', text) == [
+        attribute["AttributeName"] for attribute in wanted["AttributeDefinitions"]
+    ]
+    indexes = re.findall(
+        r'global_secondary_index \{\s+name\s+= "(\w+)"\s+hash_key\s+= "(\w+)"\s+range_key\s+= "(\w+)"\s+'
+        r'projection_type = "ALL"',
+        text,
+    )
+    assert indexes == [
+        (index["IndexName"], *(key["AttributeName"] for key in index["KeySchema"]))
+        for index in wanted["GlobalSecondaryIndexes"]
+    ]
+    assert re.search(r'\n  hash_key\s+= "pk"\n  range_key\s+= "sk"\n', text)
+    assert f'attribute_name = "{TTL}"' in text
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from datastore.dynamo.transport import connections
-from datastore.dynamo.transport.connections import Connections, Origin
+from datastore.dynamo.transport.connections import Connections
 
 REQUEST = b"POST / HTTP/1.1\r\nhost: engine\r\ncontent-length: 2\r\n\r\n{}"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nx-amzn-requestid: one\r\n\r\ntrue"
@@ -32,7 +32,7 @@ class Engine:
         self.answers = list(answers)
         self.opened = self.closed = 0
         self.busy = self.busiest = 0
-        self.url = Origin("127.0.0.1", 0)
+        self.port = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.opened += 1
@@ -58,7 +58,7 @@ class Engine:
 async def answering(*answers: bytes | Answer) -> AsyncIterator[tuple[Engine, Connections]]:
     engine = Engine(*answers)
     server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
-    kept = Connections(Origin("127.0.0.1", server.sockets[0].getsockname()[1]))
+    kept = Connections("127.0.0.1", server.sockets[0].getsockname()[1])
     try:
         yield engine, kept
     finally:
@@ -171,7 +171,7 @@ def test_an_unreachable_engine_is_a_refused_connection(runner: asyncio.Runner) -
 
     async def body() -> None:
         async with answering() as (engine, kept):
-            gone = Connections(Origin("127.0.0.1", 1))
+            gone = Connections("127.0.0.1", 1)
             for _ in range(3):
                 with pytest.raises(OSError, match=r"refused|Connect call failed"):
                     await gone.send(REQUEST)

@@ -14,10 +14,10 @@ from datastore.dynamo import (
     EngineUnavailable,
     ReadCache,
     Reads,
-    RequestBudget,
     TooCostly,
     deadline,
     read_each,
+    request_budget,
 )
 from datastore.dynamo.budgets import current
 
@@ -364,7 +364,7 @@ async def test_who_can_pay_is_answered_also_when_who_asked_first_cannot() -> Non
     reads = kept(store)
 
     async def ask(calls: int, key: str) -> str | None:
-        with RequestBudget(10.0, calls=calls, read_units=1000.0, client=str(calls)):
+        with request_budget(10.0, calls=calls, read_units=1000.0, client=str(calls)):
             return await reads.load(key)
 
     outcomes = await asyncio.gather(ask(0, "a"), ask(9, "a"), ask(0, "b"), ask(9, "b"), return_exceptions=True)

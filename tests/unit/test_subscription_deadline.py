@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import strawberry
 
-from datastore.dynamo import RequestBudget
+from datastore.dynamo import request_budget
 from server.execution.answers import Answer, subscribe
 from server.execution.documents import Documents, GraphQLRequest
 from server.execution.limits import Limits
@@ -49,7 +49,9 @@ async def test_an_event_that_takes_too_long_is_an_error_and_the_next_one_comes()
     documents = Documents(schema._schema, Limits(tokens=1000, complexity=1000), manifest=None, cache_bytes=10**6)
     operation = documents.operation(GraphQLRequest("subscription { tick { late } }"), introspection=True)
     ctx: Any = SimpleNamespace(notes={}, event_id=None)
-    answers = await subscribe(operation, {}, ctx, lambda: RequestBudget(0.05, 10, 10, "ada"), Turns(), suggestions=True)
+    answers = await subscribe(
+        operation, {}, ctx, lambda: request_budget(0.05, 10, 10, "ada"), Turns(), suggestions=True
+    )
     if isinstance(answers, Answer):
         pytest.fail(str(answers.errors))
     heard = [answer async for answer in answers]

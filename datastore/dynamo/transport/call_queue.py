@@ -33,24 +33,18 @@ SERVICE = Caller("", None)
 class Callers:
     """Those for whom a piece of work is done. Others may join while its calls wait for their turn."""
 
-    __slots__ = ("_entries", "all")
+    __slots__ = ("all", "entries")
 
     def __init__(self, first: Caller) -> None:
         self.all = [first]
-        self._entries: list[_Entry] = []
+        self.entries: list[_Entry] = []
         """The work's calls that wait."""
 
     def add(self, caller: Caller) -> None:
         if caller not in self.all:
             self.all.append(caller)
-            for entry in self._entries:
+            for entry in self.entries:
                 entry.queue.stand_in(entry, caller)
-
-    def began_waiting(self, entry: _Entry) -> None:
-        self._entries.append(entry)
-
-    def ended_waiting(self, entry: _Entry) -> None:
-        self._entries.remove(entry)
 
 
 class _Entry(asyncio.Future[Caller]):
@@ -83,7 +77,7 @@ class CallQueue:
                 self._begin(caller)
                 return caller
         entry = self._enter(callers.all)
-        callers.began_waiting(entry)
+        callers.entries.append(entry)
         try:
             return await entry
         except asyncio.CancelledError:
@@ -91,8 +85,10 @@ class CallQueue:
                 self.end_turn(entry.result())
             raise
         finally:
-            callers.ended_waiting(entry)
-            self._leave(entry, callers.all)
+            callers.entries.remove(entry)
+            self._entries -= 1
+            for caller in callers.all:
+                self._remove(entry, caller)
 
     def end_turn(self, caller: Caller) -> None:
         self._under_way -= 1
@@ -134,11 +130,6 @@ class CallQueue:
         return caller.request is None or (
             self._entries < self._most_waiting and self._of_client[caller.client] < self._most_waiting_of_client
         )
-
-    def _leave(self, entry: _Entry, callers: Sequence[Caller]) -> None:
-        self._entries -= 1
-        for caller in callers:
-            self._remove(entry, caller)
 
     def _remove(self, entry: _Entry, caller: Caller) -> None:
         requests = self._waiting.get(caller.client, {})

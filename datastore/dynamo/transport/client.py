@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import logging
 import ssl
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aioboto3
 from aiobotocore.config import AioConfig
 from aiobotocore.httpsession import AIOHTTPSession
 from botocore.httpsession import get_cert_path
 
-from datastore.dynamo.transport.connections import ANSWER_SECONDS, CONNECT_SECONDS, Connections, Origin
+from datastore.dynamo.transport.connections import ANSWER_SECONDS, CONNECT_SECONDS, Connections
 from datastore.dynamo.transport.direct_client import DirectClient
 from datastore.dynamo.transport.signing import read_endpoint
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
 
 _CONNECTIONS = 64
 _log = logging.getLogger(__name__)
@@ -83,7 +81,7 @@ async def _direct(
     tls = None
     if endpoint.url.scheme == "https":
         tls = ssl.create_default_context(cafile=get_cert_path(http_settings["verify"]))
-    connections = Connections(Origin(endpoint.url.host or "", endpoint.url.port or 0, tls))
+    connections = Connections(endpoint.url.host or "", endpoint.url.port or 0, tls)
     try:
         yield DirectClient(sdk, connections, endpoint, credentials)
     finally:

@@ -15,7 +15,6 @@ import asyncio
 import ssl
 import zlib
 from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 import httptools
@@ -34,20 +33,13 @@ class Response(NamedTuple):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where to connect to; `tls` is None for plain HTTP."""
-
-    host: str
-    port: int
-    tls: ssl.SSLContext | None = None
-
-
 class Connections:
-    """The connections to one origin."""
+    """The connections to one origin; `tls` is None for plain HTTP."""
 
-    def __init__(self, origin: Origin) -> None:
-        self._origin = origin
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        self._host = host
+        self._port = port
+        self._tls = tls
         self._idle: deque[_Connection] = deque()
         self._closed = False
         self._now = asyncio.get_running_loop().time
@@ -80,14 +72,10 @@ class Connections:
         return None
 
     async def _connect(self) -> _Connection:
-        origin = self._origin
+        name = self._host if self._tls else None
         async with asyncio.timeout(CONNECT_SECONDS):
             _, connection = await asyncio.get_running_loop().create_connection(
-                _Connection,
-                origin.host,
-                origin.port,
-                ssl=origin.tls,
-                server_hostname=origin.host if origin.tls else None,
+                _Connection, self._host, self._port, ssl=self._tls, server_hostname=name
             )
         return connection
 

@@ -2,7 +2,8 @@
 
 | step      | the SDK                                     | here                                                       |
 |-----------|---------------------------------------------|------------------------------------------------------------|
-| request   | endpoint rules, service model, SigV4        | `signing`                                                  |
+| endpoint  | a rule set, evaluated for every call        | the SDK's answer, asked for once                           |
+| request   | built and checked by the service model      | orjson; SigV4 of exactly these headers (`signing`)         |
 | sending   | aiohttp                                     | `connections`                                              |
 | answer    | json, then walked by the service model      | orjson; walked only if it holds binary attributes          |
 | error     | parsed by the service model                 | by the SDK's own parser, raised as the SDK's `ClientError` |
@@ -16,17 +17,14 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError, create_parser
 
-from datastore.dynamo.transport.signing import Signer, request_body
-
-if TYPE_CHECKING:
-    from datastore.dynamo.transport.connections import Connections, Response
-    from datastore.dynamo.transport.signing import Endpoint
+from datastore.dynamo.transport.connections import Connections, Response
+from datastore.dynamo.transport.signing import Endpoint, Signer, request_body
 
 _OPERATIONS = {
     "get_item": "GetItem",
@@ -41,6 +39,7 @@ _OPERATIONS = {
 }
 """The data calls, as the SDK's methods and as DynamoDB's operations."""
 _FIRST_ERROR = 300
+_PARSER = create_parser("json")
 _MENTIONS_BINARY = re.compile(rb'"BS?"')  # a third of the time that two `in` take, as answers are full of quotes
 
 
@@ -52,7 +51,6 @@ class DirectClient:
         self._connections = connections
         self._credentials = credentials
         self._signer = Signer(endpoint)
-        self._errors = ErrorParser(sdk.meta.service_model)
         for method, operation in _OPERATIONS.items():
             setattr(self, method, partial(self._send, operation))
 
@@ -64,7 +62,7 @@ class DirectClient:
         request = self._signer.request(operation, request_body(parameters), credentials)
         response = await self._connections.send(request)
         if response.status >= _FIRST_ERROR:
-            raise self._errors.parse(operation, response)
+            raise parse_error(self._sdk.meta.service_model, operation, response)
         try:
             return parse_answer(response.body)
         except ValueError as error:
@@ -98,24 +96,18 @@ def _decode_binary(value: Any) -> None:
             _decode_binary(inner)
 
 
-class ErrorParser:
-    """Reads error responses with the SDK's own parser."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._parser = create_parser("json")
-
-    def parse(self, operation: str, response: Response) -> ClientError:
-        given = {
-            "status_code": response.status,
-            "headers": {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers},
-            "body": response.body,
-        }
-        try:
-            parsed = self._parser.parse(given, self._model.operation_model(operation).output_shape)
-            shape = self._model.shape_for_error_code(str(parsed.get("Error", {}).get("Code", "")))
-            if shape is not None:
-                parsed.update(self._parser.parse(given, shape))
-        except (AttributeError, TypeError, ValueError, ResponseParserError):  # a proxy's answer, not an engine's
-            parsed = {"Error": {}, "ResponseMetadata": {"HTTPStatusCode": response.status}}
-        return ClientError(parsed, operation)
+def parse_error(model: Any, operation: str, response: Response) -> ClientError:
+    """An error response, read with the SDK's own parser and service model."""
+    given = {
+        "status_code": response.status,
+        "headers": {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers},
+        "body": response.body,
+    }
+    try:
+        parsed = _PARSER.parse(given, model.operation_model(operation).output_shape)
+        shape = model.shape_for_error_code(str(parsed.get("Error", {}).get("Code", "")))
+        if shape is not None:
+            parsed.update(_PARSER.parse(given, shape))
+    except (AttributeError, TypeError, ValueError, ResponseParserError):  # a proxy's answer, not an engine's
+        parsed = {"Error": {}, "ResponseMetadata": {"HTTPStatusCode": response.status}}
+    return ClientError(parsed, operation)

@@ -1,11 +1,4 @@
-"""Requests to an engine, built and signed as the SDK would (SigV4), for the one form that DynamoDB's data calls have.
-
-| step      | the SDK                                     | here                                              |
-|-----------|---------------------------------------------|---------------------------------------------------|
-| endpoint  | evaluates a rule set for every call         | the SDK's answer, asked for once (`Endpoint`)     |
-| request   | builds and checks it by the service model   | orjson; bytes become base64                       |
-| signature | SigV4 in general                            | SigV4 of exactly these headers (`Signer`)         |
-"""
+"""Requests to an engine, built and signed as the SDK would (SigV4), for the one form that a data call has."""
 
 from __future__ import annotations
 
@@ -14,16 +7,14 @@ import hmac
 import json
 import time
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from yarl import URL
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SIGNED = "content-type;host;x-amz-date;x-amz-target"
 _SIGNED_WITH_TOKEN = "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"  # noqa: S105 - names of headers
