@@ -66,7 +66,7 @@ class Strength:
     high: float = described("Upper end of the interval.")
 
 
-@record_type(voting_store.Contender, "Someone or something to vote for.")
+@record_type(voting_store.CountedContender, "Someone or something to vote for.")
 class Contender(Node):
     board: Board = field(board_resolvers.contender_board, "Its board.")
     name: str = described("Unique on its board, ignoring case.")

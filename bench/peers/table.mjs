@@ -128,16 +128,26 @@ function ranked(rows, scoreOf) {
   })
 }
 
-// The rows of a board's first 256 contenders are one partition.
+// A board's first 256 contenders are one partition, and their counts one item.
 async function leaderboard(_, { board, first }) {
-  const rows = await query(`LEADERBOARD#${board}#0`, { index: 'gsi1', Limit: first })
-  const nodes = ranked(rows, (row) => row.wins - row.losses).map(({ rank, row }) => ({
+  const [contenders, found] = await Promise.all([
+    allOf(`CONTENDERS#${board}#0`, 'CONTENDER#'),
+    send(new GetCommand({ TableName, Key: { pk: `RESULTS#${board}`, sk: 'BLOCK#00' }, ConsistentRead: true })),
+  ])
+  const counts = JSON.parse(found.Item.numbers)
+  const rows = contenders.filter((row) => !row.retired).map((row) => {
+    const ordinal = Number(last(row.sk))
+    const [wins = 0, losses = 0, ties = 0] = counts.slice(3 * ordinal, 3 * ordinal + 3)
+    return { ordinal, name: row.name, retired: row.retired, wins, losses, ties }
+  })
+  rows.sort((a, b) => b.wins - b.losses - (a.wins - a.losses) || (a.name < b.name ? -1 : 1))
+  const nodes = ranked(rows.slice(0, first), (row) => row.wins - row.losses).map(({ rank, row }) => ({
     rank,
     score: row.wins - row.losses,
     wins: row.wins,
     losses: row.losses,
     ties: row.ties,
-    contender: { id: id('Contender', `${board}/${Number(last(row.sk))}`), name: row.name, retired: row.retired },
+    contender: { id: id('Contender', `${board}/${row.ordinal}`), name: row.name, retired: row.retired },
   }))
   return { nodes }
 }

@@ -35,7 +35,7 @@ from datastore.people.profiles import PROFILE
 from datastore.pickem import EVENT, MATCH, PREDICTION
 from datastore.pickem.predictions import RANKING_SHARDS
 from datastore.values.ids import creation_time
-from datastore.voting import BOARD, CONTENDER
+from datastore.voting import BOARD, CONTENDER, RESULTS, folded
 from datastore.voting.boards import BLOCK_SIZE
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.http.process import tune_process
@@ -269,27 +269,14 @@ def comment_edge(product: str, item: Item, authors: Mapping[str, Any]) -> dict[s
 async def leaderboard(engine: Engine, values: Mapping[str, Any]) -> Any:
     slug, first = values["board"], values["first"]
     board = await engine.cached(("board", slug), 0.25, lambda: read_board(engine, slug))
-    rows = await engine.cached(("rows", slug, first), 0.25, lambda: read_rows(engine, board, first))
+    rows = await engine.cached(("rows", slug, number(board, "settled")), 0.25, lambda: read_rows(engine, board))
     nodes: list[dict[str, Any]] = []
-    for place, item in enumerate(rows[:first]):
-        wins, losses = number(item, "wins"), number(item, "losses")
+    for place, (name, ordinal, wins, losses, ties) in enumerate(rows[:first]):
         score = wins - losses
         rank = nodes[-1]["rank"] if nodes and nodes[-1]["score"] == score else place + 1
-        ordinal = int(item["sk"]["S"].rpartition("#")[2])
-        contender = {
-            "id": node_id("Contender", f"{slug}/{ordinal}"),
-            "name": item["name"]["S"],
-            "retired": item["retired"]["BOOL"],
-        }
+        contender = {"id": node_id("Contender", f"{slug}/{ordinal}"), "name": name, "retired": False}
         nodes.append(
-            {
-                "rank": rank,
-                "score": score,
-                "wins": wins,
-                "losses": losses,
-                "ties": number(item, "ties"),
-                "contender": contender,
-            }
+            {"rank": rank, "score": score, "wins": wins, "losses": losses, "ties": ties, "contender": contender}
         )
     return {"leaderboard": {"nodes": nodes}}
 
@@ -301,12 +288,22 @@ async def read_board(engine: Engine, slug: str) -> Item:
     return {"slug": {"S": slug}, **board_and_marks.items[0]}
 
 
-async def read_rows(engine: Engine, board: Item, first: int) -> list[Item]:
-    slug, blocks = board["slug"]["S"], max(1, -(-number(board, "size") // BLOCK_SIZE))
-    limit = shard_limit(first + 1, blocks)
-    return await engine.merged(
-        [Part(CONTENDER.on("gsi1", board=slug, block=block), limit) for block in range(blocks)], first + 1
+async def read_rows(engine: Engine, board: Item) -> list[tuple[str, int, int, int, int]]:
+    """The active contenders of a board of up to 256 with their counts, best first."""
+    slug = board["slug"]["S"]
+    contenders = Part(CONTENDER.on(board=slug, block=0), BLOCK_SIZE + 1)
+    _, results = await asyncio.gather(
+        engine.query(contenders, consistent=True),
+        engine.call("GetItem", {"Key": RESULTS.at(board=slug, block=0).attributes, "ConsistentRead": True}),
     )
+    counts = orjson.loads(results["Item"]["numbers"]["S"])
+    rows = []
+    for item in contenders.items:
+        if not item["retired"]["BOOL"]:
+            name, ordinal = item["name"]["S"], int(item["sk"]["S"].rpartition("#")[2])
+            wins, losses, ties = counts[3 * ordinal : 3 * ordinal + 3] or (0, 0, 0)
+            rows.append((losses - wins, f"{folded(name)}#{ordinal:06d}", (name, ordinal, wins, losses, ties)))
+    return [row for _, _, row in sorted(rows)]
 
 
 async def event(engine: Engine, values: Mapping[str, Any]) -> Any:

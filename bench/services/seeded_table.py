@@ -9,7 +9,7 @@ from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.writes import Put
 from datastore.values.seal import Seal
-from datastore.voting import BOARD, CONTENDER, MAIN, NAME, Board, Contender
+from datastore.voting import BOARD, CONTENDER, MAIN, NAME, RESULTS, Board, Contender, Counts, ResultsBlock
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Services, utc_now
 from resolvers.values.node_ids import node_id
@@ -54,9 +54,9 @@ def board(slug: str, title: str) -> Iterator[Put]:
     """Yield the writes of a board whose votes are settled."""
     now = utc_now()
     for ordinal in range(CONTENDERS):
-        contender = Contender(
-            slug, ordinal, f"Contender {ordinal:03d}", now, wins=900 - ordinal, losses=400 + ordinal // 2, ties=3
-        )
+        contender = Contender(slug, ordinal, f"Contender {ordinal:03d}", now)
         yield CONTENDER.put(contender)
         yield NAME.put(voting.Name(slug, contender.sort_name, contender.ordinal, "bench"))
+    counts = {ordinal: Counts(900 - ordinal, 400 + ordinal // 2, 3) for ordinal in range(CONTENDERS)}
+    yield RESULTS.put(ResultsBlock.of(slug, 0, counts))
     yield BOARD.put(Board(slug, title, now, CONTENDERS, revision=CONTENDERS, votes=50_000))

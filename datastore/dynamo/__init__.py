@@ -36,6 +36,6 @@ from datastore.dynamo.keys import BadKey, best_first, key_text
 from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.rate_limit import RateLimit
 from datastore.dynamo.read_cache import ReadCache, Reads, read_each
-from datastore.dynamo.retries import remaining, within_deadline
+from datastore.dynamo.retries import check_before_each_attempt, remaining, within_deadline
 from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight

@@ -76,16 +76,6 @@ def _joined(word: str, *conditions: Condition) -> Condition:
     return Condition(render)
 
 
-def permitted(check: Callable[[], None]) -> Condition:
-    """No condition on the item: `check` may raise, at each attempt to write it."""
-
-    def render(_: Expression) -> str:
-        check()
-        return ""
-
-    return Condition(render)
-
-
 def absent(name: str = "pk") -> Condition:
     """The item does not exist, or has no such attribute."""
     return Condition(lambda expression: f"attribute_not_exists({expression.field(name)})")

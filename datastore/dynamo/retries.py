@@ -14,7 +14,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 from typing import Any, TypeVar
 
@@ -37,8 +39,19 @@ _LONGEST_PAUSE = 1.0
 _LOG_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
+_check: ContextVar[Callable[[], None]] = ContextVar("_check", default=lambda: None)
 _logged: dict[str, float] = {}
 """When each reason was last logged: few texts, since errors name no item."""
+
+
+@contextmanager
+def check_before_each_attempt(check: Callable[[], None]) -> Iterator[None]:
+    """In this block, `check` may refuse each attempt of a call. An earlier one may have been applied then."""
+    before = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(before)
 
 
 def remaining() -> float:
@@ -59,11 +72,12 @@ async def within_deadline(shared: Awaitable[T]) -> T:
 
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
     """The answer of a call, which is repeated until the deadline."""
-    budget, now = current(), asyncio.get_running_loop().time
+    budget, check, now = current(), _check.get(), asyncio.get_running_loop().time
     otherwise = now() + DEFAULT_SECONDS
     pause, doubtful = _FIRST_PAUSE, False
     last: Passing | None = None
     while True:
+        check()
         ends = otherwise if budget.ends == inf else budget.ends
         try:
             async with asyncio.timeout_at(ends):

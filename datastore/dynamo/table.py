@@ -248,13 +248,13 @@ class Table:
     async def write(self, write: Put | Update | Delete) -> None:
         """One write; ConditionFailed if its condition does not hold."""
         method = _METHODS[type(write)]
-        # Encoded again for each attempt: a condition on the time must hold when the attempt is sent.
-        await retry(lambda: self._write_once(method, TableName=self.name, **write.parameters()))
+        request = {"TableName": self.name, **write.parameters()}
+        await retry(lambda: self._write_once(method, **request))
 
     async def write_back(self, write: Update, entity: Entity[R]) -> R:
         """One update; returns the record after it."""
-        request = {"TableName": self.name, "ReturnValues": "ALL_NEW"}
-        answer = await retry(lambda: self._write_once("update_item", **request, **write.parameters()))
+        request = {"TableName": self.name, "ReturnValues": "ALL_NEW", **write.parameters()}
+        answer = await retry(lambda: self._write_once("update_item", **request))
         return entity.read(answer["Attributes"])
 
     async def transact(self, *writes: Write) -> None:
@@ -263,11 +263,8 @@ class Table:
             await self.write(writes[0])
             return
 
-        async def attempt() -> None:
-            items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
-            await self._write_once("transact_write_items", TransactItems=items)
-
-        await retry(attempt)
+        items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
+        await retry(lambda: self._write_once("transact_write_items", TransactItems=items))
 
     async def write_many(self, writes: Iterable[Put | Delete]) -> None:
         """Many unconditional writes, in any order. A part of them may be repeated."""

@@ -4,7 +4,7 @@
 |-----------------------|------------------------------------------------------------------------|----------|
 | acquire               | UpdateItem, if the item is as it was seen                              | 1        |
 | take a turn           | GetItem TURN#<name> TURN, consistent, then acquire                     | 2        |
-| save, renew, release  | UpdateItem, if nobody has acquired it since                             | 1        |
+| save, renew, release  | UpdateItem, if nobody has acquired it since; with others a transaction | 1        |
 
 The item has a `holder`, a `term`, which rises whenever a process acquires it, and a `beat`, which rises with every
 write of its holder.
@@ -38,6 +38,7 @@ from datastore.dynamo.keys import Key
 if TYPE_CHECKING:
     from datastore.dynamo import Table
     from datastore.dynamo.entity import ItemKey
+    from datastore.dynamo.writes import Write
 
 LEASE_SECONDS = 15.0
 """An item that another process sees unchanged for so long has lost its holder."""
@@ -172,10 +173,10 @@ class Held(Generic[R]):
         self.record = replace(self.record, **changes)  # type: ignore[type-var]
         self._unsaved |= changes.keys()
 
-    async def save(self, **changes: Any) -> None:
+    async def save(self, *writes: Write, **changes: Any) -> None:
         """Store changes of the item and those that were noted, which shows as well that the holder is alive.
 
-        LeaseLost if another process has acquired it.
+        LeaseLost if another process has acquired it; then the other writes, which go with it, are not applied either.
         """
         self.note(**changes)
         async with self._saving:
@@ -185,7 +186,8 @@ class Held(Generic[R]):
             # A save whose answer is lost may be applied after the next one: then it has the lower beat.
             still_mine = where(term=after.term) & less("beat", after.beat)
             try:
-                await self._table.write(self._entity.update_with_indexes(after, *names, "beat", when=still_mine))
+                save = self._entity.update_with_indexes(after, *names, "beat", when=still_mine)
+                await (self._table.transact(save, *writes) if writes else self._table.write(save))
             except ConditionFailed as failed:
                 stored = failed.stored(self._entity)
                 if stored is None or (stored.term, stored.beat) != (after.term, after.beat):
@@ -195,9 +197,9 @@ class Held(Generic[R]):
                 raise
             self._safe_until = began + _SAFE_SECONDS
 
-    async def release(self, **changes: Any) -> None:
+    async def release(self, *writes: Write, **changes: Any) -> None:
         """Leave the work to any process, at once."""
-        await self.save(holder=None, **changes)
+        await self.save(*writes, holder=None, **changes)
 
     async def renew(self) -> None:
         """Show that the holder is alive, if it has not been for a third of the time.

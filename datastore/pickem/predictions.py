@@ -20,10 +20,10 @@ from typing import Any, TypeVar
 
 from datastore.changes.kinds import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, chunks
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, check_before_each_attempt, chunks
 from datastore.dynamo.attributes import record_fields
 from datastore.dynamo.concurrency import BATCH_READ
-from datastore.dynamo.conditions import Condition, absent, inside, less, permitted, where
+from datastore.dynamo.conditions import Condition, absent, inside, less, where
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.dynamo.keys import Key, best_first
 from datastore.dynamo.merge import shard_limit
@@ -204,12 +204,13 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
             raise Stale
 
     key, changes = GATE.at(event=event.id, number=gate_number(new.user)), submission.counter_changes()
-    accepted = less("version", event.version + 1) & permitted(in_time)
+    accepted = less("version", event.version + 1)
     gate = GATE.update(key, add=changes, when=accepted) if changes else GATE.check(key, accepted)
     unchanged = as_read(before)
     try:
         occurrence = unit.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}", about=new.user)
-        await unit.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)
+        with check_before_each_attempt(in_time):
+            await unit.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)
     except ConditionFailed:
         stored = await read_prediction(table, new.event, new.user)
         if stored is None or stored.token != new.token:

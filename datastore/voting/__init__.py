@@ -8,7 +8,7 @@
 | every slug, missing none           | gsi1 BOARDS, and Query CREATED#BOARD, consistent            | 1 more   |
 | contenders                         | Get or BatchGet CONTENDERS#<slug>#<block> CONTENDER#<ordinal> | 1        |
 | all contenders in joining order    | Query CONTENDERS#<slug>#<block>, CONTENDER#…                | 1 a page |
-| a board's best contenders          | gsi1 LEADERBOARD#<slug>#<block>, merged; 256 a block        | blocks   |
+| results of contenders              | BatchGet RESULTS#<slug> BLOCK#<block>, consistent           | 1        |
 | details; pictures                  | BatchGet BOARD#<slug> DETAILS#<ordinal>; SVG#<ordinal>      | 1        |
 | change a board                     | Query the board; update it if unchanged                     | 2        |
 | add, change, retire, restore a contender | a transaction: board, contender, name, details, picture | 2 |
@@ -20,7 +20,7 @@
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
 | a contender's records: later opponents | Query TALLY#<slug>#<shard>, PAIR#<ordinal>#…, merged    | shards   |
 | earlier opponents, in shards with its votes | BatchGet its tallies; 160 keys PAIR#<low>#<ordinal> a page | 1; 3 |
-| settle a board                     | its lease; Query each shard; 99 changed results a transaction | many   |
+| settle a board                     | its lease; Query each shard, and its results; a transaction | 2 + shards |
 | void a voter's votes               | a transaction of 4 per vote                                 | votes    |
 | limits of an address; its voters   | see `addresses`                                             | 1; 16    |
 | void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |
@@ -29,16 +29,8 @@ The leaderboard is ordered by score, then by name, character by character and ig
 names that continue it with a space, `!` or `"`, which sort before the `#` that ends it in the key.
 """
 
-from datastore.voting.addresses import (
-    remember_origin,
-)
-from datastore.voting.ballots import (
-    Ballot,
-    TokenExpired,
-    TokenSpent,
-    TokenUnknown,
-    Verdict,
-)
+from datastore.voting.addresses import remember_origin
+from datastore.voting.ballots import Ballot, TokenExpired, TokenSpent, TokenUnknown, Verdict
 from datastore.voting.boards import (
     BOARD,
     DEFAULT_RATE,
@@ -72,7 +64,6 @@ from datastore.voting.contenders import (
     read_contenders_page,
     read_details,
     read_known_names,
-    read_leaderboard_slice,
     read_pictures,
 )
 from datastore.voting.editing import (
@@ -83,23 +74,19 @@ from datastore.voting.editing import (
     restore_contender,
     retire_contender,
 )
-from datastore.voting.marks import (
-    DirtyMark,
-    delete_mark,
-    is_dead,
-    put_mark,
-)
-from datastore.voting.resharding import (
-    ensure_shards_are_read,
-    reshard,
-)
-from datastore.voting.settling import (
+from datastore.voting.marks import DirtyMark, delete_mark, is_dead, put_mark
+from datastore.voting.resharding import ensure_shards_are_read, reshard
+from datastore.voting.results import (
+    RESULTS,
+    BlockKey,
     BoardResults,
-    begin_settling,
-    read_board_results,
-    settle,
-    settling_age,
+    CountedContender,
+    Counts,
+    ResultsBlock,
+    counted,
+    read_results_blocks,
 )
+from datastore.voting.settling import begin_settling, settle, settling_age
 from datastore.voting.tallies import (
     PAIR,
     TALLY,
@@ -112,11 +99,7 @@ from datastore.voting.tallies import (
     read_pair_tallies,
     read_pairs_page,
 )
-from datastore.voting.voiding import (
-    Voided,
-    void_votes,
-    void_votes_of_addresses,
-)
+from datastore.voting.voiding import void_votes, void_votes_of_addresses
 from datastore.voting.votes import (
     VOTE,
     PairVerdict,
@@ -127,6 +110,7 @@ from datastore.voting.votes import (
     read_seen_pairs,
     read_vote,
     vote_on,
+    with_vote,
 )
 
 __all__ = [
@@ -137,27 +121,31 @@ __all__ = [
     "NAME",
     "PAIR",
     "PICTURE",
+    "RESULTS",
     "TALLY",
     "VOTE",
     "Ballot",
+    "BlockKey",
     "Board",
     "BoardResults",
     "BoardWithMarks",
     "Contender",
     "ContenderChange",
     "ContenderKey",
+    "CountedContender",
+    "Counts",
     "Details",
     "DirtyMark",
     "Name",
     "PairTally",
     "PairVerdict",
     "Picture",
+    "ResultsBlock",
     "Tally",
     "TokenExpired",
     "TokenSpent",
     "TokenUnknown",
     "Verdict",
-    "Voided",
     "Vote",
     "add_contender",
     "all_boards",
@@ -170,6 +158,7 @@ __all__ = [
     "change_contender",
     "contender_pairs_request",
     "contenders_request",
+    "counted",
     "create_board",
     "delete_mark",
     "ensure_shards_are_read",
@@ -181,7 +170,6 @@ __all__ = [
     "leaderboard_request",
     "pairs_request",
     "put_mark",
-    "read_board_results",
     "read_board_with_marks",
     "read_boards_page",
     "read_contender",
@@ -191,11 +179,11 @@ __all__ = [
     "read_details",
     "read_known_names",
     "read_latest_vote",
-    "read_leaderboard_slice",
     "read_pair_record",
     "read_pair_tallies",
     "read_pairs_page",
     "read_pictures",
+    "read_results_blocks",
     "read_seen_pairs",
     "read_vote",
     "remember_origin",
@@ -207,4 +195,5 @@ __all__ = [
     "void_votes",
     "void_votes_of_addresses",
     "vote_on",
+    "with_vote",
 ]

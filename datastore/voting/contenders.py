@@ -1,10 +1,8 @@
-"""Contenders with their settled counts, their unique names, their details and pictures.
+"""Contenders, their unique names, their details and pictures.
 
-Contenders lie in blocks of 256 that each have a partition key of their own, for the contenders and for their part of
-the leaderboard's index. So one settling writes at most 512 units to any key, however large the board is, and none where
-draws read. Blocks fill in the order of joining, so a small board has one, and its leaderboard is one query.
-
-Details and pictures are items of their own, so a settling and a leaderboard cost the same with and without them.
+Contenders lie in blocks of 256 that each have a partition key of their own, in the order of joining. Their results lie
+in blocks of the same size (see `results`). Details and pictures are items of their own, so reading all contenders costs
+the same with and without them.
 """
 
 from __future__ import annotations
@@ -13,13 +11,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from datastore.dynamo import Page, Slice
+from datastore.dynamo import Page
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
-from datastore.dynamo.merge import merge, shard_limit
 from datastore.values.folding import in_form
 from datastore.voting.boards import BLOCK_SIZE, Board
 
@@ -38,15 +34,12 @@ def folded(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Someone or something to vote for. Wins, losses and ties are the settled ones; `version` counts writes."""
+    """Someone or something to vote for. `version` counts writes."""
 
     board: str
     ordinal: int
     name: str
     created_at: datetime
-    wins: int = 0
-    losses: int = 0
-    ties: int = 0
     retired: bool = False
     version: int = 0
 
@@ -59,21 +52,13 @@ class Contender:
         return self.ordinal // BLOCK_SIZE
 
     @property
-    def score(self) -> int:
-        return self.wins - self.losses
-
-    @property
-    def win_rate(self) -> float | None:
-        decided = self.wins + self.losses
-        return self.wins / decided if decided else None
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        return (self.wins, self.losses, self.ties)
-
-    @property
     def sort_name(self) -> str:
         return folded(self.name)
+
+    @property
+    def place_by_name(self) -> str:
+        """Its place in the order of the names. No other contender of its board has the same."""
+        return f"{self.sort_name}#{self.ordinal:06d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +102,7 @@ class Picture:
     svg: str
 
 
-_SPARE = 2
-"""Rows read beyond a slice of the leaderboard, in place of those that are found twice."""
-
-_BEST_FIRST = "{score:best_first}#{sort_name}#{ordinal:06d}"
-CONTENDER = Entity(
-    Contender,
-    Key("CONTENDERS#{board}#{block}", "CONTENDER#{ordinal:06d}"),
-    gsi1=Key("LEADERBOARD#{board}#{block}", _BEST_FIRST, unless="retired"),
-)
+CONTENDER = Entity(Contender, Key("CONTENDERS#{board}#{block}", "CONTENDER#{ordinal:06d}"))
 NAME = Entity(Name, Key("BOARD#{board}", "NAME#{folded}"))
 IMPORTED_NAME = Entity(ImportedName, Key("BOARD#{board}", "IMPORTED#{folded}"))
 DETAILS = Entity(Details, Key("BOARD#{board}", "DETAILS#{ordinal:06d}"))
@@ -133,7 +110,7 @@ PICTURE = Entity(Picture, Key("BOARD#{board}", "SVG#{ordinal:06d}"))
 
 
 async def read_contender(table: Table, board: str, ordinal: int) -> Contender | None:
-    """A contender with its settled counts, by a consistent read."""
+    """A contender, by a consistent read."""
     return await table.get(contender_key(board, ordinal), consistent=True)
 
 
@@ -163,27 +140,15 @@ def leaderboard_request(board: str, window: Window) -> PageRequest:
     return window.open(f"leaderboard {board}")
 
 
-async def read_leaderboard_slice(
-    table: Table, board: str, blocks: int, position: str | None, limit: int
-) -> Slice[Contender]:
-    """Best first, then by name, after a position in that order."""
-    partitions = [CONTENDER.on("gsi1", board=board, block=block).past(position) for block in range(blocks)]
-    # While the index catches up, a contender may be at its old and its new place.
-    wanted = limit + _SPARE
-    merged = await merge(table, partitions, [shard_limit(wanted, blocks)] * blocks, wanted)
-    places = {contender.ordinal: (sort, contender) for sort, contender in reversed(merged.items)}
-    return Slice(tuple(sorted(places.values(), key=itemgetter(0)))[:limit], merged.frontier, merged.read)
-
-
-async def all_contenders(table: Table, board: Board) -> Mapping[int, Contender]:
+async def all_contenders(table: Table, board: str, blocks: int) -> Mapping[int, Contender]:
     """All contenders of a board, including retired ones, by ordinal; consistent reads."""
 
     async def read_block(block: int) -> list[Contender]:
-        contenders = CONTENDER.on(board=board.slug, block=block)
-        return [contender async for contender in table.iterate(contenders, consistent=True, at_once=BLOCK_SIZE)]
+        contenders = CONTENDER.on(board=board, block=block)
+        return [contender async for contender in table.iterate(contenders, consistent=True, at_once=BLOCK_SIZE + 1)]
 
-    blocks = await asyncio.gather(*map(read_block, range(board.blocks)))
-    return {contender.ordinal: contender for block in blocks for contender in block}
+    read = await asyncio.gather(*map(read_block, range(blocks)))
+    return {contender.ordinal: contender for block in read for contender in block}
 
 
 async def read_known_names(table: Table, board: str) -> frozenset[str]:

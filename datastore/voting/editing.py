@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from datastore.changes.kinds import Kind
-from datastore.dynamo import ConditionFailed, Stale, optimistic
-from datastore.dynamo.conditions import absent, permitted, present, where
+from datastore.dynamo import ConditionFailed, Stale, check_before_each_attempt, optimistic
+from datastore.dynamo.conditions import absent, present, where
 from datastore.refusals import Conflict, NotFound
 from datastore.voting.boards import (
     BOARD,
@@ -87,10 +87,9 @@ async def change_board(
         before, after = current.board, change(current.board)
         unchanged = present() & where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
         values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
-        put = BOARD.update(
-            BOARD.item_key(before), values=values, when=unchanged & permitted(partial(check, before, after))
-        )
-        await unit.transact(table, after, put, *unit.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
+        put = BOARD.update(BOARD.item_key(before), values=values, when=unchanged)
+        with check_before_each_attempt(partial(check, before, after)):
+            await unit.transact(table, after, put, *unit.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
         return after
 
     return await optimistic(lambda: read_board_with_marks(table, slug), write)

@@ -23,8 +23,8 @@ from datastore.voting.addresses import ADDRESS_VOTER, ORIGIN
 from datastore.voting.boards import BOARD, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE
 from datastore.voting.marks import DIRTY_MARK
+from datastore.voting.results import RESULTS
 from datastore.voting.tallies import PAIR, TALLY
-from datastore.voting.voiding import VOIDING_PLACE
 from datastore.voting.votes import VOTE
 
 if TYPE_CHECKING:
@@ -59,9 +59,8 @@ MEMBER_ITEMS = MemberItems(
                 "address": "A keyed hash of the address: two files would show that their members share one.",
             },
         ),
-        VOIDING_PLACE: left_out("For a day: how far an editor's voiding of votes has come.", PERSONAL),
         ADDRESS_VOTER: left_out("For a week: it lists the voters of an address by its keyed hash.", PERSONAL),
-        **of_nobody(BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, TALLY),
+        **of_nobody(BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, RESULTS, TALLY),
     },
     _read,
 )

@@ -12,8 +12,9 @@ from datastore.dynamo import ConditionFailed
 from datastore.dynamo.conditions import absent
 from datastore.dynamo.writes import Put
 from datastore.values.shards import shard_of
-from datastore.voting.boards import BOARD, Board
+from datastore.voting.boards import BLOCK_SIZE, BOARD, Board
 from datastore.voting.contenders import CONTENDER, DETAILS, NAME, PICTURE, Contender, Details, Name, Picture
+from datastore.voting.results import NO_VOTES, RESULTS, Counts, ResultsBlock
 from datastore.voting.shards import shard_count
 from datastore.voting.tallies import PAIR, TALLY, PairTally, Tally
 from datastore.voting.votes import COUNTERS, VOTE, Vote
@@ -79,20 +80,20 @@ def _pair_tallies(board: str, votes: Sequence[Vote]) -> Iterator[PairTally]:
 def _items(board: str, contenders: Mapping[Contender, Shown], votes: Sequence[Vote]) -> Iterator[Put]:
     tallies = list(_tallies(board, votes))
     for contender, shown in contenders.items():
-        yield CONTENDER.put(_settled(contender, tallies))
+        yield CONTENDER.put(contender)
         yield NAME.put(Name(board, contender.sort_name, contender.ordinal, _REQUEST_ID))
         yield PICTURE.put(Picture(board, contender.ordinal, shown.svg))
         yield DETAILS.put(Details(board, contender.ordinal, shown.description))
     yield from map(VOTE.put, votes)
     yield from map(TALLY.put, tallies)
     yield from map(PAIR.put, _pair_tallies(board, votes))
+    yield from _results(board, len(contenders), tallies)
 
 
-def _settled(contender: Contender, tallies: Sequence[Tally]) -> Contender:
-    own = [tally for tally in tallies if tally.ordinal == contender.ordinal]
-    return replace(
-        contender,
-        wins=sum(tally.wins for tally in own),
-        losses=sum(tally.losses for tally in own),
-        ties=sum(tally.ties for tally in own),
-    )
+def _results(board: str, contenders: int, tallies: Sequence[Tally]) -> Iterator[Put]:
+    sums: dict[int, Counts] = {}
+    for tally in tallies:
+        wins, losses, ties = sums.get(tally.ordinal, NO_VOTES)
+        sums[tally.ordinal] = Counts(wins + tally.wins, losses + tally.losses, ties + tally.ties)
+    for block in range(-(-contenders // BLOCK_SIZE)):
+        yield RESULTS.put(ResultsBlock.of(board, block, sums))

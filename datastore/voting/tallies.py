@@ -14,6 +14,7 @@ from datastore.dynamo.concurrency import BATCH_READ
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.dynamo.merge import merge
+from datastore.voting.results import NO_VOTES, Counts
 
 if TYPE_CHECKING:
     from datastore.dynamo import PageRequest, Table, Window
@@ -58,15 +59,15 @@ TALLY = Entity(Tally, Key("TALLY#{board}#{shard}", "CONTENDER#{ordinal:06d}"))
 PAIR = Entity(PairTally, Key("TALLY#{board}#{shard}", "PAIR#{low:06d}#{high:06d}"))
 
 
-async def read_contender_sums(table: Table, board: Board) -> Mapping[int, tuple[int, int, int]]:
-    """Wins, losses and ties of every contender with votes, by ordinal."""
-    sums: dict[int, tuple[int, int, int]] = {}
+async def read_contender_sums(table: Table, board: Board) -> Mapping[int, Counts]:
+    """The counts of every contender with votes, by ordinal."""
+    sums: dict[int, Counts] = {}
 
     async def add(shard: int) -> None:
         tallies = TALLY.on(board=board.slug, shard=shard)
         async for tally in table.iterate(tallies, consistent=True, at_once=1000):
-            wins, losses, ties = sums.get(tally.ordinal, (0, 0, 0))
-            sums[tally.ordinal] = (wins + tally.wins, losses + tally.losses, ties + tally.ties)
+            wins, losses, ties = sums.get(tally.ordinal, NO_VOTES)
+            sums[tally.ordinal] = Counts(wins + tally.wins, losses + tally.losses, ties + tally.ties)
 
     await asyncio.gather(*(add(shard) for shard in range(board.read_shards)))
     return sums

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from datastore.changes.kinds import Kind
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, permitted
+from datastore.dynamo.conditions import absent
 from datastore.dynamo.entity import Entity
 from datastore.dynamo.keys import Key
 from datastore.values.shards import shard_of
 from datastore.voting.ballots import Verdict
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.tallies import PAIR, TALLY
+from datastore.voting.tallies import PAIR, TALLY, PairTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -142,6 +142,14 @@ def counter_updates(vote: Vote, by: int = 1) -> tuple[Update, ...]:
     )
 
 
+def with_vote(record: PairTally, vote: Vote) -> PairTally:
+    """The head-to-head record of a vote's pair with one more vote."""
+    if vote.verdict is PairVerdict.SKIP:
+        return record
+    counter = COUNTERS[vote.verdict].pair
+    return replace(record, **{counter: getattr(record, counter) + 1})
+
+
 def vote_occurrence(unit: UnitOfWork, kind: Kind, vote: Vote) -> tuple[Write, ...]:
     return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}", about=vote.voter)
 
@@ -150,16 +158,14 @@ async def read_vote(table: Table, voter: str, board: str, number: int) -> Vote |
     return await table.get(VOTE.at(voter=voter, board=board, number=number), consistent=True)
 
 
-async def cast(table: Table, vote: Vote, unit: UnitOfWork, check: Callable[[], None] | None = None) -> Vote:
+async def cast(table: Table, vote: Vote, unit: UnitOfWork) -> Vote:
     """Count a vote once. Return the stored vote of its number: this one, or an earlier one.
 
-    `check` may refuse the vote, at each attempt to write it. An earlier attempt may have been applied then.
     It is recorded in the journal only if a webhook wants votes.
     """
-    when = absent() if check is None else absent() & permitted(check)
     try:
         occurrence = vote_occurrence(unit, Kind.VOTE_CAST, vote)
-        await unit.apply(table, VOTE.put(vote, when=when), *counter_updates(vote), *occurrence)
+        await unit.apply(table, VOTE.put(vote, when=absent()), *counter_updates(vote), *occurrence)
     except ConditionFailed as failed:
         return failed.stored(VOTE) or vote
     return vote

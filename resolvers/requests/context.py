@@ -137,6 +137,8 @@ class Context:
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
     explain: bool = False
     """Whether the answer explains how it was read."""
+    selected: Callable[[], frozenset[str]] = frozenset
+    """The fields that the client asks of the mutation's answer, so that they can be read before it is carried out."""
     last_event: str | None = None
     """The id of the last event that the client of a stream received before it reconnected."""
     event_id: str | None = None

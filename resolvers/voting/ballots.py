@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from datastore import voting as voting_store
+from datastore.dynamo import DynamoError, check_before_each_attempt
 from datastore.refusals import Refusal, Unavailable
-from datastore.voting import (
-    MAIN,
-    Ballot,
-    Board,
-    TokenExpired,
-    TokenSpent,
-    TokenUnknown,
-    Verdict,
-    Vote,
-)
+from datastore.voting import MAIN, Ballot, Board, PairTally, TokenExpired, TokenSpent, TokenUnknown, Verdict, Vote
 from datastore.voting.pair_walk import DrawnPair, PairWalk
 from datastore.voting.pairs import EligibleContenders
-from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.address_limits import AddressLimits
-from resolvers.requests.context import AnyId, Context, Services
+from resolvers.requests.context import AnyId, Context
 from resolvers.requests.rate_limits import OFF
 from resolvers.values.network_addresses import network
 from resolvers.voting.board_cache import KNOWN_SECONDS
@@ -30,6 +23,9 @@ from resolvers.voting.hours import LEAD, VotingClosed, require_open
 from resolvers.voting.origins import Origins
 from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
 from resolvers.voting.walk_counts import WalkCounts, voter_seed
+
+_SHOWN_SECONDS = 0.05
+"""How long a vote waits for what its answer shows, which is read while the vote is prepared. After that it is cast."""
 
 
 class Exhausted(Refusal):
@@ -63,22 +59,8 @@ class VoteCast:
     ballot: Ballot
     verdict: Verdict
     progress: Progress
-
-
-class FirstDrawSizes:
-    """The size of a board at the first draw of each voter's cycle, until the first vote of that cycle.
-
-    After that vote the walk is stored with it. Until then, only this keeps the drawn pair from changing when a
-    contender joins. After a restart the pair may change once, which affects no vote.
-    """
-
-    MOST = 50_000
-
-    def __init__(self, _: Services) -> None:
-        self._sizes: BoundedDict[tuple[str, str, int], int] = BoundedDict(self.MOST)
-
-    def size(self, voter: str, board: str, number: int, current: int) -> int:
-        return self._sizes.setdefault((voter, board, number), current)
+    record: PairTally | None = None
+    """The pair's record with this vote, unless it has to be read again."""
 
 
 async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
@@ -90,24 +72,19 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     cached, latest = await asyncio.gather(
         board_cache(ctx).boards.load(board), voting_store.read_latest_vote(ctx.table, voter, board)
     )
-    number = latest.number + 1 if latest else 1
     current, drawn = cached.board if cached else None, None
     if current is not None:
-        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number))
+        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), board)
     if current is None or drawn is None:
         current = await _load_board_now(ctx, board)
-        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number), is_current=True)
+        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), board, is_current=True)
     if drawn is None:
         raise Exhausted
-    drawn_pair, eligible = drawn
     if latest is None:
         await ctx.services.get(AddressLimits).admit_visitor(ctx)
     expires_at = ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds)
-    ballot = Ballot(
-        voter, board, number, drawn_pair.left, drawn_pair.right, expires_at=expires_at, walk=drawn_pair.after.packed()
-    )
-    # Contenders that joined after a remembered first draw are still to come.
-    remaining = drawn_pair.remaining + current.eligible.pairs(eligible.size, current.size)
+    number = latest.number + 1 if latest else 1
+    ballot = Ballot(voter, board, number, drawn.left, drawn.right, expires_at=expires_at, walk=drawn.after.packed())
     return DrawnBallot(
         token=ballot.sealed(ctx.services.seal),
         results=await results(ctx, current),
@@ -115,7 +92,7 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
         right_ordinal=ballot.right,
         voter=voter,
         expires_at=ballot.expires_at,
-        progress=Progress(drawn_pair.seen, remaining),
+        progress=Progress(drawn.seen, drawn.remaining),
     )
 
 
@@ -132,34 +109,18 @@ async def _load_board_now(ctx: Context, slug: str) -> Board:
 
 
 async def _draw(
-    ctx: Context,
-    latest: Vote | None,
-    eligible: EligibleContenders,
-    vote_key: tuple[str, str, int],
-    *,
-    is_current: bool = False,
-) -> tuple[DrawnPair, EligibleContenders] | None:
-    """The next pair, and the contenders it was drawn from; None with fewer than two contenders.
+    ctx: Context, latest: Vote | None, eligible: EligibleContenders, board: str, *, is_current: bool = False
+) -> DrawnPair | None:
+    """The viewer's next pair; None with fewer than two contenders.
 
     None also if the contenders are not `is_current` and may lack some: the vote was cast on a newer state of the board,
     or its cycle would end without a newcomer.
     """
-    voter, board, number = vote_key
     if latest is not None and not is_current and _is_older(eligible, latest.pair_walk()):
         return None
     walk = await _recounted(ctx, latest, eligible) if latest else PairWalk()
-    seed = voter_seed(voter, board)
-    drawn_pair = walk.draw(seed, eligible)
-    if drawn_pair is None or (drawn_pair.cycle != walk.cycle and not is_current):
-        return None
-    if walk.covered == 0 or drawn_pair.cycle != walk.cycle:
-        size = ctx.services.get(FirstDrawSizes).size(voter, board, number, eligible.size)
-        at_first_draw = replace(eligible, size=size, retired=eligible.retired & ((1 << size) - 1))
-        new_cycle = PairWalk(cycle=drawn_pair.cycle)
-        first_pair = new_cycle.draw(seed, at_first_draw) if size < eligible.size else None
-        if first_pair is not None:
-            return first_pair, at_first_draw
-    return drawn_pair, eligible
+    drawn = walk.draw(voter_seed(ctx.viewer.id, board), eligible)
+    return None if drawn is not None and drawn.cycle != walk.cycle and not is_current else drawn
 
 
 def _is_older(eligible: EligibleContenders, walk: PairWalk) -> bool:
@@ -169,32 +130,73 @@ def _is_older(eligible: EligibleContenders, walk: PairWalk) -> bool:
 
 async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteCast:
     """Count a verdict once, however often the request arrives."""
-    await ctx.services.get(AddressLimits).admit_vote(ctx)
     ctx.services.rates.hit(ctx.services.policy.votes_per_visitor, "vote", "visitor", ctx.viewer.id)
-    ballot = Ballot.opened(ctx.services.seal, token)
-    if ballot.voter != ctx.viewer.id:
-        raise TokenUnknown(path=("input", "token"))
-    if ballot.expires_at <= ctx.now():
+    ballot = _own_ballot(ctx, token)
+    if ballot is None or ballot.expires_at <= ctx.now():
+        await ctx.services.get(AddressLimits).admit_vote(ctx)
         return await _cast_before(ctx, ballot, verdict)
     refreshing = board_cache(ctx).refresh(ballot.board)
+    reading = asyncio.ensure_future(_read_what_is_shown(ctx, ballot))
+    origin, board = await asyncio.gather(_admitted(ctx, ballot, verdict), _board_to_vote_on(ctx, ballot))
+    await asyncio.wait({reading}, timeout=_SHOWN_SECONDS)
+    before = reading.result() if reading.done() else None
+    reading.cancel()
+    vote = voting_store.vote_on(ballot, board, verdict, ctx.now(), origin)
     if verdict is Verdict.SKIP:
-        board = await _board_to_vote_on(ctx, ballot)
-        vote = voting_store.vote_on(ballot, board, verdict, ctx.now())
         counted = await _count(ctx, vote, board)
     else:
-        board, origin = await asyncio.gather(
-            _board_to_vote_on(ctx, ballot), ctx.services.get(Origins).tag(ctx, ballot.board)
-        )
-        vote = voting_store.vote_on(ballot, board, verdict, ctx.now(), origin)
         async with board_cache(ctx).settler(board.slug).voting():
             counted = await _count(ctx, vote, board)
     board = await refreshing or board
     _require_same(counted, vote)
-    return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible))
+    # Not if an earlier attempt may have counted it, or if there are other shards.
+    is_new = before is not None and counted is vote and before.shards == board.read_shards
+    record = voting_store.with_vote(before.record, vote) if before is not None and is_new else None
+    return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible), record)
 
 
-async def _cast_before(ctx: Context, ballot: Ballot, verdict: Verdict) -> VoteCast:
+class _Before(NamedTuple):
+    """A pair's record before a vote, as the sum of so many shards."""
+
+    record: PairTally
+    shards: int
+
+
+async def _read_what_is_shown(ctx: Context, ballot: Ballot) -> _Before | None:
+    """Read what the answer shows of the winner and the pair, as far as it is asked for, while the vote is prepared.
+
+    So the answer need not wait for it after the vote. None if the board's shards are not known yet.
+    """
+    cache, selected, (low, high) = board_cache(ctx), ctx.selected(), sorted((ballot.left, ballot.right))
+    board = cache.last_known(ballot.board)
+    if board is None or selected.isdisjoint(("winner", "matchup")):
+        return None
+    cache.prefetch(board, low, high)
+    if "matchup" not in selected:
+        return None
+    with suppress(DynamoError):
+        return _Before(await voting_store.read_pair_record(ctx.table, board, low, high), board.read_shards)
+    return None
+
+
+async def _admitted(ctx: Context, ballot: Ballot, verdict: Verdict) -> str | None:
+    """The tag of the vote's origin, once the limit of its address has admitted it."""
+    await ctx.services.get(AddressLimits).admit_vote(ctx)
+    return None if verdict is Verdict.SKIP else await ctx.services.get(Origins).tag(ctx, ballot.board)
+
+
+def _own_ballot(ctx: Context, token: str) -> Ballot | None:
+    """The ballot in a token, if it is one of the viewer's."""
+    with suppress(TokenUnknown):
+        ballot = Ballot.opened(ctx.services.seal, token)
+        return ballot if ballot.voter == ctx.viewer.id else None
+    return None
+
+
+async def _cast_before(ctx: Context, ballot: Ballot | None, verdict: Verdict) -> VoteCast:
     """The answer to the repeat of a vote that was counted before its ballot expired."""
+    if ballot is None:
+        raise TokenUnknown(path=("input", "token"))
     counted = await voting_store.read_vote(ctx.table, ballot.voter, ballot.board, ballot.number)
     if counted is None:
         raise TokenExpired(path=("input", "token"))
@@ -223,7 +225,8 @@ async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
         require_open(current, ctx.now(), ("input", "token"))
 
     try:
-        return await voting_store.cast(ctx.table, vote, ctx.unit, check)
+        with check_before_each_attempt(check):
+            return await voting_store.cast(ctx.table, vote, ctx.unit)
     except VotingClosed:
         # A vote that was counted in time is answered as before, however late it is repeated.
         stored = await voting_store.read_vote(ctx.table, vote.voter, vote.board, vote.number)
@@ -272,7 +275,10 @@ async def winner(ctx: Context, cast: VoteCast, /) -> ShownContender | None:
 
 
 async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
-    return await (await results_of(ctx, cast.ballot.board)).matchup(cast.ballot.left, cast.ballot.right)
+    of_board, ballot = await results_of(ctx, cast.ballot.board), cast.ballot
+    if cast.record is not None:
+        return of_board.matchup_of(cast.record, ballot.left)
+    return await of_board.matchup(ballot.left, ballot.right)
 
 
 async def progress(ctx: Context, board: ShownBoard, /) -> Progress:

@@ -1,14 +1,13 @@
 """The boards of one process: their state and results, cached for moments, and the settling of their votes.
 
 Guarantee: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the
-process that counted it was killed. The leaderboard's index may be behind by its own delay. A reader waits for a
+process that counted it was killed. A reader waits for a
 settling only if one is overdue, and only for a while.
 """
 
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
@@ -16,11 +15,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, read_each
-from datastore.voting import Board, BoardResults, BoardWithMarks, Contender, ContenderChange, Details
+from datastore.voting import (
+    Board,
+    BoardResults,
+    BoardWithMarks,
+    Contender,
+    ContenderChange,
+    CountedContender,
+    Counts,
+    Details,
+    ResultsBlock,
+)
+from datastore.voting.boards import BLOCK_SIZE
 from resolvers.voting.board_settler import BoardSettler
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Slice
     from resolvers.requests.context import Services
 
 PATIENCE = 2.0
@@ -32,7 +41,10 @@ KNOWN_SECONDS = 5.0
 _MOST_BOARDS = 1000
 
 ContenderKey: TypeAlias = tuple[str, int]
-SliceKey: TypeAlias = tuple[str, tuple[int, int], int, str | None, int]
+CountsKey: TypeAlias = tuple[str, int, int]
+"""A board's slug, the term of a settling, and a block."""
+NamesKey: TypeAlias = tuple[str, int, int]
+"""A board's slug, its revision, and how many blocks it has."""
 ResultsKey: TypeAlias = tuple[str, tuple[int, int]]
 
 
@@ -46,7 +58,8 @@ class BoardCache:
         self.contenders = cache.batches("contenders", self._read_contenders, age=0.5)
         self.details = cache.batches("contender_details", self._read_details, age=5.0)
         self.pictures = cache.batches("pictures", self._read_pictures, age=5.0, most=1000)
-        self._slices = cache.each("leaderboard_slices", self._read_slice, age=0.25, most=200)
+        self._counts = cache.batches("contender_counts", self._read_counts, age=60.0, most=200)
+        self._by_name = cache.each("contenders_by_name", self._read_by_name, age=60.0, most=16)
         self._results = cache.each("board_results", self._read_board_results, age=60.0, most=16)
         self._settlers: dict[str, BoardSettler] = {}
 
@@ -72,13 +85,27 @@ class BoardCache:
         """Map a contender without a picture to an empty text, since absence is not kept."""
         return {**dict.fromkeys(keys, ""), **await voting_store.read_pictures(self._services.table, keys)}
 
-    async def _read_slice(self, wanted: SliceKey) -> Slice[Contender]:
-        slug, _, blocks, position, limit = wanted
-        return await voting_store.read_leaderboard_slice(self._services.table, slug, blocks, position, limit)
+    async def _read_counts(self, keys: Sequence[CountsKey]) -> Mapping[CountsKey, Sequence[Counts]]:
+        blocks = await voting_store.read_results_blocks(
+            self._services.table, list({(slug, block) for slug, _, block in keys})
+        )
+        return {(slug, term, block): blocks[slug, block].counts for slug, term, block in keys}
+
+    async def _read_by_name(self, wanted: NamesKey) -> Sequence[Contender]:
+        slug, _, blocks = wanted
+        contenders = await voting_store.all_contenders(self._services.table, slug, blocks)
+        return sorted(contenders.values(), key=lambda each: each.place_by_name)
 
     async def _read_board_results(self, wanted: ResultsKey) -> BoardResults | None:
         cached = await self.boards.load(wanted[0])
-        return await voting_store.read_board_results(self._services.table, cached.board) if cached else None
+        if cached is None:
+            return None
+        board = cached.board
+        keys = [(board.slug, board.settled, block) for block in range(board.blocks)]
+        by_name, counts = await asyncio.gather(
+            self._by_name.load((board.slug, board.revision, board.blocks)), self._counts.load_many(keys)
+        )
+        return BoardResults(by_name or (), [block or () for block in counts])
 
     # ── reads ──
 
@@ -91,6 +118,11 @@ class BoardCache:
             await self._wait_for_settling(self.settler(slug))
             cached = await self.boards.load(slug)
         return cached.board if cached else None
+
+    def last_known(self, slug: str) -> Board | None:
+        """A board as this process last read it, however long ago."""
+        known = self.boards.known(slug, inf)
+        return known.board if known else None
 
     def known(self, slug: str) -> Board | None:
         """A board as this process last read it, at most some seconds ago."""
@@ -112,23 +144,30 @@ class BoardCache:
             async with asyncio.timeout(PATIENCE):
                 await settler.settle_overdue()
 
-    async def contender(self, board: str, ordinal: int) -> Contender | None:
-        """A contender from the results that this process has settled, unless somebody has since, or from a read."""
-        cached = self.boards.known(board)
-        settled = self._results.known((board, cached.board.stamp)) if cached else None
-        known = settled.results.get(ordinal) if settled else None
-        return known or await self.contenders.load((board, ordinal))
+    async def contender(self, board: Board, ordinal: int) -> CountedContender | None:
+        """A contender with its counts in the board's state. One that has just joined elsewhere is read consistently."""
+        key = (board.slug, ordinal)
+        found, (block,) = await asyncio.gather(
+            self.contenders.load(key), self._counts.load_many([(board.slug, board.settled, ordinal // BLOCK_SIZE)])
+        )
+        found = found or await voting_store.read_contender(self._services.table, *key)
+        return voting_store.counted(found, block or ()) if found else None
 
-    async def leaders(self, board: Board, position: str | None, limit: int) -> Slice[Contender]:
-        leaders = await self._slices.load((board.slug, board.stamp, board.blocks, position, limit))
-        assert leaders is not None  # noqa: S101 - a slice may be empty, but is always there
-        return leaders
+    def prefetch(self, board: Board, *ordinals: int) -> None:
+        """Begin to read contenders that a request shows later."""
+        for ordinal in ordinals:
+            self.contenders.prefetch((board.slug, ordinal))
+            self._counts.prefetch((board.slug, board.settled, ordinal // BLOCK_SIZE))
 
-    async def rank(self, board: Board, score: int) -> int:
-        """One more than the number of contenders with a higher score."""
+    async def counted(self, board: Board, contenders: Sequence[Contender]) -> list[CountedContender]:
+        """Contenders of a board with their counts in its state."""
+        blocks = {each.block: (board.slug, board.settled, each.block) for each in contenders}
+        counts = dict(zip(blocks, await self._counts.load_many(list(blocks.values())), strict=True))
+        return [voting_store.counted(each, counts[each.block] or ()) for each in contenders]
+
+    async def results(self, board: Board) -> BoardResults:
         results = await self._results.load((board.slug, board.stamp))
-        scores = results.scores if results else ()
-        return 1 + len(scores) - bisect_right(scores, score)
+        return results or BoardResults((), ())
 
     # ── changes ──
 
@@ -147,17 +186,11 @@ class BoardCache:
             settler = self._settlers[slug] = BoardSettler(slug, self._services, self._publish)
         return settler
 
-    def _publish(self, results: BoardResults, before: BoardResults | None) -> None:
+    def _publish(self, board: Board, results: Sequence[ResultsBlock]) -> None:
         """Take over the outcome of a settling, so that this process shows it at once."""
-        board = results.board
         self.boards.outdate(board.slug)  # the hours by which votes are judged are the same
-        self._results.put((board.slug, board.stamp), results)
-        for ordinal, result in results.results.items():
-            if before is None or before.results.get(ordinal) is not result:
-                cached = self.contenders.known((board.slug, ordinal))
-                # An editor may have changed the contender since the settling read it.
-                if cached is None or cached.version <= result.version:
-                    self.contenders.put((board.slug, ordinal), result)
+        for block in results:
+            self._counts.put((board.slug, board.settled, block.block), block.counts)
 
     async def close(self) -> None:
         """Settle the votes that this process has counted."""

@@ -8,7 +8,7 @@ Nobody settles while nobody votes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from datastore import voting as voting_store
-from datastore.dynamo import DynamoError, SingleFlight, Stale, shared_context
+from datastore.dynamo import DynamoError, SingleFlight, shared_context
 from datastore.jobs.leases import LeaseLost
-from datastore.voting import BoardResults, BoardWithMarks, DirtyMark
+from datastore.voting import BoardWithMarks, DirtyMark, ResultsBlock
 
 if TYPE_CHECKING:
     from datastore.jobs.leases import Held
@@ -48,11 +48,9 @@ _log = structlog.get_logger("ringside.standings")
 
 
 class BoardSettler:
-    """Settles the votes that this process counts on one board. `publish` takes the new results and those before."""
+    """Settles the votes that this process counts on one board. `publish` takes the results of each settling."""
 
-    def __init__(
-        self, slug: str, services: Services, publish: Callable[[BoardResults, BoardResults | None], None]
-    ) -> None:
+    def __init__(self, slug: str, services: Services, publish: Callable[[Board, Sequence[ResultsBlock]], None]) -> None:
         self._slug = slug
         self._services = services
         self._leases = services.leases
@@ -64,12 +62,11 @@ class BoardSettler:
         self._in_flight = 0
         self._doubtful_until = float("-inf")
         self._changed = False
-        """Whether votes may have been counted since this process last looked."""
-        self._needed: int | None = None
-        """The first settling that includes all votes counted before that look; None once it has completed."""
+        """Whether votes may have been counted since this process last read the board."""
+        self._required_term: int | None = None
+        """The first settling that includes all votes counted before that read; None once it has completed."""
         self._settled = -1
         """The latest settling that is known to have completed."""
-        self._results: BoardResults | None = None
         self._loop: SingleFlight[str, None] = SingleFlight(shared_context)
         self._settlings: SingleFlight[str, bool] = SingleFlight(shared_context)
         self._marked: SingleFlight[str, None] = SingleFlight(shared_context)
@@ -134,20 +131,17 @@ class BoardSettler:
 
     async def _settle_until_quiet(self) -> None:
         await asyncio.sleep(BURST_SECONDS)
-        try:
-            await self._delete_mark()  # a settling that somebody waited for may have included everything
-            while not self._is_quiet():
-                await self._settlings.run(self._slug, self._settle_if_due)
-                if self._is_quiet():
-                    await self._delete_mark()
-                else:
-                    await self._renew_mark()
-                    await asyncio.sleep(LOOK_SECONDS)
-        finally:
-            self._results = None  # most boards are quiet most of the time
+        await self._delete_mark()  # a settling that somebody waited for may have included everything
+        while not self._is_quiet():
+            await self._settlings.run(self._slug, self._settle_if_due)
+            if self._is_quiet():
+                await self._delete_mark()
+            else:
+                await self._renew_mark()
+                await asyncio.sleep(LOOK_SECONDS)
 
     def _is_quiet(self) -> bool:
-        return not (self._changed or self._is_busy() or self._needed is not None)
+        return not (self._changed or self._is_busy() or self._required_term is not None)
 
     def _is_busy(self) -> bool:
         """Whether the engine may be applying a vote right now."""
@@ -198,17 +192,17 @@ class BoardSettler:
         return await self._attempt(only_if_due=False)
 
     async def _attempt(self, *, only_if_due: bool) -> bool:
-        """Look, and settle. Return whether all votes counted before are settled now."""
+        """Read the board, and settle it. Return whether all votes counted before are settled now."""
         try:
-            current = await self._look()
+            current = await self._read_current()
             if current is None:
                 return True
-            if only_if_due and self._needed is None and not current.is_dirty:
+            if only_if_due and self._required_term is None and not current.is_dirty:
                 return True
             if only_if_due and not self._is_due(current.board):
                 return False
             return await self._settle(current)
-        except (DynamoError, LeaseLost, Stale) as error:
+        except (DynamoError, LeaseLost) as error:
             _log.warning("a board could not be settled; trying again", board=self._slug, reason=str(error))
         except Exception:  # noqa: BLE001 - a fault must not end the settling of later votes
             _log.exception("a board could not be settled; trying again", board=self._slug)
@@ -222,8 +216,8 @@ class BoardSettler:
             return voting_store.settling_age(self._leases, board).at_least >= SETTLING_INTERVAL
         return self._is_older(board, SETTLING_INTERVAL)
 
-    async def _look(self) -> BoardWithMarks | None:
-        """The board as it is, and which settling includes the votes counted before this look."""
+    async def _read_current(self) -> BoardWithMarks | None:
+        """The board as it is, and which settling includes the votes counted before this read."""
         busy, changed = self._is_busy(), self._changed
         self._changed = busy
         try:
@@ -232,28 +226,26 @@ class BoardSettler:
             self._changed = self._changed or changed
             raise
         if current is None:
-            self._needed = None
+            self._required_term = None
             return None
         if changed or busy:
-            self._needed = current.board.term + 1
+            self._required_term = current.board.term + 1
         self._note_settled(current.board.settled)
         return current
 
     def _note_settled(self, settled: int) -> None:
         self._settled = max(self._settled, settled)
-        if self._needed is not None and settled >= self._needed:
-            self._needed = None
+        if self._required_term is not None and settled >= self._required_term:
+            self._required_term = None
 
     async def _settle(self, current: BoardWithMarks) -> bool:
         dead_marks = [mark for mark in current.marks if voting_store.is_dead(self._leases, mark)]
         lease = await voting_store.begin_settling(self._leases, current.board)
         if lease is None:
             return False
-        now = self._services.clock()
-        results = await voting_store.settle(self._services.table, lease, now, self._results)
-        self._publish(results, self._results)
-        self._results = results
-        self._note_settled(results.board.settled)
+        results = await voting_store.settle(self._services.table, lease, self._services.clock())
+        self._publish(lease.record, results)
+        self._note_settled(lease.record.settled)
         for mark in dead_marks:  # of processes that have gone: their votes are settled now
             await voting_store.delete_mark(self._services.table, mark)
         return True

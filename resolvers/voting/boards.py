@@ -10,7 +10,7 @@ from typing import Annotated
 from datastore import voting as voting_store
 from datastore.dynamo import Page, Window
 from datastore.refusals import InvalidInput
-from datastore.voting import MAIN, Board, Contender, Details
+from datastore.voting import MAIN, Board, CountedContender, Details
 from resolvers.requests.context import Context, NodeOf
 from resolvers.voting.hours import is_open
 from resolvers.voting.visibility import (
@@ -75,8 +75,7 @@ async def contender_board(ctx: Context, contender: ShownContender, /) -> ShownBo
 async def contender(ctx: Context, /, *, id: ContenderId) -> ShownContender | None:  # noqa: A002 - the argument's public name
     key = parse_contender_key(id)
     of_board = await _load_results(ctx, key[0]) if key else None
-    found = await board_cache(ctx).contenders.load(key) if key and of_board else None
-    return of_board.contender(found) if found and of_board else None
+    return await of_board.contender(key[1]) if key and of_board else None
 
 
 async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[ShownContender]:
@@ -134,9 +133,9 @@ async def leaderboard_changed(
         raise InvalidInput(f"There is no board called {board[:64]}.", path=("board",))
     cache = board_cache(ctx)
 
-    async def look(number: int) -> Sequence[Contender]:
+    async def look(number: int) -> Sequence[CountedContender]:
         current = await cache.board(board)
-        return (await cache.leaders(current, None, number)).records if current else ()
+        return (await cache.results(current)).leaders(None, number) if current else ()
 
     async for leaders in ctx.services.live.rows(("leaderboard", board), look, size, ctx.address):
         of_board = await _load_results(ctx, board)

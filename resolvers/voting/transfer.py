@@ -100,7 +100,8 @@ async def _vote_lines(table: Table, board: str | None) -> AsyncIterator[bytes]:
     names: dict[tuple[str, int], str] = {}
     for slug in await voting_store.every_slug(table):
         current = await voting_store.read_board_with_marks(table, slug)
-        contenders = await voting_store.all_contenders(table, current.board) if current is not None else {}
+        blocks = current.board.blocks if current is not None else 0
+        contenders = await voting_store.all_contenders(table, slug, blocks)
         names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
     async for vote in voting_store.all_votes(table):
         if board in (None, vote.board):

@@ -7,14 +7,14 @@ the pages itself, so that it decides about their order, counts and cursors too. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, NewType
 
 from datastore import voting as voting_store
 from datastore.dynamo import Page, PageRequest
 from datastore.refusals import NotFound
-from datastore.voting import Board, Contender, PairTally
+from datastore.voting import Board, Contender, CountedContender, PairTally
 from resolvers.requests.context import Context
 from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.bradley_terry import Strength, Strengths
@@ -34,7 +34,7 @@ AS_STORED: Final[Mapping[str, str]] = {
 """What fields show without passing here, and why that gives nothing away."""
 
 ShownBoard = NewType("ShownBoard", Board)
-ShownContender = NewType("ShownContender", Contender)
+ShownContender = NewType("ShownContender", CountedContender)
 ShownStrength = NewType("ShownStrength", Strength)
 
 
@@ -105,47 +105,40 @@ class Results:
     def board(self) -> ShownBoard:
         return ShownBoard(self._board)
 
-    def contender(self, contender: Contender) -> ShownContender:
-        return ShownContender(contender)
+    async def of_contenders(self, contenders: Sequence[Contender]) -> list[ShownContender]:
+        counted = await board_cache(self._ctx).counted(self._board, contenders)
+        return list(map(ShownContender, counted))
 
-    def of_contenders(self, contenders: Sequence[Contender]) -> Iterable[ShownContender]:
-        return map(ShownContender, contenders)
+    async def contender(self, ordinal: int) -> ShownContender | None:
+        found = await board_cache(self._ctx).contender(self._board, ordinal)
+        return None if found is None else ShownContender(found)
 
     async def contender_at(self, ordinal: int) -> ShownContender:
-        """A contender that a record names. One that has just joined through another process is read consistently."""
-        slug = self._board.slug
-        contender = await board_cache(self._ctx).contender(slug, ordinal)
-        if contender is None:
-            contender = await voting_store.read_contender(self._ctx.table, slug, ordinal)
-        if contender is None:
+        """A contender that a record names."""
+        found = await self.contender(ordinal)
+        if found is None:
             raise NotFound
-        return self.contender(contender)
+        return found
 
     async def contenders(self, request: PageRequest) -> Page[ShownContender]:
         page = await voting_store.read_contenders_page(self._ctx.table, self._board, request)
-        return page.map(self.of_contenders(page.nodes)).counted(self._board.size)
+        return page.map(await self.of_contenders(page.nodes)).counted(self._board.size)
 
-    async def rank(self, contender: Contender) -> int:
-        return await board_cache(self._ctx).rank(self._board, contender.score)
+    async def rank(self, contender: ShownContender) -> int:
+        return (await board_cache(self._ctx).results(self._board)).rank(contender.score)
 
     async def leaderboard(self, request: PageRequest) -> Page[LeaderboardRow]:
-        leaders = await board_cache(self._ctx).leaders(self._board, request.position, request.wanted)
-        page = Page.cut(leaders.items, request)
-        if request.position is None:
-            rows = self.from_the_top(page.nodes)
-        else:
-            rows = [LeaderboardRow(await self.rank(leader), leader) for leader in self.of_contenders(page.nodes)]
-        return page.map(rows).counted(self._board.contender_count)
+        results = await board_cache(self._ctx).results(self._board)
+        leaders = results.leaders(request.position, request.wanted)
+        rows = [(each.place, LeaderboardRow(results.rank(each.score), ShownContender(each))) for each in leaders]
+        return Page.cut(rows, request).counted(self._board.contender_count)
 
-    def from_the_top(self, leaders: Sequence[Contender]) -> list[LeaderboardRow]:
+    def from_the_top(self, leaders: Sequence[CountedContender]) -> list[LeaderboardRow]:
         """Leaderboard rows with shared ranks, best first: 1, 1, 3."""
         rows: list[LeaderboardRow] = []
-        rank, score_above = 1, None
-        for position, leader in enumerate(self.of_contenders(leaders), 1):
-            score = leader.score
-            if score != score_above:
-                rank, score_above = position, score
-            rows.append(LeaderboardRow(rank, leader))
+        for position, leader in enumerate(map(ShownContender, leaders), 1):
+            is_shared = rows and rows[-1].score == leader.score
+            rows.append(LeaderboardRow(rows[-1].rank if is_shared else position, leader))
         return rows
 
     async def strength(self, contender: Contender) -> ShownStrength | None:
@@ -154,20 +147,20 @@ class Results:
 
     async def matchup(self, left: int, right: int) -> Matchup:
         pair = (min(left, right), max(left, right))
-        return self._matchup(await voting_store.read_pair_record(self._ctx.table, self._board, *pair), left)
+        return self.matchup_of(await voting_store.read_pair_record(self._ctx.table, self._board, *pair), left)
 
     async def matchups(self, request: PageRequest) -> Page[Matchup]:
         """The pairs with votes in the order of joining; the one that joined first is on the left."""
         page = await voting_store.read_pairs_page(self._ctx.table, self._board, request)
-        return page.map([self._matchup(record, record.low) for record in page.nodes])
+        return page.map([self.matchup_of(record, record.low) for record in page.nodes])
 
     async def matchups_of(self, contender: Contender, request: PageRequest) -> Page[Matchup]:
         """The matchups with this contender on the left, in the order in which the others joined."""
         ordinal = contender.ordinal
         page = await voting_store.read_contender_pairs_page(self._ctx.table, self._board, ordinal, request)
-        return page.map([self._matchup(record, ordinal) for record in page.nodes])
+        return page.map([self.matchup_of(record, ordinal) for record in page.nodes])
 
-    def _matchup(self, record: PairTally, left: int) -> Matchup:
+    def matchup_of(self, record: PairTally, left: int) -> Matchup:
         if left == record.low:
             return Matchup(self, record.low, record.high, record.low_wins, record.high_wins, record.ties)
         return Matchup(self, record.high, record.low, record.high_wins, record.low_wins, record.ties)
@@ -181,7 +174,8 @@ async def show_board(ctx: Context, board: Board) -> ShownBoard:
 
 
 async def show_contender(ctx: Context, contender: Contender) -> ShownContender:
-    return (await results_of(ctx, contender.board)).contender(contender)
+    (shown,) = await (await results_of(ctx, contender.board)).of_contenders([contender])
+    return shown
 
 
 # ── fields ──

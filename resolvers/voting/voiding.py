@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from time import monotonic
 
 from datastore import voting as voting_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, key_text, remaining
 from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput
-from datastore.voting import MAIN, Voided
+from datastore.voting import MAIN
 from resolvers.jobs.running import JobRun, begin_job
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.requests.viewer import Role
@@ -24,8 +23,6 @@ from resolvers.voting.visibility import board_cache
 VOID_VOTER = "VOID_VOTER"
 _LONGEST_VOTER = 128
 """Characters of the longest voter id, a member's."""
-_STEP_SECONDS = 1.0
-"""How long a job voids before it counts what it has done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +42,24 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     if not voting_store.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
         raise voting_store.board_not_found(board)
     wanted = _Wanted(board, _parse_voter(voter), same_address, ctx.unit.actor)
-    until = remaining() / 2
-    voided = await wanted.void(ctx.services, lambda: remaining() < until)
-    job = None
-    if not voided.finished:
-        job = await begin_job(ctx, VOID_VOTER, wanted.as_input())
-    answer = VoidedVotes(voided.votes, job)
+    until, voided, job = remaining() / 2, 0, None
+    async with wanted.voiding(ctx.services) as counts:
+        async for votes in counts:
+            voided += votes
+            if remaining() < until:
+                job = await begin_job(ctx, VOID_VOTER, wanted.as_input())
+                break
+    answer = VoidedVotes(voided, job)
     await ctx.unit.store_receipt(ctx.table, answer)
     return answer
 
 
 async def void_voter_job(services: Services, run: JobRun) -> str:
     """Void what a request had no time for. It starts over after an interruption: voided votes are passed over."""
-    wanted = _Wanted.of_input(run.input)
-    while True:
-        until = monotonic() + _STEP_SECONDS
-        voided = await wanted.void(services, lambda until=until: monotonic() > until)  # type: ignore[misc]
-        run.done += voided.votes
-        if voided.finished:
-            return f"Votes voided: {run.done}."
+    async with _Wanted.of_input(run.input).voiding(services) as counts:
+        async for votes in counts:
+            run.done += votes
+    return f"Votes voided: {run.done}."
 
 
 async def void_votes_since(services: Services, voter: str, since: datetime | None, unit: UnitOfWork) -> int:
@@ -74,9 +70,8 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
             continue
         settler = services.get(BoardCache).settler(board)
         async with settler.voting():
-            result = await voting_store.void_votes(table, voter, board, unit, lambda: False, since=since)
+            voided += sum([votes async for votes in voting_store.void_votes(table, voter, board, unit, since=since)])
         await settler.settle_anew()
-        voided += result.votes
     return voided
 
 
@@ -97,21 +92,21 @@ class _Wanted:
     def of_input(cls, stored: Mapping[str, str]) -> _Wanted:
         return cls(stored["board"], stored["voter"], bool(stored["same_address"]), stored.get("actor") or None)
 
-    async def void(self, services: Services, out_of_time: Callable[[], bool]) -> Voided:
-        """Void until the time is up, then settle the board."""
+    @asynccontextmanager
+    async def voiding(self, services: Services) -> AsyncIterator[AsyncIterator[int]]:
+        """How many votes were voided, again and again. At the end the board is settled."""
         settler = services.get(BoardCache).settler(self.board)
-        async with settler.voting():
-            voided = await self._void(services, out_of_time)
+        async with settler.voting(), aclosing(self._void(services)) as counts:
+            yield counts
         await settler.settle_anew()
-        return voided
 
-    async def _void(self, services: Services, out_of_time: Callable[[], bool]) -> Voided:
+    async def _void(self, services: Services) -> AsyncGenerator[int]:
         table, unit = services.table, services.unit(self.actor)
-        own = await voting_store.void_votes(table, self.voter, self.board, unit, out_of_time)
-        if not (own.finished and self.same_address):
-            return own
-        others = await voting_store.void_votes_of_addresses(table, self.voter, self.board, unit, out_of_time)
-        return Voided(own.votes + others.votes, others.finished)
+        async for votes in voting_store.void_votes(table, self.voter, self.board, unit):
+            yield votes
+        if self.same_address:
+            async for votes in voting_store.void_votes_of_addresses(table, self.voter, self.board, unit):
+                yield votes
 
 
 def _parse_voter(text: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Annotated, Any, Union
 
 import strawberry
 from strawberry.types import Info
+from strawberry.types.nodes import SelectedField
 
 from datastore.refusals import Refusal
 from resolvers.requests.context import Context
@@ -53,6 +54,7 @@ def mutation(
 
     async def resolve(info: Info, input: Any) -> Any:  # noqa: A002 - the argument's public name
         ctx: Context = info.context
+        ctx.selected = lambda: frozenset(_names(info.selected_fields[0].selections))
         try:
             fields = dict(vars(input))
             key = fields.pop("idempotency_key", None) or None
@@ -70,6 +72,15 @@ def mutation(
         "return": Annotated[Union[payload, Refused], result],  # noqa: UP007 - of a value
     }
     return strawberry.mutation(resolver=resolve, description=description)
+
+
+def _names(selections: Iterable[Any]) -> Iterator[str]:
+    """The names of the selected fields, in whichever fragment."""
+    for selection in selections:
+        if isinstance(selection, SelectedField):
+            yield selection.name
+        else:
+            yield from _names(selection.selections)
 
 
 def _payload_maker(payload: type) -> Callable[[Any], Any]:

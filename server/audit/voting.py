@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
 from datastore import voting as voting_store
-from datastore.voting import Board, Contender, Name, PairTally, Tally, Vote
+from datastore.voting import Board, Contender, Counts, Name, PairTally, ResultsBlock, Tally, Vote
 from datastore.voting.auditing import VotingRecord, all_records
+from datastore.voting.boards import BLOCK_SIZE
+from datastore.voting.results import NO_VOTES
 from datastore.voting.votes import COUNTERS
 from resolvers.requests.context import Services
 from resolvers.voting.board_cache import BoardCache
@@ -21,6 +23,7 @@ class _Records:
     board: Board | None = None
     contenders: dict[int, Contender] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
+    counts: dict[int, Counts] = field(default_factory=dict)
     tallied: Counter[tuple[int, str]] = field(default_factory=Counter)
     tallied_pairs: Counter[tuple[int, int, str]] = field(default_factory=Counter)
     voted: Counter[tuple[int, str]] = field(default_factory=Counter)
@@ -37,6 +40,8 @@ class _Records:
                 self.contenders[record.ordinal] = record
             case Name():
                 self.names[record.folded] = record.ordinal
+            case ResultsBlock():
+                self.counts |= dict(enumerate(record.counts, record.block * BLOCK_SIZE))
             case Tally():
                 self.shards = max(self.shards, record.shard + 1)
                 for counter in ("wins", "losses", "ties"):
@@ -108,9 +113,10 @@ def _settling_breaches(board: Board, records: _Records) -> Iterator[str]:
     if votes != board.votes:
         yield f"the board shows {board.votes} votes, and {votes} were counted (settled within two seconds of a read)"
     for ordinal, contender in records.contenders.items():
-        sums = tuple(records.tallied[ordinal, counter] for counter in ("wins", "losses", "ties"))
-        if contender.counts != sums:
-            yield f"{contender.name!r} shows {contender.counts}, and its tallies add up to {sums}"
+        sums = Counts(*(records.tallied[ordinal, counter] for counter in ("wins", "losses", "ties")))
+        shown = records.counts.get(ordinal, NO_VOTES)
+        if shown != sums:
+            yield f"{contender.name!r} shows {tuple(shown)}, and its tallies add up to {tuple(sums)}"
 
 
 def _cycle_breaches(records: _Records) -> Iterator[str]:

@@ -19,7 +19,7 @@ from datastore.dynamo import Table, budgets
 from datastore.refusals import NotFound
 from datastore.values.seal import Seal
 from datastore.values.shards import shard_of
-from datastore.voting import BOARD, CONTENDER, Board, BoardWithMarks, Contender
+from datastore.voting import BOARD, CONTENDER, RESULTS, Board, BoardWithMarks, Contender, Counts, ResultsBlock
 from datastore.voting.shards import shard_count
 from resolvers.requests.context import Services, utc_now
 from resolvers.voting.board_cache import BoardCache
@@ -105,13 +105,15 @@ async def test_closing_a_service_settles_its_votes(default_engine: RunningEngine
 async def planted(table: Table, size: int) -> None:
     """A board of so many contenders, written at once."""
     now = utc_now()
-    rows = [Contender("main", place, f"contender {place:05d}", now, wins=place % 97) for place in range(size)]
+    rows = [Contender("main", place, f"contender {place:05d}", now) for place in range(size)]
+    counts = {place: Counts(wins=place % 97) for place in range(size)}
     await table.write_many(CONTENDER.put(row) for row in rows)
+    await table.write_many(RESULTS.put(ResultsBlock.of("main", block, counts)) for block in range(-(-size // 256)))
     await table.write(BOARD.put(Board("main", "Main", now, size=size, revision=size)))
 
 
 async def test_a_leaderboard_of_two_thousand_costs_two_steps(one_client: Client, one_table: Table) -> None:
-    """The board, then its eight blocks at once. A later page reads the results once to know the ranks above it."""
+    """The board, then its eight blocks of contenders and the batch of its results, at once."""
     await planted(one_table, 2000)
     reads: list[str] = []
 
@@ -122,7 +124,7 @@ async def test_a_leaderboard_of_two_thousand_costs_two_steps(one_client: Client,
 
     with intercepted(one_client.services.table, ("get_item", "batch_get_item", "query"), noted):
         page = await one_client.ask(LEADERBOARD.replace("rank score }", "score }"), first=100)
-    assert len(reads) == 1 + 8
+    assert len(reads) == 1 + 8 + 1
     assert (page["totalCount"], page["nodes"][0]["rank"], page["nodes"][21]["rank"]) == (2000, 1, 21)
     after = page["pageInfo"]["endCursor"]
     following = await one_client.ask(LEADERBOARD, first=100, after=after)
@@ -283,7 +285,7 @@ async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngin
         assert refused["code"] == "RATE_LIMITED"
         assert 0 < refused["retryAfterSeconds"] <= 60
         codes = [(await client.visitor().ask(CAST_VOTE, token=token, verdict="LEFT"))["code"] for _ in range(6)]
-        assert codes == ["TOKEN_UNKNOWN"] * 4 + ["RATE_LIMITED"] * 2
+        assert codes == ["TOKEN_UNKNOWN"] * 5 + ["RATE_LIMITED"]
 
 
 async def test_strengths_are_shown_beside_the_record(one_client: Client) -> None:

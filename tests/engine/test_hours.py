@@ -173,6 +173,26 @@ async def test_a_vote_on_a_known_board_does_not_read_it_first(one_client: Client
     assert rounds <= 2
 
 
+async def test_a_vote_waits_for_two_calls_when_nothing_is_kept(
+    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its limit's share, its board and what its answer shows are read at once. Then it is cast."""
+    settings = settings_for(default_engine, one_table.name, votes_per_address="60/minute")
+    async with serving(settings) as client:
+        await add_contenders(client, "a", "b", "c")
+        voter = client.member("ada")
+        await vote(voter)
+        token = (await voter.ask(DRAW_MATCHUP))["token"]
+        monkeypatch.setattr(board_cache, "KNOWN_SECONDS", 0.0)
+        await asyncio.sleep(2.1)
+        casting = voter.ask(CAST_VOTE, token=token, verdict="LEFT")
+        answer, rounds = await dependent_calls(client.services.table, casting)
+        assert rounds <= 2
+        assert answer["matchup"]["votes"] == 1
+        again = await voter.ask(CAST_VOTE, token=token, verdict="LEFT")
+        assert again["matchup"] == answer["matchup"]
+
+
 async def test_an_attempt_after_the_end_is_refused(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine refuses the first attempt, which is repeated after the end: LOCKED, and nothing is counted."""
     await add_contenders(one_client, "a", "b", "c")
