@@ -148,7 +148,7 @@ def test_a_text_with_half_a_character_is_refused() -> None:
 
 def context() -> Any:
     viewer = SimpleNamespace(id="v", is_member=False, node=None)
-    services = SimpleNamespace(seal=None, get=lambda _: (), journal=SimpleNamespace(is_current=True), tombstones=None)
+    services = SimpleNamespace(seal=None, profiles=None, journal=SimpleNamespace(is_current=True), tombstones=None)
     return SimpleNamespace(services=services, viewer=viewer, table=None, now=lambda: None)
 
 
