@@ -31,8 +31,7 @@ from datastore.dynamo.declaration import create
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
 from datastore.whole.layout import ensure_layout
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
 from tests.comments import post

@@ -33,8 +33,7 @@ from yarl import URL
 
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
 from server.engine import run_engine
 
 RESULTS = Path(__file__).parent / "results" / "datapath.md"

@@ -30,8 +30,7 @@ from datastore.vocabulary import QuizResult, Sentence
 from datastore.voting import Ballot, Verdict
 from datastore.voting.pair_walk import PairWalk
 from datastore.whole.layout import ensure_layout
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from server.engine import run_engine
 from server.settings import Level, Log, Settings

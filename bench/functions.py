@@ -38,7 +38,7 @@ import uvloop
 
 from bench.services import seeded_table
 from bench.services.measurement import repository_root
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from server.app import application
 from server.auth.tokens import mint
 from server.commands.serve import uvicorn_config

@@ -21,9 +21,7 @@ from uuid import uuid4
 
 from bench.heat import BODY, SECRET, Site, add_board, vote
 from datastore import journal as journal_store
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import DELIVERY_SHARDS, Webhook
-from datastore.changes.recording import Journal
+from datastore.changes.occurrences import DELIVERY_SHARDS, Journal, Kind, Webhook
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.values.ids import Ids

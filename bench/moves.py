@@ -21,8 +21,8 @@ from pathlib import Path
 
 from bench.services.measurement import repository_root
 from datastore.dynamo import open_table
+from datastore.dynamo.bulk import item_line
 from datastore.dynamo.declaration import create
-from datastore.dynamo.lines import item_line
 from datastore.whole import table as whole_table
 from datastore.whole.layout import ensure_layout
 from server.engine import run_engine_async, table_file

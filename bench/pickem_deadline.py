@@ -20,8 +20,7 @@ import httpx
 
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from server.audit import pickem as audit
 from server.auth.tokens import mint
 from server.engine import run_engine

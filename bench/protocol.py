@@ -18,9 +18,8 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from server.http.allowed_hosts import AllowedHosts
-from server.http.connection_limits import ConnectionLimits
-from server.http.protocol import LimitedProtocol, ServerConfig
+from server.http.endpoint import AllowedHosts
+from server.http.protocol import ConnectionLimits, LimitedProtocol, ServerConfig
 
 REQUESTS = 3000
 """In a turn."""

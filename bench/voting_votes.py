@@ -33,11 +33,11 @@ from datastore import voting
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
-from datastore.values.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, PairVerdict, Vote
+from datastore.voting.boards import shard_count
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.shards import shard_count
 from datastore.voting.votes import counter_updates
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Services, utc_now

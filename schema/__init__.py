@@ -21,20 +21,16 @@ from resolvers.whole import node as node_resolvers
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.framework import error_codes
 from schema.framework.arguments import NAMED_IN_ALL
+from schema.framework.connections import Schema
 from schema.framework.fields import READ, field
-from schema.framework.scalars import SCALARS
-from schema.framework.subscriptions import Schema
-from schema.framework.types import Node
+from schema.framework.types import SCALARS, Node
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
-from schema.members.api_keys import ApiKeysMutation, ApiKeysQuery
-from schema.members.members import MembersMutation
+from schema.members.members import ApiKeysMutation, ApiKeysQuery, MembersMutation
 from schema.people import PeopleMutation, PeopleQuery
-from schema.pickem.events import PickemMutation, PickemQuery, PickemSubscription
+from schema.pickem.events import PickemMutation, PickemQuery, PickemSubscription, ScoringMutation
 from schema.pickem.leagues import LeaguesMutation, LeaguesQuery
-from schema.pickem.scoring import ScoringMutation
-from schema.vocabulary.address_subscriptions import AddressSubscriptionMutation
-from schema.vocabulary.learning import LearningMutation
+from schema.vocabulary.learning import AddressSubscriptionMutation, LearningMutation
 from schema.vocabulary.lists import VocabularyMutation, VocabularyQuery
 from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 

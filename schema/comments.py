@@ -7,15 +7,14 @@ from datetime import datetime
 import strawberry
 
 from datastore import comments as comments_store
-from datastore.changes.kinds import Ground
+from datastore.changes.occurrences import Ground
 from datastore.comments import Leader
-from resolvers.comments import arrivals, counts, latest, leaders, moderation, pages, visibility, writing
+from resolvers.comments import counts, pages, visibility, writing
 from schema.framework.arguments import NAMED_IN_ALL
-from schema.framework.connections import connection
+from schema.framework.connections import connection, subscription
 from schema.framework.fields import READ, described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
-from schema.framework.subscriptions import subscription
 from schema.framework.types import (
     Node,
     enum,
@@ -105,7 +104,7 @@ class ProductStanding:
     product: strawberry.ID = described("The product's id.")
     five_stars: int = described("The number of five-star comments; at most two seconds old.")
     statistics: CommentStatistics = field(
-        leaders.leader_statistics, "Exact statistics of all its comments.", complexity=READ
+        counts.leader_statistics, "Exact statistics of all its comments.", complexity=READ
     )
 
 
@@ -122,7 +121,7 @@ class CommentsOfUser:
     """What comments add to a member."""
 
     comments: CommentConnection = field(
-        latest.member_comments,
+        pages.member_comments,
         "The member's comments, newest first: published ones, and all of them for the member and for moderators.",
         complexity=2 * READ,
     )
@@ -155,15 +154,15 @@ class CommentsQuery:
         language="Count comments in this language only.",
     )
     top_products: ProductConnection = field(
-        leaders.top_products, "Products by their number of five-star comments, most first."
+        counts.top_products, "Products by their number of five-star comments, most first."
     )
     latest_comments: ModerationConnection = field(
-        latest.latest_comments,
+        pages.latest_comments,
         "The whole site's comments, newest first. For moderators.",
         status="Only comments of this status.",
     )
     moderation_queue: ModerationConnection = field(
-        moderation.moderation_queue,
+        writing.moderation_queue,
         "Comments waiting for a moderator, oldest first. For moderators.",
         status="Held comments of this status; with PUBLISHED, visible ones that members have reported.",
     )
@@ -217,7 +216,7 @@ class CommentsMutation:
         comment="The comment's id.",
     )
     report_comment = mutation(
-        moderation.report_comment,
+        writing.report_comment,
         "Reports a comment to the moderators.",
         object_type(
             "CommentReported",
@@ -231,7 +230,7 @@ class CommentsMutation:
         reason="What is wrong with it, 1 to 500 characters.",
     )
     moderate_comment = mutation(
-        moderation.moderate_comment,
+        writing.moderate_comment,
         "Decides about a comment. For moderators.",
         object_type("CommentModerated", "The decision was recorded.", comment=(Comment, "The comment as it is now.")),
         show=visibility.show_answer,
@@ -247,7 +246,7 @@ class CommentsMutation:
 @strawberry.type
 class CommentsSubscription:
     comment_posted: Comment = subscription(
-        arrivals.comment_posted,
+        pages.comment_posted,
         "Comments on a product, each time they become visible, within about two seconds. One that is published again "
         "after it was held comes again: replace it by its `id`. To neither miss nor repeat any after a disconnect, "
         "resume with the last event's id (clients of Server-Sent Events send it as `Last-Event-ID`, which overrides "

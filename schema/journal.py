@@ -7,8 +7,7 @@ from datetime import datetime
 import strawberry
 
 from datastore.changes import occurrences as records
-from datastore.changes.kinds import Ground  # declared with the comments, which decisions are about
-from datastore.changes.occurrences import DeliveryState
+from datastore.changes.occurrences import DeliveryState, Ground
 from resolvers.journal import occurrences, webhooks
 from schema.framework.connections import connection
 from schema.framework.fields import described, field

@@ -7,12 +7,11 @@ from datetime import datetime
 import strawberry
 
 from datastore import voting as voting_store
-from resolvers.voting import ballots, bradley_terry, editing, visibility, visits, voiding
+from resolvers.voting import ballots, boards, bradley_terry, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
-from schema.framework.connections import connection, counted
+from schema.framework.connections import connection, counted, subscription
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
-from schema.framework.subscriptions import subscription
 from schema.framework.types import (
     Node,
     enum,
@@ -154,7 +153,9 @@ class Ballot:
     voter: strawberry.ID = described("The voter it was issued to. An editor can void all votes of this voter.")
 
 
-@record_type(visits.Visit, "How a page of another site identifies its visitor, where the visitor's cookie is not sent.")
+@record_type(
+    ballots.Visit, "How a page of another site identifies its visitor, where the visitor's cookie is not sent."
+)
 class Visit:
     token: str = described("Send it as `Authorization: Visitor <token>`. It is valid only with this page's origin.")
     expires_at: datetime = described(
@@ -242,7 +243,7 @@ class VoterVoided:
 @strawberry.type
 class VotingMutation:
     create_board = mutation(
-        editing.create_board,
+        boards.create_board,
         "Creates a board. For editors.",
         object_type("BoardCreated", "The board was created.", board=(Board, "The new board.")),
         show=visibility.show_board,
@@ -254,7 +255,7 @@ class VotingMutation:
         closes_at="The time from which it takes no more votes, at least 10 seconds ahead and later than `opensAt`.",
     )
     update_board = mutation(
-        editing.update_board,
+        boards.update_board,
         "Changes a board's title and hours. New hours hold everywhere within 10 seconds. For editors.",
         object_type("BoardUpdated", "The board was changed.", board=(Board, "The board as it is now.")),
         show=visibility.show_board,
@@ -266,7 +267,7 @@ class VotingMutation:
         closes_at="A new closing time, at least 10 seconds ahead and later than `opensAt`; null if it stays open.",
     )
     add_contender = mutation(
-        editing.add_contender,
+        boards.add_contender,
         "Adds a contender to a board. For editors.",
         object_type("ContenderAdded", "The contender was added.", contender=(Contender, "The new contender.")),
         show=visibility.show_contender,
@@ -280,7 +281,7 @@ class VotingMutation:
         image_url="The address of a picture, which starts with https://, on one of the hosts in RINGSIDE_IMAGE_HOSTS.",
     )
     update_contender = mutation(
-        editing.update_contender,
+        boards.update_contender,
         "Changes a contender's name, texts or picture. For editors.",
         object_type(
             "ContenderUpdated", "The contender was changed.", contender=(Contender, "The contender as it is now.")
@@ -296,7 +297,7 @@ class VotingMutation:
         image_url="The address of a new picture; null removes it.",
     )
     retire_contender = mutation(
-        editing.retire_contender,
+        boards.retire_contender,
         "Retires a contender: it leaves the draws and the leaderboard. For editors.",
         object_type(
             "ContenderRetired", "The contender has retired.", contender=(Contender, "The contender; its records stay.")
@@ -307,7 +308,7 @@ class VotingMutation:
         contender="The contender's id.",
     )
     restore_contender = mutation(
-        editing.restore_contender,
+        boards.restore_contender,
         "Brings a retired contender back to the draws and the leaderboard, with all its records. For editors.",
         object_type(
             "ContenderRestored", "The contender is back.", contender=(Contender, "The contender, with all its records.")
@@ -318,7 +319,7 @@ class VotingMutation:
         contender="The contender's id.",
     )
     start_visit = mutation(
-        visits.start_visit,
+        ballots.start_visit,
         "Starts a visit, which lets a page on another site draw and vote. Only pages of the origins that the operator "
         "lists may start one.",
         Visit,

@@ -48,23 +48,19 @@ from server.engine.table import START_SECONDS, not_answered, open_engine, valida
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
 from server.http import voting_page
-from server.http.allowed_hosts import AllowedHosts
-from server.http.compression import LEVEL, MIN_BYTES
-from server.http.connection_limits import ConnectionLimits
-from server.http.endpoint import GraphQLEndpoint
+from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
-from server.http.fast_path import FastPath, with_request_ids
 from server.http.health import Readiness, alive
 from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
-from server.http.pipeline import Pipeline, share
+from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
+from server.http.pipeline import Pipeline, Quota, share
 from server.http.process import end_with_parent, tune_process
-from server.http.quotas import Quota
-from server.http.response import outside_graphql
+from server.http.protocol import ConnectionLimits
 from server.http.websocket import serve_socket
 from server.mail.confirmation import confirm, sending_confirmations
 from server.mail.emails_due import EmailSchedule
-from server.mail.unsubscribe import unsubscribe
+from server.mail.pages import unsubscribe
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, configure_logging, open_traces
 from server.webhooks.delivering import Deliverer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests.client import Client
 
 CREATE_API_KEY = """

@@ -9,7 +9,7 @@ from random import Random
 
 from datastore.dynamo import Table
 from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team
-from datastore.pickem.auditing import all_predictions, listed_standings
+from datastore.pickem.standings import all_predictions, listed_standings
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import derived_id
 

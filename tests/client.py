@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import httpx
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from server.app import application
 from server.auth.tokens import mint
 from server.settings import Settings

@@ -19,7 +19,7 @@ from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations
 from resolvers.values.node_ids import parse_node_key
-from resolvers.vocabulary.address_subscriptions import record_id
+from resolvers.vocabulary.subscriptions import record_id
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.mail_server import Mailbox, body_of, mail_server

@@ -13,8 +13,7 @@ from datastore.jobs.jobs import Job
 from datastore.vocabulary import AddressClaim, note_claim
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import ERASE_MEMBER, Contributions
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from resolvers.whole.erasing import new_alias
 from resolvers.whole.jobs import JOB_KINDS

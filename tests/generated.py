@@ -15,8 +15,7 @@ from graphql import build_schema
 
 import datastore
 from bench.cost import UNITS, costs_table, idle_table
-from datastore.dynamo.entity import INDEXES, Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import INDEXES, Entity, Key
 from schema import schema
 from schema.framework import error_codes
 from server.__main__ import COMMANDS, load_command

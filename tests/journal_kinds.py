@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 
 RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "updateProfile": (Kind.PROFILE_CHANGED,),

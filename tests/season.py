@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from datastore.dynamo.attributes import iso
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests.client import Client
 from tests.queries import (
     ADD_MATCH,

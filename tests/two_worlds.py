@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datastore.comments import settle_product
-from datastore.pickem.auditing import all_standings
-from resolvers.requests.viewer import Role
+from datastore.pickem.standings import all_standings
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
 from tests.client import Client
 from tests.comments import post

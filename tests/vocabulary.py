@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests.client import Client
 from tests.queries import ADD_WORDS, CREATE_LIST
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolvers.requests.viewer import Role
-from resolvers.voting.board_cache import BoardCache
+from resolvers.requests.context import Role
+from resolvers.voting.settling import BoardCache
 from server.audit.voting import breaches
 from tests.client import Client
 from tests.queries import ADD_CONTENDER, CAST_VOTE, DRAW_MATCHUP

@@ -27,10 +27,9 @@ from yarl import URL
 from datastore.comments import COMMENT, NO_COUNTS, RATINGS, TALLY, CommentCounts, Filter
 from datastore.comments.planner import PartitionRead, plans
 from datastore.dynamo.attributes import iso
-from datastore.dynamo.entity import Partition
-from datastore.dynamo.keys import HIGHEST
-from datastore.dynamo.merge import shard_limit
-from datastore.dynamo.transport.signing import Endpoint, Signer
+from datastore.dynamo.entity import HIGHEST, Partition
+from datastore.dynamo.paging import shard_limit
+from datastore.dynamo.transport.client import Endpoint, Signer
 from datastore.people.profiles import PROFILE
 from datastore.pickem import EVENT, MATCH, PREDICTION
 from datastore.pickem.predictions import RANKING_SHARDS

@@ -25,12 +25,10 @@ from schema.framework.fields import described, field
 from schema.framework.types import record_type
 from server.auth.identification import Identification
 from server.execution.documents import Documents
-from server.http.endpoint import GraphQLEndpoint
+from server.http.endpoint import FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
-from server.http.fast_path import FastPath, with_request_ids
-from server.http.pipeline import Pipeline, share
+from server.http.pipeline import Pipeline, Quota, share
 from server.http.process import tune_process
-from server.http.quotas import Quota
 from server.settings import Settings
 from server.telemetry import Metrics, configure_logging
 

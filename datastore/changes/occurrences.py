@@ -1,16 +1,145 @@
-"""The records of the journal: occurrences, webhooks, and what is to be delivered to them."""
+"""The records of the journal: occurrences, webhooks, and what is to be delivered to them.
+
+Recording: the writes that a transaction adds for what it changes.
+
+`Journal.occurrence` returns them, and the part's write function appends them to the transaction that it sends anyway:
+the occurrence, and for each webhook that wants its kind a delivery. So nothing is recorded that did not happen, and
+nothing happens without its record. With the journal off and no webhook there are none.
+
+Each process knows the webhooks as they were at most `MOST_AGE` ago: a webhook is told of everything that occurs once it
+has existed for that long.
+
+An occurrence gets its id after its transaction's object was read and before it is written. So the occurrences of one
+object have ids in the order in which they happened, as far as the servers' clocks agree: webhooks are told them as
+`sequence`. Changes that only add to a
+count, such as joining a league, do not wait for each other: their occurrences may have ids in either order.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from datastore.changes.kinds import Ground
-from datastore.dynamo.entity import Entity, Partition
-from datastore.dynamo.keys import HIGHEST, Key
-from datastore.values.ids import creation_time
-from datastore.values.shards import shard_of
+from datastore.dynamo import SingleFlight, shared_context, within_deadline
+from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
+from datastore.dynamo.writes import absent
+from datastore.values.ids import creation_time, shard_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from datastore.dynamo import Table
+    from datastore.dynamo.writes import Put, Write
+
+
+class Ground(StrEnum):
+    """Why a moderator decided."""
+
+    SPAM = "SPAM"
+    ABUSE = "ABUSE"
+    OFF_TOPIC = "OFF_TOPIC"
+    ILLEGAL = "ILLEGAL"
+    PERSONAL_DATA = "PERSONAL_DATA"
+    FRAUD = "FRAUD"
+    OTHER = "OTHER"
+
+
+class Kind(StrEnum):
+    """What occurred. The object is the comment, contender, event, … itself."""
+
+    COMMENT_POSTED = "comment.posted"
+    COMMENT_EDITED = "comment.edited"
+    COMMENT_DELETED = "comment.deleted"
+    COMMENT_REPORTED = "comment.reported"
+    COMMENT_MODERATED = "comment.moderated"
+    COMMENTS_IMPORTED = "comments.imported"
+
+    BOARD_CREATED = "board.created"
+    BOARD_CHANGED = "board.changed"
+    CONTENDER_ADDED = "contender.added"
+    CONTENDER_CHANGED = "contender.changed"
+    CONTENDER_RETIRED = "contender.retired"
+    CONTENDER_RESTORED = "contender.restored"
+    VOTE_CAST = "vote.cast"
+    VOTE_VOIDED = "vote.voided"
+
+    EVENT_CREATED = "event.created"
+    EVENT_CHANGED = "event.changed"
+    EVENT_LOCKED = "event.locked"
+    EVENT_SCORED = "event.scored"
+    EVENT_UNSCORED = "event.unscored"
+    MATCH_ADDED = "match.added"
+    MATCH_CHANGED = "match.changed"
+    MATCH_REMOVED = "match.removed"
+    MATCHES_REORDERED = "matches.reordered"
+    RESULT_RECORDED = "result.recorded"
+    TIE_BREAK_RECORDED = "tieBreak.recorded"
+    PREDICTION_SUBMITTED = "prediction.submitted"
+    PREDICTION_VOIDED = "prediction.voided"
+
+    LEAGUE_CREATED = "league.created"
+    LEAGUE_JOINED = "league.joined"
+    LEAGUE_ADMITTED = "league.admitted"
+    LEAGUE_LEFT = "league.left"
+    LEAGUE_MEMBER_REMOVED = "league.memberRemoved"
+    LEAGUE_CODE_CHANGED = "league.codeChanged"
+    LEAGUE_DELETED = "league.deleted"
+
+    WORD_LIST_CREATED = "wordList.created"
+    WORD_LIST_CHANGED = "wordList.changed"
+    WORD_LIST_DELETED = "wordList.deleted"
+    WORDS_ADDED = "words.added"
+    WORD_CHANGED = "word.changed"
+    WORD_REMOVED = "word.removed"
+    SUBSCRIPTION_STARTED = "subscription.started"
+    SUBSCRIPTION_ENDED = "subscription.ended"
+    QUIZ_RECORDED = "quiz.recorded"
+    QUIZ_REMOVED = "quiz.removed"
+    SENTENCE_WRITTEN = "sentence.written"
+    SENTENCE_CHANGED = "sentence.changed"
+    SENTENCE_REMOVED = "sentence.removed"
+
+    PROFILE_CHANGED = "profile.changed"
+    MEMBER_EXPORTED = "member.exported"
+    MEMBER_ERASED = "member.erased"
+    MEMBER_SUSPENDED = "member.suspended"
+    MEMBER_REINSTATED = "member.reinstated"
+    MEMBER_TAKEN_BACK = "member.takenBack"
+
+    API_KEY_CREATED = "apiKey.created"
+    API_KEY_REVOKED = "apiKey.revoked"
+
+    WEBHOOK_ADDED = "webhook.added"
+    WEBHOOK_REMOVED = "webhook.removed"
+    WEBHOOK_SECRET_ROTATED = "webhook.secretRotated"  # noqa: S105 - it names no secret
+    WEBHOOK_REDELIVERED = "webhook.redelivered"
+
+
+ON_DEMAND = frozenset({Kind.VOTE_CAST, Kind.PREDICTION_SUBMITTED})
+"""Recorded only while a webhook names them: there are thousands a second, and each record costs a transaction more."""
+
+REMOVALS = frozenset(
+    {
+        Kind.COMMENT_DELETED,
+        Kind.MATCH_REMOVED,
+        Kind.PREDICTION_VOIDED,
+        Kind.LEAGUE_DELETED,
+        Kind.WORD_LIST_DELETED,
+        Kind.WORD_REMOVED,
+        Kind.QUIZ_REMOVED,
+        Kind.SENTENCE_REMOVED,
+        Kind.MEMBER_ERASED,
+        Kind.API_KEY_REVOKED,
+        Kind.WEBHOOK_REMOVED,
+    }
+)
+"""Those after which the object need not exist any more."""
+
+
+# ── occurrences ──
 
 SHARDS = 16
 """Of the journal. A thousand occurrences a second are 125 units a second and key."""
@@ -181,3 +310,97 @@ DELIVERY = Entity(Delivery, Key("DELIVERIES#{webhook}#{state}#{shard:02d}", "{ul
 def new_delivery(webhook: str, occurrence: Occurrence) -> Delivery:
     """What is written for a webhook in the transaction of the occurrence itself."""
     return Delivery(webhook, DeliveryState.WAITING, occurrence.ulid, occurrence.kind, content=occurrence)
+
+
+# ── recording ──
+
+MOST_WEBHOOKS = 10
+"""Each one that wants a kind adds an item to the transactions of that kind, which have at most 100."""
+MOST_AGE = 10.0
+"""Seconds for which a process may not know of a webhook that was added."""
+_NEW = absent()
+"""The condition of every occurrence: its id is new, so if it exists already, its transaction was carried out."""
+
+
+class Journal:
+    """What one process knows to record: for how many days, and for which webhooks."""
+
+    def __init__(self, days: int, new_id: Callable[[], str]) -> None:
+        self._days = timedelta(days=days)
+        self._new_id = new_id
+        self._webhooks: tuple[Webhook, ...] = ()
+        self._known_at = -float("inf")
+        self._reads: SingleFlight[None, None] = SingleFlight(shared_context)
+        self.on_delivery: Callable[[Delivery], None] = lambda _: None
+        """Is told of each delivery that this process is about to write."""
+
+    # ── the webhooks ──
+
+    @property
+    def is_current(self) -> bool:
+        """Whether every webhook that was added `MOST_AGE` ago is known."""
+        return time.monotonic() - self._known_at < MOST_AGE
+
+    async def learn(self, table: Table) -> None:
+        """Read the webhooks, once for all who ask at the same time."""
+        await within_deadline(self._reads.run(None, lambda: self._read(table)))
+
+    async def _read(self, table: Table) -> None:
+        asked_at = time.monotonic()
+        self.know([webhook async for webhook in table.iterate(WEBHOOKS, consistent=True)], asked_at)
+
+    def know(self, webhooks: Sequence[Webhook], asked_at: float) -> None:
+        """Remember the webhooks as they were read at a time of the monotonic clock."""
+        if asked_at >= self._known_at:
+            self._webhooks = tuple(webhook for webhook in webhooks if webhook.active)
+            self._known_at = asked_at
+
+    async def close(self) -> None:
+        await self._reads.close()
+
+    # ── the writes ──
+
+    def occurrence(
+        self,
+        kind: Kind,
+        actor: str | None,
+        name: str | None,
+        *,
+        about: str | None = None,
+        ground: Ground | None = None,
+        note: str | None = None,
+    ) -> tuple[Put, ...]:
+        """The writes to append to a transaction that does something to the object of a `name` such as "Event:01J…".
+
+        `about` is the member whose id is part of the name, or to whom something is done. There is one write for the
+        journal, and one for each webhook that wants the kind.
+        """
+        telling = [webhook.id for webhook in self._webhooks if wants(webhook, kind)]
+        recorded = self._days and (telling or kind not in ON_DEMAND)
+        if not telling and not recorded:
+            return ()
+        occurred = Occurrence(self._new_id(), kind, actor, name, about, ground, note)
+        deliveries = [new_delivery(webhook, occurred) for webhook in telling]
+        for delivery in deliveries:
+            self.on_delivery(delivery)
+        writes = [DELIVERY.put(delivery) for delivery in deliveries]
+        if recorded:
+            writes.append(OCCURRENCE.put(replace(occurred, expires=occurred.at + self._days), when=_NEW))
+        return tuple(writes)
+
+
+def is_record(write: Write) -> bool:
+    """Whether it puts an occurrence into the journal. A delivery is none: it is removed once it is sent."""
+    return write.when is _NEW
+
+
+def wants(webhook: Webhook, kind: str) -> bool:
+    return kind in webhook.kinds if webhook.kinds else kind not in ON_DEMAND
+
+
+def _no_id() -> str:
+    raise RuntimeError("a journal that is off needs no ids")
+
+
+OFF = Journal(0, _no_id)
+"""For changes of which nobody needs to know, such as demo data."""

@@ -11,6 +11,30 @@
 
 A receipt is written in the same transaction as the change, and contains the answer. So a repeat by the client, or a
 retry by this service after a lost connection, finds it.
+
+Tombstones: the ids of erased members, for or about whom nothing more is written.
+
+| wanted                          | read or write                                            | requests |
+|---------------------------------|----------------------------------------------------------|----------|
+| erase a member                  | PutItem ERASED#<hash>, with the job that erases          | 0 more   |
+| write for or about a member     | a check of the same item in the write's own transaction  | 0 more   |
+
+A tombstone names its member by a keyed hash, so it does not contain the id. It stays until every token of the member
+has expired, since a token's signature is valid whatever happened to its member, and until a suspension of the member
+would have ended. The check costs 2 write units. Writes of visitors and API keys have none.
+
+After a rotation of secrets some processes know only the old ones. So a tombstone is written under the hash by each
+secret, and a transaction checks each hash.
+
+Recently created objects: an index may not show them yet, but taking back and exporting must miss none.
+
+| wanted                    | read or write                        | requests |
+|---------------------------|--------------------------------------|----------|
+| note a board or an event  | PutItem, before it is created        | 1        |
+| what was noted lately     | Query CREATED#<kind>, consistent     | 1        |
+
+Boards and events are found by an index, which is behind for a moment. Each is noted here for an hour, far longer than
+an index is behind. A note may name what was never created.
 """
 
 from __future__ import annotations
@@ -21,25 +45,110 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from datastore.changes.recording import OFF, is_record
-from datastore.changes.tombstones import MemberErased, checked_members, is_tombstone_check
+from datastore.changes.occurrences import OFF, is_record
 from datastore.dynamo import ConditionFailed
 from datastore.dynamo.attributes import codec_for
-from datastore.dynamo.conditions import absent, less
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.dynamo.writes import Check
-from datastore.refusals import IdempotencyMismatch
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import Check, Put, Write, absent, less, where
+from datastore.refusals import IdempotencyMismatch, NotAllowed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from datastore.changes.kinds import Ground, Kind
-    from datastore.changes.recording import Journal
-    from datastore.changes.tombstones import Tombstones
+    from datastore.changes.occurrences import Ground, Journal, Kind
     from datastore.dynamo import Table
-    from datastore.dynamo.conditions import Condition
-    from datastore.dynamo.writes import Write
+    from datastore.dynamo.writes import Condition
+    from datastore.values.seal import Seal
+
+VISITOR_PREFIX = "visitor-"
+"""What the ids of visitors begin with, and those of members do not."""
+_PURPOSE = "erased member"
+_PREFIX = "ERASED#"
+
+
+class MemberErased(NotAllowed):
+    explanation = "This account is erased: nothing can be written for it or about it any more."
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """An erased member, and the job that erases them."""
+
+    member_hash: str
+    expires: datetime
+    job: str
+
+
+TOMBSTONE = Entity(Tombstone, Key(f"{_PREFIX}{{member_hash}}", "ERASED"), ttl="expires")
+
+
+class Tombstones:
+    """The keys of tombstones, which depend on the service's secrets."""
+
+    def __init__(self, seal: Seal) -> None:
+        self._seal = seal
+
+    def hashes(self, member: str) -> list[str]:
+        return [hashed.hex() for hashed in self._seal.keyed_hashes(_PURPOSE, member.encode())]
+
+    def puts(
+        self, member: str, expires: datetime, job: str, now: datetime, earlier: Tombstone | None = None
+    ) -> list[Put]:
+        """The writes that begin a member's erasure, unless another job does it than that of an earlier tombstone."""
+        free = absent() | less("expires", now)
+        free = free if earlier is None else free | where(job=earlier.job)
+        return [TOMBSTONE.put(Tombstone(hashed, expires, job), when=free) for hashed in self.hashes(member)]
+
+    def checks(self, member: str, now: datetime) -> list[Check]:
+        """What a transaction for or about a member must hold. There are none for a visitor."""
+        if member.startswith(VISITOR_PREFIX):
+            return []
+        # The engine removes expired items late.
+        not_erased = absent() | less("expires", now)
+        return [TOMBSTONE.check(TOMBSTONE.at(member_hash=hashed), not_erased) for hashed in self.hashes(member)]
+
+    async def read(self, table: Table, member: str, now: datetime) -> Tombstone | None:
+        keys = [TOMBSTONE.at(member_hash=hashed) for hashed in self.hashes(member)]
+        found = await table.get_many(keys, consistent=True)
+        return next((tombstone for tombstone in found if tombstone is not None and now < tombstone.expires), None)
+
+
+def is_tombstone_check(write: Write) -> bool:
+    return isinstance(write, Check) and write.fields is TOMBSTONE.fields
+
+
+def checked_members(checks: Iterable[Write]) -> list[str]:
+    """The hashes of the members that checks are about; of each member, the one by the newest secret comes first."""
+    return [check.key["pk"]["S"].removeprefix(_PREFIX) for check in checks if isinstance(check, Check)]
+
+
+# ── created ──
+
+LIFETIME = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The id of a board or an event that is about to be created."""
+
+    kind: str
+    id: str
+    expires: datetime
+
+
+CREATED = Entity(Created, Key("CREATED#{kind}", "{id}"), ttl="expires")
+
+
+async def note_created(table: Table, kind: str, id_: str, now: datetime) -> None:
+    await table.write(CREATED.put(Created(kind, id_, now + LIFETIME)))
+
+
+async def read_created(table: Table, kind: str) -> set[str]:
+    """The ids that were noted within the last hour, or a little before."""
+    return {created.id async for created in table.iterate(CREATED.on(kind=kind), consistent=True)}
+
+
+# ── unit of work ──
 
 RECEIPT_LIFETIME = timedelta(days=7)
 LONGEST_KEY = 128

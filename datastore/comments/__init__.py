@@ -16,24 +16,31 @@ A published comment is a COMMENT item. One that waits for a moderator or was rej
 and no count includes it. Every change goes through `change_comment`, which moves the counts with the comment.
 """
 
-from datastore.comments.arrivals import read_arrivals
-from datastore.comments.changes import CommentChange, Decision, change_comment
-from datastore.comments.counts import TALLY, Tally, read_counts
-from datastore.comments.leaders import (
+from datastore.comments.changes import CommentChange, Decision, change_comment, read_queue, read_reports, report_comment
+from datastore.comments.counts import (
     LEADER,
+    TALLY,
     Leader,
+    Tally,
     leaders_request,
+    read_counts,
     read_leaders_page,
     read_unsettled_products,
     settle_product,
 )
-from datastore.comments.moderation import read_queue, read_reports, report_comment
-from datastore.comments.pages import CommentPage, ReadReport, read_comment, read_page
+from datastore.comments.pages import CommentPage, ReadReport, read_arrivals, read_comment, read_page
 from datastore.comments.planner import MAX_VALUES, NO_COUNTS, RATINGS, CommentCounts, Filter, Plan
-from datastore.comments.pointers import (
+from datastore.comments.records import (
+    COMMENT,
+    HELD,
+    LATE_ARRIVAL,
+    REPORTS,
+    Comment,
+    LateArrival,
     MemberComments,
+    Reports,
+    Status,
     count_member_comments,
     read_latest_comments,
     read_member_comments,
 )
-from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, REPORTS, Comment, LateArrival, Reports, Status

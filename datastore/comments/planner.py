@@ -30,7 +30,7 @@ from functools import lru_cache
 from math import ceil, sqrt
 from typing import Any
 
-from datastore.dynamo.conditions import ALWAYS, Condition, among
+from datastore.dynamo.writes import ALWAYS, Condition, among
 
 RATINGS = (1, 2, 3, 4, 5)
 MAX_VALUES = 25

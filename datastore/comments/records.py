@@ -1,16 +1,43 @@
-"""The records of comments: comments themselves, what members reported about them, and late arrivals."""
+"""The records of comments: comments themselves, what members reported about them, and late arrivals.
+
+Pointers: a member's comments in the member's own item collection, and the site's latest ones.
+
+| wanted                          | read or write                                                | requests   |
+|---------------------------------|--------------------------------------------------------------|------------|
+| a member's comments, newest first | USER#<author> COMMENT#<ulid>, then BatchGetItem            | 2 a page   |
+| how many comments a member has  | the same pointers, counted                                   | 1 a 1,000  |
+| the site's latest comments      | gsi1 LATEST#<shard>, 8 shards merged, then BatchGetItem      | 9 a page   |
+| who has an id                   | gsi1 LATEST#<shard>, one sort key                            | 1          |
+| the latest held ones            | gsi1 MODERATION#<status>, descending                         | 1 a page   |
+
+A pointer is written, changed and deleted in the transaction of its comment, for 2 write units and one of the index. It
+changes when a moderator holds or publishes the comment, not when somebody edits it. 2,000 comments a second add 250
+entries a second to each key of the index.
+
+Between the read of the pointers and that of the comments a comment may be deleted or held: it is left out, so a page
+may be short. Its cursors lie around everything that was read for it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from datastore.dynamo.attributes import item_size
-from datastore.dynamo.conditions import Condition, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.values.ids import creation_time
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.paging import Page, shard_limit
+from datastore.dynamo.writes import Condition, absent, where
+from datastore.values.ids import creation_time, shard_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from datastore.dynamo import Table, Window
+    from datastore.dynamo.entity import ItemKey, Partition
+    from datastore.dynamo.writes import Delete, Put
 
 _ARRIVAL_LIFETIME = timedelta(days=30)
 
@@ -109,3 +136,115 @@ class LateArrival:
 
 
 LATE_ARRIVAL = Entity(LateArrival, Key("PRODUCT#{product}", "ARRIVAL#{position}"), ttl="expires")
+
+
+# ── pointers ──
+
+LATEST_SHARDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where one comment of a member is, and whether it is held."""
+
+    author: str
+    ulid: str
+    product: str
+    held: Status | None = None
+
+    @property
+    def shard(self) -> int:
+        return _latest_shard(self.ulid)
+
+
+def _latest_shard(ulid: str) -> int:
+    return shard_of(ulid, LATEST_SHARDS)
+
+
+POINTER = Entity(
+    Pointer,
+    Key("USER#{author}", "COMMENT#{ulid}"),
+    gsi1=Key("LATEST#{shard}", "{ulid}"),
+)
+
+
+def pointer_to(comment: Comment) -> Pointer:
+    return Pointer(comment.author, comment.ulid, comment.product, comment.held)
+
+
+def pointer_writes(old: Comment | None, new: Comment | None) -> list[Put | Delete]:
+    """What a change of one comment does to its pointer. An edit does nothing."""
+    if new is None:
+        return [] if old is None else [POINTER.delete(POINTER.at(author=old.author, ulid=old.ulid))]
+    if old is None:  # an attempt whose answer was lost may have posted it, and a moderator held it since
+        return [POINTER.put(pointer_to(new), when=absent())]
+    if old.author == new.author:
+        return [] if old.held is new.held else [POINTER.put(pointer_to(new))]
+    return [POINTER.delete(POINTER.at(author=old.author, ulid=old.ulid)), POINTER.put(pointer_to(new))]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberComments(Page[Comment]):
+    """A page of one member's comments: of all, or of the published ones."""
+
+    author: str = ""
+    with_held: bool = False
+
+
+async def read_member_comments(table: Table, author: str, window: Window, *, with_held: bool) -> MemberComments:
+    """Newest first."""
+    request = window.open(f"comments of:{author}:{with_held}")
+    page = await table.page([_of_member(author, with_held=with_held)], request, consistent=True)
+    comments = await _shown(table, page.nodes, with_held=with_held)
+    return MemberComments.of(page, comments, author=author, with_held=with_held)
+
+
+async def count_member_comments(table: Table, author: str, *, with_held: bool) -> int:
+    pointers = table.iterate(_of_member(author, with_held=with_held), consistent=True, at_once=1000)
+    return len([None async for _ in pointers])
+
+
+async def find_pointers(table: Table, ulid: str) -> tuple[Pointer, ...]:
+    """Every pointer to a comment with this id, as far as the index shows it."""
+    found = await table.query(POINTER.on("gsi1", shard=_latest_shard(ulid), ulid=ulid), limit=10)
+    return found.records
+
+
+def member_pointers(table: Table, author: str) -> AsyncIterator[Pointer]:
+    """Every pointer of a member, newest first; consistent."""
+    return table.iterate(POINTER.on(author=author).newest_first(), consistent=True)
+
+
+def _of_member(author: str, *, with_held: bool) -> Partition[Pointer]:
+    pointers: Partition[Pointer] = POINTER.on(author=author).newest_first()
+    return pointers if with_held else pointers.where(absent("held"))
+
+
+async def read_latest_comments(table: Table, status: Status | None, window: Window) -> Page[Comment]:
+    """All comments, or those of a status, newest first."""
+    request = window.open(f"latest:{status}")
+    if status in (Status.PENDING, Status.REJECTED):
+        return await table.page([HELD.on("gsi1", status=status).newest_first()], request)
+    shards: list[Partition[Pointer]] = [
+        POINTER.on("gsi1", shard=shard).newest_first() for shard in range(LATEST_SHARDS)
+    ]
+    if status is Status.PUBLISHED:
+        shards = [shard.where(absent("held")) for shard in shards]
+    page = await table.page(shards, request, limit=shard_limit(request.wanted, LATEST_SHARDS))
+    return page.map(await _shown(table, page.nodes, with_held=status is None))
+
+
+async def _shown(table: Table, pointers: Sequence[Pointer], *, with_held: bool) -> list[Comment | None]:
+    """The comment of each pointer; None if it was deleted, or is held and those are not wanted."""
+    comments = await table.get_many([_place(pointer) for pointer in pointers], consistent=True)
+    if with_held:  # a moderator may have moved some since the pointers were read
+        missing = [place for place, comment in enumerate(comments) if comment is None]
+        moved = await table.get_many([_place(pointers[place], moved=True) for place in missing], consistent=True)
+        for place, comment in zip(missing, moved, strict=True):
+            comments[place] = comment
+    return comments
+
+
+def _place(pointer: Pointer, *, moved: bool = False) -> ItemKey[Comment]:
+    entity = HELD if (pointer.held is None) is moved else COMMENT
+    return entity.at(product=pointer.product, ulid=pointer.ulid)

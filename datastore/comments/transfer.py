@@ -27,19 +27,35 @@ import hashlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from datastore.changes.kinds import Kind
-from datastore.changes.recording import MOST_WEBHOOKS
+from datastore.changes.occurrences import MOST_WEBHOOKS, Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments.counts import SHARDS, count_updates
-from datastore.comments.leaders import read_unsettled_products, settle_product
-from datastore.comments.pointers import POINTER, find_pointers, pointer_to
-from datastore.comments.records import COMMENT, HELD, Comment, entity_for
+from datastore.comments.counts import (
+    LEADER,
+    SHARDS,
+    TALLY,
+    Leader,
+    Tally,
+    count_updates,
+    read_unsettled_products,
+    settle_product,
+)
+from datastore.comments.records import (
+    COMMENT,
+    HELD,
+    LATEST_SHARDS,
+    POINTER,
+    Comment,
+    Pointer,
+    Status,
+    entity_for,
+    find_pointers,
+    pointer_to,
+)
 from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
-from datastore.dynamo.conditions import absent, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.dynamo.writes import Write
+from datastore.dynamo.entity import Entity, Key, Partition
+from datastore.dynamo.writes import Write, absent, where
 from datastore.values.seal import MOST_SECRETS
 
 BATCH = 25
@@ -203,3 +219,34 @@ async def begins_with(table: Table, product: str) -> bool:
     async for comment in table.scan(COMMENT, HELD):
         return bool(comment.product == product)
     return False
+
+
+# ── auditing ──
+# Reads for `ringside audit`: every record of comments, and what the indexes list.
+
+
+def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | Pointer]:
+    return table.scan(COMMENT, HELD, TALLY, LEADER, POINTER)
+
+
+async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:
+    """How many comments the index of a language, a rating or both lists."""
+    key_values = {"product": product, "language": language, "rating": rating}
+    index = "gsi2" if language is None else "gsi1" if rating is None else "gsi3"
+    return await _count(
+        table, COMMENT.on(index, **{name: value for name, value in key_values.items() if value is not None})
+    )
+
+
+async def listed_held(table: Table, status: Status) -> int:
+    """How many comments a moderator's queue lists."""
+    return await _count(table, HELD.on("gsi1", status=status))
+
+
+async def listed_latest(table: Table) -> int:
+    """How many comments the index of the site's latest ones lists."""
+    return sum([await _count(table, POINTER.on("gsi1", shard=shard)) for shard in range(LATEST_SHARDS)])
+
+
+async def _count(table: Table, partition: Partition[Any]) -> int:
+    return len([None async for _ in table.iterate(partition)])

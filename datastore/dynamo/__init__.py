@@ -15,9 +15,8 @@ from datastore.dynamo.budgets import (
     shared_context,
     unlimited,
 )
-from datastore.dynamo.concurrency import batches, chunks, gather_or_cancel
-from datastore.dynamo.conflicts import Stale, optimistic, optimistic_from
-from datastore.dynamo.entity import Slice
+from datastore.dynamo.bulk import foreign_rows
+from datastore.dynamo.entity import BadKey, Slice, best_first, key_text
 from datastore.dynamo.errors import (
     ConditionFailed,
     CredentialsRefused,
@@ -31,11 +30,19 @@ from datastore.dynamo.errors import (
     TooManyWaiting,
     TransactionConflict,
 )
-from datastore.dynamo.foreign import foreign_rows
-from datastore.dynamo.keys import BadKey, best_first, key_text
 from datastore.dynamo.paging import Page, PageRequest, Window
 from datastore.dynamo.rate_limit import RateLimit
 from datastore.dynamo.read_cache import ReadCache, Reads, read_each
-from datastore.dynamo.retries import check_before_each_attempt, remaining, within_deadline
+from datastore.dynamo.retries import (
+    Stale,
+    batches,
+    check_before_each_attempt,
+    chunks,
+    gather_or_cancel,
+    optimistic,
+    optimistic_from,
+    remaining,
+    within_deadline,
+)
 from datastore.dynamo.table import Table, open_table
 from datastore.dynamo.transport.single_flight import SingleFlight

@@ -24,9 +24,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from datastore.dynamo.budgets import charged_context, join_work, shared_context
-from datastore.dynamo.concurrency import BATCH_READ
 from datastore.dynamo.errors import TooCostly
-from datastore.dynamo.retries import within_deadline
+from datastore.dynamo.retries import BATCH_READ, within_deadline
 from datastore.dynamo.transport.single_flight import SingleFlight
 
 if TYPE_CHECKING:

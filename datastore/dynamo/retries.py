@@ -6,6 +6,17 @@ commands, each call has `DEFAULT_SECONDS`.
 Calls are repeated after `Passing` errors, with full jitter, until the deadline; after StorageFailed they are not, since
 waiting does not help. No write depends on being sent only once: a change that
 must count once has a record of its own in its transaction. A call that is given up is logged, once in ten seconds.
+
+Read, change, and write if nobody has changed it meanwhile: otherwise read and change again.
+
+- The first read may be of a cache (`optimistic_from`). Each further one is consistent, or it would find the same again.
+- Only a conflict repeats: `Stale`, or a ConditionFailed that the change lets pass. What else a failed condition says, a
+  refusal or that it was written after all, is for the change to tell.
+- An unclear answer is no conflict: a ConditionFailed that is doubtful is raised, since the change may have been made.
+  Only an `idempotent` change is made again: from what is read then, it finds nothing left to do. `UnitOfWork` leaves
+  no doubt about a change with a receipt or an occurrence.
+- There are `ATTEMPTS` attempts at most, with pauses of full jitter between them, until the request's deadline. Then the
+  change is refused, and the refusal says when to ask again.
 """
 
 from __future__ import annotations
@@ -13,12 +24,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from math import inf
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from datastore.dynamo.budgets import current
 from datastore.dynamo.errors import (
@@ -30,6 +43,10 @@ from datastore.dynamo.errors import (
     StorageFailed,
     dynamo_error,
 )
+from datastore.refusals import Conflict
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator
 
 T = TypeVar("T")
 
@@ -113,3 +130,88 @@ def _log_failure(failure: DynamoError) -> None:
     if now - _logged.get(reason, -_LOG_SECONDS) >= _LOG_SECONDS:
         _logged[reason] = now
         _log.warning("the table cannot be used: %s", reason)
+
+
+# ── conflicts ──
+
+S = TypeVar("S")
+
+ATTEMPTS = 32
+"""With all pauses they take some seven seconds."""
+_PAUSES = [min(0.02 * 2**attempt, 0.5) for attempt in range(ATTEMPTS)]
+
+
+class Stale(Exception):
+    """Somebody has changed what a change was made from."""
+
+
+async def optimistic(
+    read: Callable[[], Awaitable[S]], change: Callable[[S], Awaitable[T]], *, idempotent: bool = False
+) -> T:
+    """What a change of something returns that others change too."""
+    return await optimistic_from(await read(), read, change, idempotent=idempotent)
+
+
+async def optimistic_from(
+    known: S, read: Callable[[], Awaitable[S]], change: Callable[[S], Awaitable[T]], *, idempotent: bool = False
+) -> T:
+    """The same, where the first attempt is made from what is known already."""
+    state = known
+    for pause in _PAUSES:
+        try:
+            return await change(state)
+        except Stale:
+            pass
+        except ConditionFailed as failed:
+            if failed.doubtful and not idempotent:
+                raise
+        wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
+        if wait >= remaining():
+            break
+        await asyncio.sleep(wait)
+        state = await read()
+    raise Conflict("Others are changing this all the time. Try again in a moment.", retry_after=1.0)
+
+
+# ── concurrency ──
+# Work in batches, and several pieces of work at once, none of which goes on after a failure.
+
+BATCH_READ = 100
+"""As many keys as one call to the table reads."""
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of `size`; the last one may be shorter."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+async def batches(items: AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:
+    """The same for items that come one by one."""
+    batch: list[T] = []
+    async for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, T]], at_once: int | None = None) -> list[T]:
+    """As `asyncio.gather`; but the first error is raised once all others were cancelled and have ended.
+
+    So whoever sees the error knows that no write is under way any more. With `at_once`, each is begun in its turn.
+    """
+    turns = asyncio.Semaphore(at_once or sys.maxsize)
+    tasks: list[asyncio.Task[T]] = []
+    try:
+        async with asyncio.TaskGroup() as group:
+            rest = iter(work)
+            while await turns.acquire() and (each := next(rest, None)) is not None:
+                tasks.append(group.create_task(each))
+                tasks[-1].add_done_callback(lambda _: turns.release())
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from datastore.dynamo.invalidation import INVALIDATION, Invalidation, first_word
+from datastore.dynamo.entity import INVALIDATION, Invalidation, first_word
 from datastore.dynamo.rate_limit import RateLimit
 from datastore.dynamo.read_cache import ReadCache, Reads
 from datastore.dynamo.retries import retry

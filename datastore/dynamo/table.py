@@ -16,18 +16,14 @@ from typing import Any, TypeVar, cast
 from botocore.exceptions import BotoCoreError
 
 from datastore.dynamo.attributes import Attribute, Item
-from datastore.dynamo.calls import Calls
-from datastore.dynamo.concurrency import BATCH_READ, chunks
-from datastore.dynamo.conditions import ALWAYS, Expression
-from datastore.dynamo.entity import Entity, ItemKey, Partition, Slice
+from datastore.dynamo.budgets import Calls
+from datastore.dynamo.entity import Entity, ItemKey, Partition, Slice, written_partitions
 from datastore.dynamo.errors import EngineUnavailable, Throttled
-from datastore.dynamo.invalidation import written_partitions
-from datastore.dynamo.merge import LARGEST_READ, last_read, merge
-from datastore.dynamo.paging import Page, PageRequest
-from datastore.dynamo.retries import retry
+from datastore.dynamo.paging import LARGEST_READ, Page, PageRequest, last_read, merge
+from datastore.dynamo.retries import BATCH_READ, chunks, retry
 from datastore.dynamo.shared_reads import SharedReads
 from datastore.dynamo.transport.client import open_client
-from datastore.dynamo.writes import Check, Delete, Put, Update, Write
+from datastore.dynamo.writes import ALWAYS, Check, Delete, Expression, Put, Update, Write
 
 R = TypeVar("R")
 

@@ -5,12 +5,132 @@ The same write is sent alone (`PutItem`, `UpdateItem`, `DeleteItem`) or in a tra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from datastore.dynamo.attributes import Attribute, Codec
-from datastore.dynamo.conditions import Condition, Expression
+
+
+@dataclass(slots=True)
+class Expression:
+    """The placeholders of one request, for names and values of an entity's fields.
+
+    `path` leads to the record that has the fields, if that is stored in a field itself.
+    """
+
+    fields: Mapping[str, Codec]
+    names: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Attribute] = field(default_factory=dict)
+    path: str = ""
+
+    def name(self, attribute: str) -> str:
+        placeholder = f"#{attribute}"
+        self.names[placeholder] = attribute
+        return self.path + placeholder
+
+    def field(self, name: str) -> str:
+        """The name of a field, or `pk`, which every item has."""
+        if name != "pk" and name not in self.fields:
+            raise KeyError(name)
+        return self.name(name)
+
+    def attribute(self, attribute: Attribute) -> str:
+        placeholder = f":{len(self.values)}"
+        self.values[placeholder] = attribute
+        return placeholder
+
+    def value(self, name: str, value: Any) -> str:
+        """A value of a field."""
+        return self.attribute(self.fields[name].encode(value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """`render` returns the condition's text in an expression; an empty text is no condition.
+
+    Conditions are compared by identity, so that none is written out only to be compared.
+    """
+
+    render: Callable[[Expression], str]
+
+    def __and__(self, other: Condition) -> Condition:
+        return other if self is ALWAYS else _joined(" AND ", self, other)
+
+    def __or__(self, other: Condition) -> Condition:
+        return _joined(" OR ", self, other)
+
+    def __invert__(self) -> Condition:
+        return Condition(lambda expression: f"NOT ({self.render(expression)})")
+
+
+ALWAYS = Condition(lambda _: "")
+
+
+def _joined(word: str, *conditions: Condition) -> Condition:
+    def render(expression: Expression) -> str:
+        texts = [text for condition in conditions if (text := condition.render(expression))]
+        return word.join(f"({text})" for text in texts) if len(texts) > 1 else "".join(texts)
+
+    return Condition(render)
+
+
+def absent(name: str = "pk") -> Condition:
+    """The item does not exist, or has no such attribute."""
+    return Condition(lambda expression: f"attribute_not_exists({expression.field(name)})")
+
+
+def present(name: str = "pk") -> Condition:
+    """The item exists, or has such an attribute."""
+    return Condition(lambda expression: f"attribute_exists({expression.field(name)})")
+
+
+def where(**equal: Any) -> Condition:
+    """Attributes have these values; None means absent."""
+    return _joined(" AND ", *(_equal(name, value) for name, value in equal.items()))
+
+
+def _equal(name: str, value: Any) -> Condition:
+    if value is None:
+        return absent(name)
+    return Condition(lambda expression: f"{expression.field(name)} = {expression.value(name, value)}")
+
+
+def inside(name: str, fields: Mapping[str, Codec], condition: Condition) -> Condition:
+    """A condition on the fields of a record that is stored in a field; what it does not name may be anything."""
+
+    def render(expression: Expression) -> str:
+        path = f"{expression.field(name)}."
+        return condition.render(Expression(fields, expression.names, expression.values, path))
+
+    return Condition(render)
+
+
+def less(name: str, value: Any) -> Condition:
+    """The attribute exists and is less than the value."""
+    return Condition(lambda expression: f"{expression.field(name)} < {expression.value(name, value)}")
+
+
+def more(name: str, value: Any) -> Condition:
+    """The attribute exists and is greater than the value."""
+    return Condition(lambda expression: f"{expression.field(name)} > {expression.value(name, value)}")
+
+
+def outside(name: str, low: Any, high: Any) -> Condition:
+    """The attribute exists and is less than the one value or greater than the other."""
+    return less(name, low) | more(name, high)
+
+
+def among(name: str, *values: Any) -> Condition:
+    """The attribute has one of these values (at most 100)."""
+
+    def render(expression: Expression) -> str:
+        return f"{expression.field(name)} IN ({', '.join(expression.value(name, value) for value in values)})"
+
+    return Condition(render)
+
+
+# ── writes ──
 
 
 def _with_condition(expression: Expression, when: Condition) -> dict[str, Any]:

@@ -24,10 +24,8 @@ from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import absent
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.dynamo.writes import Put, Write
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import Put, Write, absent
 from datastore.jobs.leases import Held, Leases
 from datastore.values.ids import Ids
 

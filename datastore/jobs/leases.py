@@ -31,9 +31,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from datastore.dynamo import ConditionFailed, DynamoError
-from datastore.dynamo.conditions import absent, less, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import absent, less, where
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

@@ -15,21 +15,11 @@
 | it is queued again                | a transaction: Put if absent, Delete in the other two states      | 1           |
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
-`datastore.changes.recording` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the
+`datastore.changes.occurrences` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the
 webhooks and their leases, `deliveries` what waits for them. An occurrence is kept for as many days as its process was
 told; then the engine removes it. Nothing else changes or deletes one, except when a member is erased.
 """
 
-from datastore.journal.deliveries import (
-    deliveries_between,
-    mark_delivered,
-    mark_failed,
-    read_deliveries_page,
-    read_delivery,
-    read_occurrences_of,
-    read_waiting,
-    requeue,
-)
 from datastore.journal.reading import (
     forget_member,
     read_journal,
@@ -40,11 +30,19 @@ from datastore.journal.webhooks import (
     acquire_webhook,
     add_webhook,
     clear_webhook,
+    deliveries_between,
     is_free,
+    mark_delivered,
+    mark_failed,
+    read_deliveries_page,
+    read_delivery,
+    read_occurrences_of,
+    read_waiting,
     read_webhook,
     read_webhooks,
     read_webhooks_page,
     remove_webhook,
+    requeue,
     rotate_secret,
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from datastore.changes.occurrences import (
     ACTOR_SHARDS,
@@ -11,6 +12,8 @@ from datastore.changes.occurrences import (
     DELIVERY_SHARDS,
     OCCURRENCE,
     SHARDS,
+    WEBHOOK,
+    WEBHOOK_ADDITIONS,
     WEBHOOKS,
     Delivery,
     DeliveryState,
@@ -19,15 +22,16 @@ from datastore.changes.occurrences import (
 )
 from datastore.dynamo import optimistic_from
 from datastore.dynamo.attributes import record_fields
-from datastore.dynamo.conditions import inside, present, where
-from datastore.dynamo.merge import shard_limit
-from datastore.values.shards import shard_of
+from datastore.dynamo.declaration import KEY_ATTRIBUTES, TTL
+from datastore.dynamo.paging import shard_limit
+from datastore.dynamo.writes import inside, present, where
+from datastore.people.member_items import TRACE, MemberItems, Records, in_file, left_out, of_nobody
+from datastore.values.ids import shard_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.entity import Partition
+    from datastore.dynamo.attributes import Item
+    from datastore.dynamo.entity import Entity, Partition
 
 _CONTENT = record_fields(Occurrence)
 
@@ -131,3 +135,64 @@ async def _forget_in_delivery(table: Table, listed: Delivery, member: str) -> bo
 
     known: Delivery | None = listed
     return await optimistic_from(known, lambda: table.get(key, consistent=True), forget, idempotent=True)
+
+
+# ── auditing ──
+# Reads for `ringside audit`: every occurrence and delivery, compared with the keys that its item has.
+
+_KEYS = (*KEY_ATTRIBUTES, TTL)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalItem:
+    """An item of the journal or of the deliveries, and its record unless it cannot be read."""
+
+    place: str
+    record: Occurrence | Delivery | None
+    wrong_keys: tuple[str, ...] = ()
+    """The attributes by which the table, its indexes and the engine's removal find it, as far as they are wrong."""
+
+
+async def journal_items(table: Table) -> AsyncIterator[JournalItem]:
+    async for item in table.scan_items(consistent=True):
+        pk, sk = item["pk"]["S"], item["sk"]["S"]
+        for entity in (OCCURRENCE, DELIVERY):
+            if entity.recognises(pk, sk):
+                yield _checked(entity, item)
+
+
+def _checked(entity: Entity[Any], item: Item) -> JournalItem:
+    place = f"{item['pk']['S']} {item['sk']['S']}"
+    try:
+        record = entity.read(item)
+        expected = entity.item(record)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return JournalItem(place, None)
+    return JournalItem(place, record, tuple(name for name in _KEYS if item.get(name) != expected.get(name)))
+
+
+# ── member items ──
+# What the journal keeps of a member: what they did.
+#
+# | wanted           | read                                       | requests |
+# |------------------|--------------------------------------------|----------|
+# | what they did    | gsi1 ACTOR#User:<id>#<shard>, 4 shards     | 4        |
+
+
+async def _read(table: Table, user: str) -> Records:
+    for shard in range(ACTOR_SHARDS):
+        done_by = OCCURRENCE.on("gsi1", actor=f"User:{user}", actor_shard=shard)
+        async for occurrence in table.iterate(done_by):
+            yield OCCURRENCE, occurrence
+
+
+MEMBER_ITEMS = MemberItems(
+    {
+        OCCURRENCE: in_file(
+            "occurrence", "Something that you did, with its time and object.", TRACE, times_in_id=("at",)
+        ),
+        DELIVERY: left_out("Says nothing about a member.", TRACE),
+        **of_nobody(WEBHOOK, WEBHOOK_ADDITIONS),
+    },
+    _read,
+)

@@ -28,12 +28,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window
-from datastore.dynamo.conditions import absent, outside, present
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import absent, outside, present
 from datastore.refusals import NotFound
 
 SECRET_PREFIX = "rsk_"  # noqa: S105 - what all secrets begin with

@@ -19,8 +19,7 @@ from datetime import datetime
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
 
 PIECE_BYTES = 300_000
 

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from datastore.changes.kinds import Kind
-from datastore.dynamo.conditions import present
-from datastore.dynamo.entity import Entity
+from datastore.changes.occurrences import Kind
+from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.errors import ConditionFailed
-from datastore.dynamo.keys import Key
+from datastore.dynamo.writes import present
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

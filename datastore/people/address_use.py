@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, less
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import absent, less
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

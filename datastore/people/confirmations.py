@@ -19,6 +19,20 @@ or request is stored before it is confirmed. So if a process is killed, no other
 request that asked for it gets no answer or a refusal, and asking again sends it, once the process that is asked has
 seen the record unchanged for as long as a lease lasts. If the mail server had accepted the email before the process was
 killed, it then comes a second time, with the same Message-ID.
+
+Emails of runs, by which each is sent once: a record for each email, of any kind.
+
+    record ── send ── mark as sent
+      └── not sent, or the process was killed: the next run tries again
+
+Only the process that holds the lease of the emails sends any (`datastore.jobs.leases`). So a record that is not marked
+as sent is of an attempt that has ended.
+
+A member may get an email a second time, with the same Message-ID, if the process was killed or lost the table after the
+mail server accepted it and before it was marked, or never heard whether the server has it. Nothing else sends one twice
+while the processes run: each looks at its lease right before it hands an email over, and stops in the middle if it can
+no longer renew it. That leaves one that the machine halts in this very moment, for longer than the lease lasts, and
+that is then resumed: its email may go out beside that of the process that has taken over.
 """
 
 from __future__ import annotations
@@ -26,13 +40,12 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Generic, Protocol, TypeVar
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import absent, present, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.dynamo.writes import Update
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import Update, absent, present, where
 from datastore.jobs.leases import Held, Leases
 
 MOST_ASKERS = 5
@@ -103,3 +116,40 @@ def use_confirmation(purpose: str, address: str, on: date, now: datetime, attemp
     """The write that uses a link up: it fails for one that was used, and for one whose email has expired."""
     key = CONFIRMATION.at(purpose=purpose, address=address, date=on, slot=0)
     return CONFIRMATION.update(key, values={"used": now, "used_by": attempt}, when=present() & absent("used"))
+
+
+# ── sent emails ──
+
+
+class SentEmail(Protocol):
+    """The record of an email that a run has begun to send, and then sent."""
+
+    @property
+    def user(self) -> str: ...
+    @property
+    def sent(self) -> datetime | None: ...
+
+
+E = TypeVar("E", bound=SentEmail)
+
+
+@dataclass(frozen=True, slots=True)
+class SentEmails(Generic[E]):
+    """The records of one kind of email."""
+
+    entity: Entity[E]
+
+    async def begin(self, table: Table, record: E, unit: UnitOfWork) -> bool:
+        """Whether the email is to be sent, for it was not sent before. MemberErased if the member was erased."""
+        try:
+            await unit.apply(table, self.entity.put(record, when=absent("sent")), *unit.not_erased(record.user))
+        except ConditionFailed:
+            return False
+        return True
+
+    async def mark_sent(self, table: Table, record: E, now: datetime) -> None:
+        key = self.entity.item_key(record)
+        try:
+            await table.write(self.entity.update(key, values={"sent": now}, when=present()))
+        except ConditionFailed:  # the member was erased meanwhile
+            return

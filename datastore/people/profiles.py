@@ -15,21 +15,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent, present, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import absent, present, where
 from datastore.refusals import NotAllowed, NotFound
-from datastore.values.shards import shard_of
+from datastore.values.ids import shard_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
-    from datastore.dynamo.conditions import Condition
-    from datastore.dynamo.writes import Write
+    from datastore.dynamo.writes import Condition, Write
 
 SHARDS = 16
 

@@ -34,21 +34,19 @@ What many members write at the same time is spread over 16 shards (`people.membe
 spread over 4, because every page reads each shard once.
 """
 
-from datastore.pickem.event_records import (
+from datastore.pickem.events import (
     EVENT,
     MATCH,
     THOUSAND,
     Event,
+    EventChanged,
     EventState,
+    Locked,
     Match,
     MatchOutcome,
     Result,
     Team,
     TieBreak,
-)
-from datastore.pickem.events import (
-    EventChanged,
-    Locked,
     all_events,
     change_card,
     change_event,
@@ -68,29 +66,18 @@ from datastore.pickem.gates import (
     read_gates,
     read_pick_counts,
 )
-from datastore.pickem.histograms import (
-    HISTOGRAM_PART,
-    Histogram,
-    delete_older_histograms,
-    event_scope,
-    read_histogram,
-    season_scope,
-    store_histogram,
-)
-from datastore.pickem.league_records import (
+from datastore.pickem.leagues import (
     LEAGUE,
     LEAGUE_CODE,
     LEAGUE_MEMBER,
     MEMBER_LEAGUES,
+    MOST_LEAGUES,
     Entry,
     League,
     LeagueCode,
     LeagueMember,
     MemberLeagues,
     Membership,
-)
-from datastore.pickem.leagues import (
-    MOST_LEAGUES,
     admit,
     create_league,
     delete_league,
@@ -109,9 +96,13 @@ from datastore.pickem.leagues import (
 )
 from datastore.pickem.predictions import (
     PREDICTION,
+    RECORD_LIFETIME,
+    REMINDERS,
     Prediction,
+    Reminder,
     Share,
     Submission,
+    events_to_lock,
     member_predictions_request,
     prediction_position,
     predictions_to_score,
@@ -119,23 +110,22 @@ from datastore.pickem.predictions import (
     read_member_predictions,
     read_prediction,
     read_predictions,
+    settled_reminders,
     submit_prediction,
 )
-from datastore.pickem.reminders import (
-    RECORD_LIFETIME,
-    REMINDERS,
-    Reminder,
-    events_to_lock,
-    settled_reminders,
-)
 from datastore.pickem.standings import (
+    HISTOGRAM_PART,
     SEASON,
     STANDING,
     Credit,
+    Histogram,
     MemberPage,
     Season,
     Standing,
     credit,
+    delete_older_histograms,
+    event_scope,
+    read_histogram,
     read_member_page,
     read_member_standings,
     read_seasons,
@@ -143,7 +133,9 @@ from datastore.pickem.standings import (
     read_standings,
     read_standings_page,
     recount_season,
+    season_scope,
     standing_position,
+    store_histogram,
 )
 
 __all__ = [

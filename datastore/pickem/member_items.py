@@ -4,31 +4,190 @@
 |---------------------------|-----------------------------------------------------|-----------|
 | predictions and standings | BatchGetItem for every event and season, consistent | 1 for 100 |
 | places in leagues         | GetItem USER#<id>; BatchGetItem of the leagues      | 2         |
+
+Taking a member out of predictions: as if they had never submitted them, or under a name that is nobody's.
+
+| wanted                          | read or write                                                | requests         |
+|---------------------------------|--------------------------------------------------------------|------------------|
+| a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
+| remove one                      | a transaction: prediction, gate, standing                    | 1                |
+| move a season's to another name | a transaction: both items of 40 predictions, both standings  | 1 for 40         |
+
+The index of a member's predictions is behind, so every event is asked instead. A removal also uncounts the picks at the
+gate and takes the points out of the standing. What is counted from predictions, the histograms of the event and of the
+season, is for another scoring to count again. The other name has the member's shards, so a move leaves every counter
+where it is. A season of up to 40 predictions moves at once: nobody sees half of it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
 
-from datastore.people.member_items import (
-    RESULT,
-    MemberItems,
-    Records,
-    in_file,
-    of_nobody,
+from datastore.changes.occurrences import Kind
+from datastore.dynamo import ConditionFailed, Stale, Table, chunks, optimistic, optimistic_from
+from datastore.dynamo.writes import absent
+from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
+from datastore.people.profiles import member_shard
+from datastore.pickem.events import EVENT, MATCH, Event, every_event, read_matches
+from datastore.pickem.gates import GATE, gate_number
+from datastore.pickem.leagues import (
+    LEAGUE,
+    LEAGUE_CODE,
+    LEAGUE_MEMBER,
+    MEMBER_LEAGUES,
+    League,
+    LeagueMember,
+    MemberLeagues,
+    Membership,
+    delete_league,
+    drop_leagues,
+    leave,
+    read_member_leagues,
+    read_place,
+    read_whole_league,
 )
-from datastore.pickem.event_records import EVENT, MATCH
-from datastore.pickem.events import every_event
-from datastore.pickem.gates import GATE
-from datastore.pickem.histograms import HISTOGRAM_PART
-from datastore.pickem.league_records import LEAGUE, LEAGUE_CODE, LEAGUE_MEMBER, MEMBER_LEAGUES
-from datastore.pickem.predictions import PREDICTION
-from datastore.pickem.reminders import REMINDER
-from datastore.pickem.removal import predictions_in
-from datastore.pickem.standings import SEASON, STANDING, read_standing
+from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share, as_read, pick_counters
+from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
+from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table
+    from datastore.changes.unit_of_work import UnitOfWork
+    from datastore.dynamo.writes import Write
+
+
+async def clear_standing(table: Table, user: str, season: str) -> None:
+    """Delete a standing to which no prediction adds any more."""
+    standing = await read_standing(table, user, season)
+    if standing is not None:
+        with suppress(ConditionFailed):
+            await table.write(standing_write(standing, replace(standing, events_played=0)))
+
+
+# ── leagues ──
+
+
+async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
+    """Take a member out of every league. Safe to repeat.
+
+    Where they are the last captain, the longest member becomes one; a league without another member is deleted.
+    """
+
+    async def leave_one(own: MemberLeagues) -> None:
+        if not own.leagues:
+            return
+        league_id = min(own.leagues)
+        found = await read_whole_league(table, league_id)
+        place = await read_place(table, league_id, user)
+        if found is None or place is None:  # deleted, or being deleted
+            if place is not None:
+                await table.write(LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place)))
+            await drop_leagues(table, own, {league_id})
+            return
+        try:
+            if _is_last(*found, place):
+                await delete_league(table, place, found[0], unit, None)
+            else:
+                await leave(table, place, _successor(*found, place), own, unit, None)
+        except (Conflict, NotFound):
+            raise Stale from None
+
+    while (own := await read_member_leagues(table, user)).leagues:
+        await optimistic_from(own, lambda: read_member_leagues(table, user), leave_one)
+
+
+def _members(members: Sequence[LeagueMember]) -> list[LeagueMember]:
+    return [member for member in members if member.membership is Membership.MEMBER]
+
+
+def _is_last_captain(league: League, place: LeagueMember) -> bool:
+    return place.membership is Membership.CAPTAIN and league.captains == 1
+
+
+def _is_last(league: League, members: Sequence[LeagueMember], place: LeagueMember) -> bool:
+    return _is_last_captain(league, place) and not _members(members)
+
+
+def _successor(league: League, members: Sequence[LeagueMember], place: LeagueMember) -> str | None:
+    if not _is_last_captain(league, place):
+        return None
+    return min(_members(members), key=lambda member: (member.since, member.user)).user
+
+
+# ── removal ──
+
+_EVENTS_AT_ONCE = 100
+_MOVED_AT_ONCE = 40
+_Found: TypeAlias = list[tuple[Event, Prediction]]
+
+
+async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> AsyncIterator[tuple[Event, Prediction]]:
+    """A member's predictions for these events, each with its event."""
+    shard = member_shard(user)
+    for some in chunks(events, _EVENTS_AT_ONCE):
+        keys = [PREDICTION.at(event=event.id, shard=shard, user=user) for event in some]
+        for event, prediction in zip(some, await table.get_many(keys, consistent=True), strict=True):
+            if prediction is not None:
+                yield event, prediction
+
+
+async def take_out(table: Table, user: str, events: Sequence[Event], unit: UnitOfWork, alias: str | None = None) -> int:
+    """Remove a member's predictions for events of one season, or let them be those of another name; their number."""
+
+    async def read() -> _Found:
+        return [found async for found in predictions_in(table, user, events)]
+
+    async def take(found: _Found) -> int:
+        some = found[: 1 if alias is None else _MOVED_AT_ONCE]
+        if some:
+            predictions = [prediction for _, prediction in some]
+            writes = [write for one in predictions for write in await _taken(table, one, unit, alias)]
+            await unit.apply(table, *writes, *await _points(table, user, some[0][0].season, predictions, alias))
+        return len(some)
+
+    taken = 0
+    while some := await optimistic(read, take, idempotent=True):
+        taken += some
+    return taken
+
+
+async def _taken(table: Table, prediction: Prediction, unit: UnitOfWork, alias: str | None) -> list[Write]:
+    gone = PREDICTION.delete(PREDICTION.item_key(prediction), when=as_read(prediction))
+    if alias is not None:
+        return [gone, PREDICTION.put(replace(prediction, user=alias), when=absent())]
+    # The card is read after the prediction, which may pick a match that was just added.
+    counters = pick_counters(prediction, await read_matches(table, prediction.event))
+    uncounted = {"predictions": -1, **{name: -counters.count(name) for name in counters}}
+    gate = GATE.at(event=prediction.event, number=gate_number(prediction.user))
+    name = f"Prediction:{prediction.node_key}"
+    return [
+        gone,
+        GATE.update(gate, add=uncounted),
+        *unit.occurred(Kind.PREDICTION_VOIDED, name, about=prediction.user),
+    ]
+
+
+async def _points(
+    table: Table, user: str, season: str, predictions: Sequence[Prediction], alias: str | None
+) -> list[Write]:
+    """The writes that take the predictions' shares out of one standing and into another."""
+    before = await read_standing(table, user, season)  # after the predictions; see `standings`
+    shares = [one.share for one in predictions if one.share is not None and one.share.counts]
+    if before is None or not shares:
+        return []
+    left = reduce(lambda standing, share: standing.credited(share, Share.taken_back(share.generation)), shares, before)
+    if alias is None:
+        return [standing_write(before, left)]
+    beside = await read_standing(table, alias, season)
+    own = beside or replace(before, user=alias, points=0, correct=0, events_played=0, closeness=0)
+    after = reduce(lambda standing, share: standing.credited(None, share), shares, own)
+    return [standing_write(before, left), standing_write(beside, after)]
+
+
+# ── member items ──
 
 
 async def _read(table: Table, user: str) -> Records:

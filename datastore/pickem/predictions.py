@@ -14,23 +14,35 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import sample
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, check_before_each_attempt, chunks
+from datastore.dynamo import (
+    ConditionFailed,
+    Page,
+    PageRequest,
+    Stale,
+    Table,
+    Window,
+    check_before_each_attempt,
+    chunks,
+    key_text,
+)
 from datastore.dynamo.attributes import record_fields
-from datastore.dynamo.concurrency import BATCH_READ
-from datastore.dynamo.conditions import Condition, absent, inside, less, where
-from datastore.dynamo.entity import Entity, ItemKey
-from datastore.dynamo.keys import Key, best_first
-from datastore.dynamo.merge import shard_limit
+from datastore.dynamo.entity import Entity, ItemKey, Key, best_first
+from datastore.dynamo.paging import shard_limit
+from datastore.dynamo.retries import BATCH_READ
+from datastore.dynamo.writes import Condition, absent, inside, less, where
+from datastore.people.confirmations import SentEmails
 from datastore.people.profiles import SHARDS, member_shard
-from datastore.pickem.event_records import Event, Match
-from datastore.pickem.events import Clock
+from datastore.pickem.events import EVENT, Clock, Event, EventState, Match
 from datastore.pickem.gates import GATE, gate_number, pick_counter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 R = TypeVar("R")
 RANKING_SHARDS = 4
@@ -250,3 +262,41 @@ async def read_member_predictions(table: Table, user: str, request: PageRequest)
 
 def member_predictions_request(user: str, window: Window) -> PageRequest:
     return window.open(f"predictions of:{user}")
+
+
+# ── reminders ──
+# Reminders before the lock: a record for each member and event, so that nobody gets a second one.
+#
+# The event is in the key, so an event that is postponed reminds nobody again.
+
+RECORD_LIFETIME = timedelta(days=400)
+"""Longer than an event is likely to be postponed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A member's reminder of an event, which a run has begun to send, and then sent."""
+
+    user: str
+    event: str
+    expires: datetime
+    sent: datetime | None = None
+
+
+REMINDER = Entity(Reminder, Key("USER#{user}", "LOCKREMINDER#{event}"), ttl="expires")
+REMINDERS = SentEmails(REMINDER)
+
+
+def events_to_lock(table: Table, now: datetime, until: datetime) -> AsyncIterator[Event]:
+    """The upcoming events that start between these moments, as the index shows them."""
+    partition = EVENT.on("gsi2", state=EventState.UPCOMING)
+    return table.iterate(partition.between(key_text(now), key_text(until)))
+
+
+async def settled_reminders(table: Table, event: str, users: Sequence[str]) -> Collection[str]:
+    """Those of the members who need no reminder of the event: they have a prediction, or were reminded before."""
+    reminders = await table.get_many([REMINDER.at(user=user, event=event) for user in users], consistent=True)
+    keys = [PREDICTION.at(event=event, shard=member_shard(user), user=user) for user in users]
+    predictions = await table.get_many(keys, consistent=True)
+    sent = {reminder.user for reminder in reminders if reminder is not None and reminder.sent is not None}
+    return sent | {prediction.user for prediction in predictions if prediction is not None}

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from datastore.dynamo.writes import Put
-from datastore.pickem.event_records import EVENT, MATCH, Event, Match
-from datastore.pickem.events import number_matches
+from datastore.pickem.events import EVENT, MATCH, Event, Match, number_matches
 from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
 from datastore.pickem.predictions import PREDICTION, Prediction
 

@@ -20,20 +20,22 @@ every scoring that had ended by then.
 from __future__ import annotations
 
 import asyncio
+import zlib
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import accumulate, pairwise
 from typing import Any
 
+import orjson
+
 from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, iso, optimistic
-from datastore.dynamo.conditions import absent, less, where
-from datastore.dynamo.entity import Entity, ItemKey, Partition
-from datastore.dynamo.keys import HIGHEST, Key, from_best_first
-from datastore.dynamo.merge import shard_limit
-from datastore.dynamo.writes import Delete, Put, Write
+from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, Partition, from_best_first
+from datastore.dynamo.paging import shard_limit
+from datastore.dynamo.writes import Delete, Put, Write, absent, less, where
 from datastore.people.profiles import SHARDS, member_shard
-from datastore.pickem.histograms import Histogram, delete_older_histograms, season_scope, store_histogram
 from datastore.pickem.predictions import (
     PREDICTION,
     RANKING_SHARDS,
@@ -44,6 +46,95 @@ from datastore.pickem.predictions import (
     read_at_once,
     read_prediction,
 )
+
+_PART_BYTES = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Scores, lowest first, and how many members have at most each of them."""
+
+    scores: tuple[int, ...] = ()
+    up_to: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int]) -> Histogram:
+        scores = tuple(sorted(counts))
+        return cls(scores, tuple(accumulate(counts[score] for score in scores)))
+
+    @property
+    def total(self) -> int:
+        return self.up_to[-1] if self.up_to else 0
+
+    def rank(self, score: int) -> int:
+        """One more than the number of members with a higher score."""
+        index = bisect_left(self.scores, score + 1)
+        return 1 + self.total - (self.up_to[index - 1] if index else 0)
+
+    def pack(self) -> bytes:
+        """Differences are small numbers, which compress well."""
+        return zlib.compress(orjson.dumps([_differences(self.scores), _differences(self.up_to)]))
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Histogram:
+        scores, up_to = orjson.loads(zlib.decompress(packed))
+        return cls(tuple(accumulate(scores)), tuple(accumulate(up_to)))
+
+
+def _differences(numbers: tuple[int, ...]) -> list[int]:
+    return [*numbers[:1], *(later - earlier for earlier, later in pairwise(numbers))]
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramPart:
+    """A piece of one revision of a histogram."""
+
+    scope: str
+    revision: int
+    number: int
+    part_count: int
+    data: bytes
+
+
+HISTOGRAM_PART = Entity(HistogramPart, Key("HISTOGRAM#{scope}", "{revision:010d}#{number:03d}"))
+
+
+def event_scope(event: str) -> str:
+    """The histograms of an event's predictions. Their revisions are generations of its results."""
+    return f"EVENT:{event}"
+
+
+def season_scope(season: str) -> str:
+    """The histograms of a season's standings."""
+    return f"STANDINGS:{season}"
+
+
+async def store_histogram(table: Table, scope: str, revision: int, histogram: Histogram) -> None:
+    packed = histogram.pack()
+    pieces = [packed[start : start + _PART_BYTES] for start in range(0, len(packed), _PART_BYTES)]
+    for number, piece in enumerate(pieces):
+        await table.write(HISTOGRAM_PART.put(HistogramPart(scope, revision, number, len(pieces), piece)))
+
+
+async def read_histogram(table: Table, scope: str, revision: int) -> Histogram | None:
+    """A revision, or None if it was deleted after a newer one was published."""
+    parts = [part async for part in table.iterate(HISTOGRAM_PART.on(scope=scope, revision=revision), consistent=True)]
+    if not parts or len(parts) != parts[0].part_count:
+        return None
+    return Histogram.unpack(b"".join(part.data for part in parts))
+
+
+async def delete_older_histograms(table: Table, scope: str, revision: int) -> None:
+    """Delete the revisions before this one."""
+    old = [
+        part
+        async for part in table.iterate(HISTOGRAM_PART.on(scope=scope), consistent=True)
+        if part.revision < revision
+    ]
+    await table.write_many(HISTOGRAM_PART.delete(HISTOGRAM_PART.item_key(part)) for part in old)
+
+
+# ── standings ──
 
 CREDITS_AT_ONCE = 25
 """In one transaction, two items each; DynamoDB takes 100."""
@@ -289,3 +380,26 @@ async def _count_shard(table: Table, season: str, shard: int) -> Counter[int]:
     """The points of the standings in the table, not in the index, which shows them later."""
     standings = STANDING.on(season=season, shard=shard)
     return Counter([from_best_first(sort[:10]) async for sort in table.sort_keys_in("gsi2", standings)])
+
+
+# ── auditing ──
+# Reads for `ringside audit`: every prediction and standing, and what the indexes list.
+
+
+async def all_predictions(table: Table, event: str) -> AsyncIterator[Prediction]:
+    """The predictions for an event, shard by shard; consistent reads."""
+    for shard in range(SHARDS):
+        async for prediction in table.iterate(PREDICTION.on(event=event, shard=shard), consistent=True, at_once=500):
+            yield prediction
+
+
+def all_standings(table: Table) -> AsyncIterator[Standing]:
+    """Of all seasons, in the order of the table; consistent reads."""
+    return table.scan(STANDING, consistent=True)
+
+
+async def listed_standings(table: Table, season: str) -> AsyncIterator[tuple[int, Standing]]:
+    """Every standing in the ranking of a season, with the shard of the ranking that lists it."""
+    for shard in range(RANKING_SHARDS):
+        async for standing in table.iterate(STANDING.on("gsi2", season=season, ranking_shard=shard), at_once=500):
+            yield shard, standing

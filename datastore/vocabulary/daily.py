@@ -13,11 +13,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from datastore.dynamo import ConditionFailed, Stale, optimistic
-from datastore.dynamo.conditions import absent, present, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.vocabulary.lists import LIST, WordList, mark_cleared, owner_scope, read_list
-from datastore.vocabulary.word_order import DrawnWord, next_word
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import absent, present, where
+from datastore.vocabulary.lists import LIST, DrawnWord, WordList, mark_cleared, next_word, owner_scope, read_list
 from datastore.vocabulary.words import REMOVED_WORD, WORD, Word, removed_words
 
 if TYPE_CHECKING:

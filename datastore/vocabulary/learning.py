@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from datastore.dynamo import ConditionFailed, Page, optimistic_from
-from datastore.dynamo.conditions import absent, present, where
-from datastore.dynamo.entity import Entity, Partition
-from datastore.dynamo.keys import HIGHEST, Key
+from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
+from datastore.dynamo.writes import absent, present, where
 from datastore.people.profiles import (
     PROFILE,
     SHARDS,
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
     from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import PageRequest, Table
-    from datastore.dynamo.conditions import Condition
-    from datastore.dynamo.writes import Update, Write
+    from datastore.dynamo.writes import Condition, Update, Write
 
 R = TypeVar("R", "QuizResult", "Sentence")
 

@@ -3,39 +3,252 @@
 | wanted        | read                                          | requests     |
 |---------------|-----------------------------------------------|--------------|
 | private lists | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent | 1, and lists |
+
+Removing a member's quiz results and sentences, with the days that only they made active.
+
+| wanted                     | read or write                                              | requests       |
+|----------------------------|------------------------------------------------------------|----------------|
+| a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a megabyte   |
+| remove some of a day       | a transaction: results, quizzes, active days if changed    | 1 for up to 90 writes |
+
+The result of a quiz that was set here is removed with the quiz itself, which holds the answers for another day. The
+member's cards stay: they say when to ask the member again, and count towards nothing that others see.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datastore.dynamo.entity import Partition
-from datastore.people.member_items import (
-    PERSONAL,
-    RESULT,
-    MemberItems,
-    Records,
-    in_file,
-    left_out,
-    of_nobody,
+from datastore.changes.occurrences import Kind
+from datastore.dynamo import ConditionFailed, Stale, Table, chunks, optimistic_from
+from datastore.dynamo.bulk import clear_partition
+from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.writes import present
+from datastore.people.member_items import PERSONAL, RESULT, MemberItems, Records, in_file, left_out, of_nobody
+from datastore.vocabulary.daily import DAILY, DailyWord, clear_deleted_list
+from datastore.vocabulary.learning import (
+    ACTIVE_DAYS,
+    QUIZ,
+    SENTENCE,
+    ActiveDays,
+    DateRange,
+    QuizResult,
+    Sentence,
+    as_read,
+    occurrence_of,
 )
-from datastore.vocabulary.address_subscriptions import ADDRESS_CLAIM
-from datastore.vocabulary.cards import CARD, QUEUE_CHANGE, QUEUED_CARD
-from datastore.vocabulary.daily import DAILY
-from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE
-from datastore.vocabulary.lists import LIST, QUOTA, lists_by_name
-from datastore.vocabulary.mail import DAILY_MAILING, MAIL, SENT_NOTE
-from datastore.vocabulary.quizzes import OPEN_QUIZ
-from datastore.vocabulary.subscriptions import SUBSCRIBER_COUNT, SUBSCRIPTION
+from datastore.vocabulary.lists import LIST, QUOTA, Quota, WordList, delete_list, lists_by_name, lists_including_deleted
+from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ, QUEUE_CHANGE, QUEUED_CARD, Card, QueueChange
+from datastore.vocabulary.subscriptions import (
+    ADDRESS_CLAIM,
+    DAILY_MAILING,
+    MAIL,
+    SENT_NOTE,
+    SUBSCRIBER_COUNT,
+    SUBSCRIPTION,
+    SubscriberCount,
+    Subscription,
+    read_subscriptions,
+    unsubscribe,
+)
 from datastore.vocabulary.words import REMOVED_WORD, WORD
 
 if TYPE_CHECKING:
-    from datastore.dynamo import Table
+    from collections.abc import Iterator
+
+    from datastore.changes.unit_of_work import UnitOfWork
+    from datastore.dynamo.writes import Write
+
+_AT_ONCE = 5
+"""Few, because the embedded engine lets others wait for a transaction."""
+_CLEARED_AT_ONCE = 200
+
+
+async def end_subscriptions(table: Table, user: str, unit: UnitOfWork) -> None:
+    """End a member's subscriptions, so that they are not counted. Safe to repeat."""
+    for subscription in await read_subscriptions(table, user):
+        if subscription.active:
+            await unsubscribe(table, user, subscription.list, subscription.character_set, unit)
+
+
+async def delete_private_lists(table: Table, user: str, unit: UnitOfWork) -> None:
+    """Delete a member's private lists that the index shows, those too that they deleted."""
+    for word_list in [word_list async for word_list in lists_including_deleted(table, user)]:
+        await _delete(table, word_list, unit)
+
+
+async def _delete(table: Table, word_list: WordList, unit: UnitOfWork) -> None:
+    """The list itself comes last: until then a repeat finds it."""
+    current = await table.get(LIST.item_key(word_list), consistent=True)
+    if current is None:
+        return
+    await delete_list(table, word_list.list, "", unit)
+    deleted = await table.get(LIST.item_key(word_list), consistent=True)
+    while deleted is not None and not await clear_deleted_list(table, deleted, _CLEARED_AT_ONCE):
+        pass
+    await clear_partition(table, SUBSCRIBER_COUNT.on(None, list=word_list.list))
+    await table.write(LIST.delete(LIST.item_key(word_list)))
+
+
+async def move_results(table: Table, user: str, alias: str) -> AsyncIterator[tuple[Result, Result]]:
+    """Let a member's quiz results, sentences and active days be those of another name. Safe to repeat.
+
+    Yields each result as it was and as it is now.
+    """
+    collection: Partition[Any] = QUIZ.on(None, user=user)
+    results = [result async for result in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
+    for some in chunks([(result, replace(result, user=alias)) for result in results], _AT_ONCE):
+        await table.transact(*(write for pair in some for write in _move(*pair)))
+        for pair in some:
+            yield pair
+    days = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
+    if days is not None:
+        moved = ACTIVE_DAYS.put(replace(days, user=alias))
+        await table.transact(ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days)), moved)
+
+
+def _move(old: Result, new: Result) -> Iterator[Write]:
+    entity: Entity[Any] = QUIZ if isinstance(old, QuizResult) else SENTENCE
+    yield entity.delete(entity.item_key(old))
+    yield entity.put(new)
+
+
+# ── removal ──
+
+Result: TypeAlias = QuizResult | Sentence
+_MOST_WRITES = 90
+"""In one transaction, besides those of the active days: it has at most 100."""
+
+
+async def remove_results(
+    table: Table, user: str, is_wanted: Callable[[Result], bool], unit: UnitOfWork
+) -> AsyncIterator[Result]:
+    """Remove a member's results that are wanted, and yield each. An interrupted removal can be repeated."""
+    results = await _read(table, QUIZ.on(None, user=user))
+    for day, of_day in groupby(results, key=lambda one: one.date):
+        for removed in await _remove_of_day(table, user, day, list(of_day), is_wanted, unit):
+            yield removed
+
+
+async def _read(table: Table, collection: Partition[Any]) -> list[Result]:
+    return [one async for one in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
+
+
+async def _read_day(table: Table, user: str, day: date) -> list[Result]:
+    return await _read(table, DateRange(day, day).narrow(QUIZ.on(None, user=user)))
+
+
+async def _remove_of_day(
+    table: Table, user: str, day: date, of_day: list[Result], is_wanted: Callable[[Result], bool], unit: UnitOfWork
+) -> list[Result]:
+    removed: dict[str, Result] = {}
+
+    async def remove_some(of_day: list[Result]) -> list[Result]:
+        """What is left of the day after one more transaction."""
+        wanted = [one for one in of_day if is_wanted(one)]
+        if not wanted:
+            return of_day
+        group, writes = _first_group(wanted, unit)
+        if len(group) == len(of_day):
+            writes += await _without_day(table, user, day)
+            # Read after the days: a result that is written from now on fails this transaction, as it changes the days.
+            if {one.id for one in await _read_day(table, user, day)} != {one.id for one in of_day}:
+                raise Stale
+        try:
+            await unit.apply(table, *writes)
+        except ConditionFailed as failed:  # another process was faster, or a result was written
+            if failed.doubtful:
+                removed.update((one.id, one) for one in group)
+            raise
+        removed.update((one.id, one) for one in group)
+        return [one for one in of_day if one.id not in removed]
+
+    while any(map(is_wanted, of_day)):
+        of_day = await optimistic_from(of_day, lambda: _read_day(table, user, day), remove_some, idempotent=True)
+    return list(removed.values())
+
+
+def _first_group(results: Sequence[Result], unit: UnitOfWork) -> tuple[Sequence[Result], list[Write]]:
+    """As many results as one transaction removes, and its writes."""
+    writes: list[Write] = []
+    for number, result in enumerate(results):
+        more = _removal(result, unit)
+        if writes and len(writes) + len(more) > _MOST_WRITES:
+            return results[:number], writes
+        writes += more
+    return results, writes
+
+
+def _removal(result: Result, unit: UnitOfWork) -> list[Write]:
+    if isinstance(result, Sentence):
+        occurred = occurrence_of(unit, result, Kind.SENTENCE_REMOVED)
+        return [SENTENCE.delete(SENTENCE.item_key(result), when=present()), *occurred]
+    quiz = [OPEN_QUIZ.delete(OPEN_QUIZ.at(user=result.user, id=result.id))] if result.asked_here else []
+    occurred = occurrence_of(unit, result, Kind.QUIZ_REMOVED)
+    return [QUIZ.delete(QUIZ.item_key(result), when=present()), *quiz, *occurred]
+
+
+async def _without_day(table: Table, user: str, day: date) -> list[Write]:
+    """The write that makes a day inactive, if it is an active one."""
+    days: ActiveDays | None = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
+    if days is None or day not in days:
+        return []
+    after, unchanged = days.without_day(day), as_read(days)
+    if not after.dates():
+        return [ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days), when=unchanged)]
+    return [ACTIVE_DAYS.put(after, when=unchanged)]
+
+
+# ── auditing ──
+# Reads for `ringside audit`: every record of lists, subscriptions and learning.
+
+
+def all_cards(table: Table) -> AsyncIterator[Card | QueueChange]:
+    """Every card twice: as it stands in the queue, and under its word; and the changes of the queue that are to come.
+
+    Those of a member follow one another.
+    """
+    kinds: tuple[Entity[Any], ...] = (QUEUED_CARD, CARD, QUEUE_CHANGE)
+    return table.scan(*kinds)
+
+
+def all_lists(table: Table) -> AsyncIterator[WordList]:
+    return table.scan(LIST)
+
+
+def all_quotas(table: Table) -> AsyncIterator[Quota]:
+    return table.scan(QUOTA)
+
+
+def all_daily_words(table: Table, list_id: str) -> AsyncIterator[DailyWord]:
+    """The daily words of a list, oldest first."""
+    return table.iterate(DAILY.on(None, list=list_id))
+
+
+def all_subscriptions(table: Table) -> AsyncIterator[Subscription]:
+    return table.scan(SUBSCRIPTION)
+
+
+def all_subscriber_counts(table: Table) -> AsyncIterator[SubscriberCount]:
+    return table.scan(SUBSCRIBER_COUNT)
+
+
+def all_results(table: Table) -> AsyncIterator[QuizResult | Sentence | ActiveDays]:
+    """Each member's quizzes and sentences, followed by the member's active days."""
+    kinds: tuple[Entity[Any], ...] = (QUIZ, SENTENCE, ACTIVE_DAYS)
+    return table.scan(*kinds)
+
+
+# ── member items ──
 
 _OF_LIST = (LIST, WORD, REMOVED_WORD, DAILY)
 
 
-async def _read(table: Table, user: str) -> Records:
+async def _records(table: Table, user: str) -> Records:
     async for word_list in lists_by_name(table, user):
         collection: Partition[Any] = Partition(LIST, None, LIST.item_key(word_list).pk)
         async for record in table.iterate(collection, *_OF_LIST, consistent=True):
@@ -81,5 +294,5 @@ MEMBER_ITEMS = MemberItems(
         ),
         **of_nobody(DAILY_MAILING, SUBSCRIBER_COUNT),
     },
-    _read,
+    _records,
 )

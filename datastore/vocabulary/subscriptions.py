@@ -9,30 +9,25 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import partial
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from datastore.changes.kinds import Kind
-from datastore.dynamo import ConditionFailed, optimistic, optimistic_from
-from datastore.dynamo.conditions import absent, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.people.profiles import (
-    PROFILE,
-    SHARDS,
-    Profile,
-    member_shard,
-)
-from datastore.refusals import NotFound
+from datastore.changes.occurrences import Kind
+from datastore.dynamo import ConditionFailed, Stale, optimistic, optimistic_from
+from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
+from datastore.dynamo.writes import absent, present, where
+from datastore.people.confirmations import SentEmails, read_confirmation, use_confirmation
+from datastore.people.profiles import NO_EMAIL, PROFILE, SHARDS, Profile, member_shard, read_profile
+from datastore.refusals import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Table
-    from datastore.dynamo.entity import Partition
     from datastore.dynamo.writes import Write
 
 
@@ -236,3 +231,216 @@ async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[
             current.subscriptions.append(record)
         if current is not None:
             yield current
+
+
+# ── address subscriptions ──
+# Subscriptions of an email address without an account: they have a record of their own until a member claims them.
+#
+# The record is a member's profile and subscriptions, under an id made from the address. Nobody signs in as it.
+#
+# Links in emails name the record. So a claim leaves an item that leads from them to the member's subscriptions.
+# It lies with the member's items, and is deleted with them when the member is erased.
+
+
+@dataclass(frozen=True, slots=True)
+class AddressClaim:
+    """A member has claimed the subscriptions of an address's record."""
+
+    user: str
+    record: str
+    claimed_at: datetime
+
+
+ADDRESS_CLAIM = Entity(
+    AddressClaim, Key("USER#{user}", "CLAIMED#{record}"), gsi1=Key("CLAIMED#{record}", "USER#{user}")
+)
+
+
+async def note_claim(table: Table, claim: AddressClaim, unit: UnitOfWork) -> None:
+    await unit.apply(table, ADDRESS_CLAIM.put(claim))
+
+
+async def read_claims(table: Table, record: str) -> list[AddressClaim]:
+    """Who claimed a record's subscriptions: several, if the address subscribed again after a claim."""
+    return [claim async for claim in table.iterate(ADDRESS_CLAIM.on("gsi1", record=record))]
+
+
+class ConfirmationUsed(Conflict):
+    explanation = "This link was already used."
+
+
+async def confirm_subscription(
+    table: Table, owner: Profile, wanted: Subscription, used_up: tuple[str, str, date], unit: UnitOfWork
+) -> None:
+    """Start the subscription of an address and use its link up, all or nothing; ConfirmationUsed if it was used.
+
+    `owner` is the address's record, which is created if it does not exist. `used_up` names the email: purpose, keyed
+    hash of the address, date.
+    """
+    attempt = token_hex(16)
+
+    async def read() -> tuple[Profile | None, Subscription | None, Subscription | None]:
+        return await read_profile(table, owner.user), *await read_both(table, wanted)
+
+    async def confirm(found: tuple[Profile | None, Subscription | None, Subscription | None]) -> None:
+        stored, current, other = found
+        started = current is None or not current.active
+        occurrence = subscription_occurrence(unit, Kind.SUBSCRIPTION_STARTED, wanted) if started else ()
+        writes = [use_confirmation(*used_up, unit.now, attempt), _owner_write(owner, stored)]
+        try:
+            await unit.apply(table, *writes, *start_writes(wanted, current, other), *occurrence)
+        except ConditionFailed:
+            confirmation = await read_confirmation(table, *used_up)
+            if confirmation is not None and confirmation.used_by == attempt:
+                return  # an attempt without an answer had been carried out
+            if confirmation is None or confirmation.used is not None:
+                raise ConfirmationUsed from None
+            raise Stale from None
+
+    await optimistic(read, confirm)
+
+
+def _owner_write(owner: Profile, stored: Profile | None) -> Write:
+    if stored is None:
+        return PROFILE.put(owner, when=absent())
+    values = {name: getattr(owner, name) for name in NO_EMAIL}
+    return PROFILE.update(PROFILE.item_key(owner), values=values, when=present())
+
+
+async def move_subscription(table: Table, old: Subscription, new: Subscription, unit: UnitOfWork) -> None:
+    """End the record's subscription and start the member's, both or neither; one of theirs stays as it is."""
+
+    async def move(found: tuple[Subscription | None, Subscription | None]) -> None:
+        old_current, old_other = found
+        if old_current is None or not old_current.active:
+            return
+        new_current, new_other = await read_both(table, new)
+        occurrences = [*subscription_occurrence(unit, Kind.SUBSCRIPTION_ENDED, old)]
+        if new_current is None or not new_current.active:
+            occurrences += subscription_occurrence(unit, Kind.SUBSCRIPTION_STARTED, new)
+        ends, starts = end_writes(old_current, old, old_other), start_writes(new, new_current, new_other)
+        if old.shard == new.shard and is_count_change(ends[-1]) and is_count_change(starts[-1]):
+            # A transaction changes an item only once, and the count stays as it is.
+            del ends[-1], starts[-1]
+        await unit.apply(table, *ends, *starts, *occurrences)
+
+    await optimistic(partial(read_both, table, old), move, idempotent=True)
+
+
+async def drop_address(table: Table, record: str, address: str) -> None:
+    """A record whose subscriptions were claimed receives nothing more."""
+    try:
+        await table.write(PROFILE.update(PROFILE.at(user=record), values=NO_EMAIL, when=where(email=address)))
+    except ConditionFailed:
+        return
+
+
+# ── mail ──
+# Daily emails: a record for each member and date, so that nobody gets a second one.
+#
+# `datastore/people/confirmations.py` says what makes sure of that. The table removes the records after two months; by
+# then the date's own record says that its emails were sent, and no run sends them again.
+#
+# A run that sends emails also notes to whom, a hundred members in one item. So later runs read a date's notes in place
+# of one record for each member. A member whom no note names costs that record, and nothing else.
+
+RECORD_LIFETIME = timedelta(days=62)
+NOTE_LIFETIME = timedelta(days=3)
+"""By then every member has a later date due."""
+LATEST = timedelta(days=31)
+"""How long after the first run a date's emails may still be sent: no record of them expires before that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A member's email of a date, which a run has begun to send, and then sent."""
+
+    user: str
+    date: date
+    expires: datetime
+    sent: datetime | None = None
+
+
+MAIL = Entity(Mail, Key("USER#{user}", "MAIL#{date}"), ttl="expires")
+DAILY_EMAILS = SentEmails(MAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class DailyMailing:
+    """A date whose emails some run has begun to send."""
+
+    date: date
+    begun: datetime
+
+
+DAILY_MAILING = Entity(DailyMailing, Key("MAILING#{date}", "MAILING"))
+
+
+async def begin_mailing(table: Table, on: date, now: datetime) -> DailyMailing:
+    """The date's mailing, begun by this run or by an earlier one."""
+    new = DailyMailing(on, now)
+    try:
+        await table.write(DAILY_MAILING.put(new, when=absent()))
+    except ConditionFailed:
+        return await table.get(DAILY_MAILING.at(date=on), consistent=True) or new
+    return new
+
+
+@dataclass(frozen=True, slots=True)
+class SentNote:
+    """Members of one shard whose email of a date was sent: their keyed hashes, one after another."""
+
+    date: date
+    shard: int
+    id: str
+    members: bytes
+    expires: datetime
+
+
+SENT_NOTE = Entity(SentNote, Key("MAILING#{date}", "SENT#{shard:02d}#{id}"), ttl="expires")
+
+
+async def note_sent(table: Table, note: SentNote) -> None:
+    await table.write(SENT_NOTE.put(note))
+
+
+async def read_sent_notes(table: Table, on: date, shard: int) -> list[SentNote]:
+    """The notes of a date and shard. A late one only means that a run looks at its members' records."""
+    return [note async for note in table.iterate(SENT_NOTE.on(None, date=on, shard=shard), at_once=1000)]
+
+
+async def read_sent_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Mail]:
+    """Those of these emails, each of a member and a date, that were sent."""
+    mails = await table.get_many([MAIL.at(user=user, date=on) for user, on in wanted], consistent=True)
+    return {(mail.user, mail.date): mail for mail in mails if mail is not None and mail.sent is not None}
+
+
+async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date], unit: UnitOfWork) -> None:
+    """Let the emails that an address's record got on these dates count as the member's too. Safe to repeat."""
+    for mail in (await read_sent_mails(table, [(record, on) for on in dates])).values():
+        with suppress(ConditionFailed):  # the member got one of their own
+            await unit.apply(table, MAIL.put(replace(mail, user=member), when=absent("sent")))
+
+
+@dataclass(frozen=True, slots=True)
+class Addressee:
+    """What decides about a member's email."""
+
+    profile: Profile | None
+    subscriptions: tuple[Subscription, ...]
+    """The active ones."""
+
+
+async def read_addressee(table: Table, user: str) -> Addressee:
+    """The table's own state, read consistently in one query: an index may show what ended seconds ago.
+
+    It reads the member's items from the profile to the last subscription; standings lie in between.
+    """
+    key = PROFILE.at(user=user)
+    collection: Partition[Any] = Partition(PROFILE, None, key.pk, low=key.sk, high=f"SUBSCRIPTION#{HIGHEST}")
+    found = table.iterate(collection, PROFILE, SUBSCRIPTION, consistent=True, at_once=1000)
+    records = [record async for record in found]
+    return Addressee(
+        profile=next((record for record in records if isinstance(record, Profile)), None),
+        subscriptions=tuple(record for record in records if isinstance(record, Subscription) and record.active),
+    )

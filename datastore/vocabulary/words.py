@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from datastore.dynamo import ConditionFailed, Stale, chunks, optimistic
-from datastore.dynamo.conditions import absent, present, where
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import absent, present, where
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.lists import LIST, WordList, read_list
 
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
 
     from datastore.changes.unit_of_work import UnitOfWork
     from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.conditions import Condition
     from datastore.dynamo.entity import ItemKey, Partition
-    from datastore.dynamo.writes import Write
+    from datastore.dynamo.writes import Condition, Write
 
 MOST_WORDS = 500
 """Words of a private list, and of one call."""

@@ -29,7 +29,6 @@ The leaderboard is ordered by score, then by name, character by character and ig
 names that continue it with a space, `!` or `"`, which sort before the `#` that ends it in the key.
 """
 
-from datastore.voting.addresses import remember_origin
 from datastore.voting.ballots import Ballot, TokenExpired, TokenSpent, TokenUnknown, Verdict
 from datastore.voting.boards import (
     BOARD,
@@ -37,26 +36,39 @@ from datastore.voting.boards import (
     MAIN,
     Board,
     BoardWithMarks,
+    DirtyMark,
     all_boards,
     board_not_found,
     create_board,
+    delete_mark,
+    ensure_shards_are_read,
     every_slug,
     existing_boards,
+    is_dead,
     is_slug,
+    put_mark,
     read_board_with_marks,
     read_boards_page,
+    reshard,
 )
 from datastore.voting.contenders import (
     CONTENDER,
     NAME,
     PICTURE,
+    RESULTS,
+    BlockKey,
+    BoardResults,
     Contender,
     ContenderKey,
+    CountedContender,
+    Counts,
     Details,
     Name,
     Picture,
+    ResultsBlock,
     all_contenders,
     contenders_request,
+    counted,
     folded,
     leaderboard_request,
     read_contender,
@@ -65,6 +77,7 @@ from datastore.voting.contenders import (
     read_details,
     read_known_names,
     read_pictures,
+    read_results_blocks,
 )
 from datastore.voting.editing import (
     ContenderChange,
@@ -74,39 +87,25 @@ from datastore.voting.editing import (
     restore_contender,
     retire_contender,
 )
-from datastore.voting.marks import DirtyMark, delete_mark, is_dead, put_mark
-from datastore.voting.resharding import ensure_shards_are_read, reshard
-from datastore.voting.results import (
-    RESULTS,
-    BlockKey,
-    BoardResults,
-    CountedContender,
-    Counts,
-    ResultsBlock,
-    counted,
-    read_results_blocks,
-)
 from datastore.voting.settling import begin_settling, settle, settling_age
-from datastore.voting.tallies import (
+from datastore.voting.voiding import remember_origin, void_votes, void_votes_of_addresses
+from datastore.voting.votes import (
     PAIR,
     TALLY,
-    PairTally,
-    Tally,
-    contender_pairs_request,
-    pairs_request,
-    read_contender_pairs_page,
-    read_pair_record,
-    read_pair_tallies,
-    read_pairs_page,
-)
-from datastore.voting.voiding import void_votes, void_votes_of_addresses
-from datastore.voting.votes import (
     VOTE,
+    PairTally,
     PairVerdict,
+    Tally,
     Vote,
     all_votes,
     cast,
+    contender_pairs_request,
+    pairs_request,
+    read_contender_pairs_page,
     read_latest_vote,
+    read_pair_record,
+    read_pair_tallies,
+    read_pairs_page,
     read_seen_pairs,
     read_vote,
     vote_on,

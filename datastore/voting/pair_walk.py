@@ -29,7 +29,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from datastore.values.permutation import Permutation
-from datastore.voting.pairs import EligibleContenders, pair_count, pair_number, pair_with_number
+from datastore.voting.ballots import EligibleContenders, pair_count, pair_number, pair_with_number
 
 MAX_RANGES = 12
 """Open at a time. Further newcomers wait until the shortest open range is finished."""

@@ -18,8 +18,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from datastore.voting.boards import BOARD, Board
-from datastore.voting.results import RESULTS, ResultsBlock, read_results_blocks
-from datastore.voting.tallies import read_contender_sums
+from datastore.voting.contenders import RESULTS, ResultsBlock, read_results_blocks
+from datastore.voting.votes import read_contender_sums
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -2,30 +2,209 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from functools import reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from datastore.changes.kinds import Kind
-from datastore.dynamo import ConditionFailed
-from datastore.dynamo.conditions import absent
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
-from datastore.values.shards import shard_of
+from datastore.changes.occurrences import Kind
+from datastore.dynamo import ConditionFailed, Page, chunks
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.paging import merge
+from datastore.dynamo.retries import BATCH_READ
+from datastore.dynamo.writes import absent
+from datastore.values.ids import shard_of
 from datastore.voting.ballots import Verdict
+from datastore.voting.boards import BOARD, Board
+from datastore.voting.contenders import CONTENDER, NAME, NO_VOTES, RESULTS, Contender, Counts, Name, ResultsBlock
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.tallies import PAIR, TALLY, PairTally
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
+    from datastore.dynamo import PageRequest, Table, Window
     from datastore.dynamo.writes import Update, Write
     from datastore.voting.ballots import Ballot
-    from datastore.voting.boards import Board
+
+_LOOK_UPS = 160
+"""Keys that a page of one contender's pairs looks up, half a read unit each, found or not: 20 pairs in eight shards."""
+_ORDINAL_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One contender's votes in one shard."""
+
+    board: str
+    shard: int
+    ordinal: int
+    wins: int = 0
+    losses: int = 0
+    ties: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PairTally:
+    """The votes on one pair, in one shard or in all of them."""
+
+    board: str
+    shard: int
+    low: int
+    high: int
+    low_wins: int = 0
+    high_wins: int = 0
+    ties: int = 0
+
+    @property
+    def votes(self) -> int:
+        return self.low_wins + self.high_wins + self.ties
+
+
+TALLY = Entity(Tally, Key("TALLY#{board}#{shard}", "CONTENDER#{ordinal:06d}"))
+PAIR = Entity(PairTally, Key("TALLY#{board}#{shard}", "PAIR#{low:06d}#{high:06d}"))
+
+
+async def read_contender_sums(table: Table, board: Board) -> Mapping[int, Counts]:
+    """The counts of every contender with votes, by ordinal."""
+    sums: dict[int, Counts] = {}
+
+    async def add(shard: int) -> None:
+        tallies = TALLY.on(board=board.slug, shard=shard)
+        async for tally in table.iterate(tallies, consistent=True, at_once=1000):
+            wins, losses, ties = sums.get(tally.ordinal, NO_VOTES)
+            sums[tally.ordinal] = Counts(wins + tally.wins, losses + tally.losses, ties + tally.ties)
+
+    await asyncio.gather(*(add(shard) for shard in range(board.read_shards)))
+    return sums
+
+
+async def read_pair_record(table: Table, board: Board, low: int, high: int) -> PairTally:
+    """The head-to-head record of a pair, by consistent reads."""
+    [record] = await _read_records(table, board.slug, range(board.read_shards), [(low, high)], consistent=True)
+    return record
+
+
+async def _read_records(
+    table: Table, board: str, shards: Sequence[int], pairs: Sequence[tuple[int, int]], *, consistent: bool = False
+) -> list[PairTally]:
+    """The head-to-head record of each pair, as the sum of these shards."""
+    keys = [PAIR.at(board=board, shard=shard, low=low, high=high) for low, high in pairs for shard in shards]
+    records = {pair: PairTally(board, 0, *pair) for pair in pairs}
+    for tally in await table.get_many(keys, consistent=consistent):
+        if tally is not None:
+            records[tally.low, tally.high] = _sum(records[tally.low, tally.high], tally)
+    return [records[pair] for pair in pairs]
+
+
+def pairs_request(board: str, window: Window) -> PageRequest:
+    return window.open(f"matchups {board}")
+
+
+async def read_pairs_page(table: Table, board: Board, request: PageRequest) -> Page[PairTally]:
+    """The records of pairs that were voted on, in the order of their ordinals."""
+    shards = [PAIR.on(board=board.slug, shard=shard) for shard in range(board.read_shards)]
+    return await table.page(shards, request, combine=_record)
+
+
+def _record(tallies: Sequence[PairTally]) -> PairTally | None:
+    """The sum of a pair's tallies; None if all of its votes were voided."""
+    record = reduce(_sum, tallies)
+    return record if record.votes else None
+
+
+def contender_pairs_request(board: str, ordinal: int, window: Window) -> PageRequest:
+    return window.open(f"matchups {board}/{ordinal}")
+
+
+async def read_contender_pairs_page(table: Table, board: Board, ordinal: int, request: PageRequest) -> Page[PairTally]:
+    """The records of one contender's pairs that were voted on, in the opponents' joining order.
+
+    Pairs with later contenders lie side by side in each shard, those with earlier ones must be looked up. A page looks
+    up `_LOOK_UPS`, so it may have fewer records than asked for, or none; its end is then the last opponent looked at.
+    """
+    position = -1 if request.position is None else int(request.position)
+    has_earlier = position + 1 < ordinal
+    shards = await _shards_with_votes(table, board, ordinal) if has_earlier else range(board.read_shards)
+    records: list[PairTally] = []
+    end: int | None = None
+    if shards and has_earlier:
+        records, end = await _read_earlier(table, board.slug, shards, ordinal, position, request.wanted)
+    if shards and end is None and len(records) < request.wanted:
+        missing = request.wanted - len(records)
+        later, end = await _read_later(table, board.slug, shards, ordinal, max(position, ordinal), missing)
+        records += later
+    read = [(str(record.high if record.low == ordinal else record.low), record) for record in records]
+    return Page.cut(read, request, end=None if end is None else str(end))
+
+
+async def _shards_with_votes(table: Table, board: Board, ordinal: int) -> list[int]:
+    """The shards where a contender has votes. A vote is added to its pair and to its contenders in the same shard."""
+    keys = [TALLY.at(board=board.slug, shard=shard, ordinal=ordinal) for shard in range(board.read_shards)]
+    tallies = await table.get_many(keys)
+    return [tally.shard for tally in tallies if tally is not None and tally.wins + tally.losses + tally.ties]
+
+
+async def _read_earlier(
+    table: Table, board: str, shards: Sequence[int], ordinal: int, position: int, wanted: int
+) -> tuple[list[PairTally], int | None]:
+    """Records with the opponents after a position who joined earlier, and the last one looked at if more follow."""
+    most = max(1, _LOOK_UPS // len(shards))
+    # At first as many as are wanted: on most boards nearly all pairs were voted on.
+    bounds = [min(position + 1 + number, ordinal) for number in (0, min(wanted, most), most)]
+    records: list[PairTally] = []
+    for start, end in pairwise(bounds):
+        if len(records) < wanted:
+            records += await _look_up(table, board, shards, [(opponent, ordinal) for opponent in range(start, end)])
+    return records, None if bounds[-1] == ordinal else bounds[-1] - 1
+
+
+async def _look_up(
+    table: Table, board: str, shards: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> list[PairTally]:
+    """The records of those pairs that were voted on."""
+    step = max(1, BATCH_READ // len(shards))
+    read = await asyncio.gather(*(_read_records(table, board, shards, batch) for batch in chunks(pairs, step)))
+    return [record for records in read for record in records if record.votes]
+
+
+async def _read_later(
+    table: Table, board: str, shards: Sequence[int], ordinal: int, position: int, wanted: int
+) -> tuple[list[PairTally], int | None]:
+    """Records with the opponents after a position who joined later, and the last one looked at if more follow."""
+    after = PAIR.sort_key(PairTally(board, 0, ordinal, position))
+    partitions = [PAIR.on(board=board, shard=shard, low=ordinal).past(after) for shard in shards]
+    # A second round would be needed only for pairs whose votes were all voided.
+    merged = await merge(table, partitions, [wanted] * len(shards), wanted, combine=_record, most_rounds=1)
+    end = None if merged.frontier is None else int(merged.frontier[-_ORDINAL_DIGITS:])
+    return [record for _, record in merged.items], end
+
+
+async def read_pair_tallies(table: Table, board: Board) -> list[PairTally]:
+    """Every pair's tally in every shard."""
+
+    async def read_shard(shard: int) -> list[PairTally]:
+        return [tally async for tally in table.iterate(PAIR.on(board=board.slug, shard=shard), at_once=1000)]
+
+    shards = await asyncio.gather(*(read_shard(shard) for shard in range(board.read_shards)))
+    return [tally for shard in shards for tally in shard]
+
+
+def _sum(left: PairTally, right: PairTally) -> PairTally:
+    return PairTally(
+        board=left.board,
+        shard=0,
+        low=left.low,
+        high=left.high,
+        low_wins=left.low_wins + right.low_wins,
+        high_wins=left.high_wins + right.high_wins,
+        ties=left.ties + right.ties,
+    )
+
+
+# ── votes ──
 
 
 class PairVerdict(StrEnum):
@@ -169,3 +348,13 @@ async def cast(table: Table, vote: Vote, unit: UnitOfWork) -> Vote:
     except ConditionFailed as failed:
         return failed.stored(VOTE) or vote
     return vote
+
+
+# ── auditing ──
+# Reads for `ringside audit`: every record of boards, contenders and votes.
+
+VotingRecord: TypeAlias = Board | Contender | Name | ResultsBlock | Tally | PairTally | Vote
+
+
+def all_records(table: Table) -> AsyncIterator[VotingRecord]:
+    return table.scan(BOARD, CONTENDER, NAME, RESULTS, TALLY, PAIR, VOTE)

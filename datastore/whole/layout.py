@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.conditions import absent
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import absent
+from datastore.people.member_items import MemberItems, of_nobody
 
 CURRENT_LAYOUT = 1
 
@@ -51,3 +52,37 @@ async def ensure_layout(table: Table) -> Layout | None:
 async def _is_empty(table: Table) -> bool:
     async with aclosing(table.scan_items(at_once=1, consistent=True)) as items:
         return await anext(items, None) is None
+
+
+# ── demo ──
+# The parts of the demo data that are complete.
+#
+# | wanted                             | read or write                     | requests |
+# |------------------------------------|-----------------------------------|----------|
+# | whether a part is complete         | GetItem DEMO#<part> DEMO          | 1        |
+# | mark a part as complete            | PutItem DEMO#<part> DEMO          | 1        |
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPart:
+    """A part whose demo data is complete."""
+
+    part: str
+    at: datetime
+
+
+DEMO_PART = Entity(DemoPart, Key("DEMO#{part}", "DEMO"))
+
+
+async def is_seeded(table: Table, part: str) -> bool:
+    return await table.get(DEMO_PART.at(part=part), consistent=True) is not None
+
+
+async def mark_seeded(table: Table, part: str, now: datetime) -> None:
+    await table.write(DEMO_PART.put(DemoPart(part, now)))
+
+
+# ── member items ──
+# The items about the table itself keep nothing of a member.
+
+MEMBER_ITEMS = MemberItems(of_nobody(DEMO_PART, LAYOUT))

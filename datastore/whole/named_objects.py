@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from datastore.changes.kinds import REMOVALS
-from datastore.changes.occurrences import OCCURRENCE, WEBHOOK, object_key
+from datastore.changes.occurrences import OCCURRENCE, REMOVALS, WEBHOOK, object_key
 from datastore.comments.records import COMMENT, HELD
 from datastore.dynamo import BadKey, Table
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.members.api_keys import API_KEY
 from datastore.people.profiles import PROFILE, member_shard
-from datastore.pickem.event_records import EVENT, MATCH
-from datastore.pickem.league_records import LEAGUE
+from datastore.pickem.events import EVENT, MATCH
+from datastore.pickem.leagues import LEAGUE
 from datastore.pickem.predictions import PREDICTION
 from datastore.vocabulary.learning import QUIZ, SENTENCE
 from datastore.vocabulary.lists import LIST

@@ -23,12 +23,11 @@ import orjson
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Item
-from datastore.dynamo.bulk import put_as_transaction, put_items, scan_pages
-from datastore.dynamo.concurrency import chunks, gather_or_cancel
-from datastore.dynamo.conditions import where
+from datastore.dynamo.bulk import BadLine, item_line, parse_line, put_as_transaction, put_items, read_line, scan_pages
 from datastore.dynamo.declaration import PROBE, TTL
-from datastore.dynamo.lines import BadLine, item_line, parse_line, read_line
+from datastore.dynamo.retries import chunks, gather_or_cancel
 from datastore.dynamo.table import BATCH_WRITE
+from datastore.dynamo.writes import where
 from datastore.refusals import Conflict
 from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from functools import partial
 
 from datastore import comments as comments_store
-from datastore.changes.kinds import Ground
+from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import Comment, CommentChange, Decision, Status
-from datastore.comments.erasing import forget_reporter
-from datastore.comments.member_items import MEMBER_ITEMS
-from datastore.comments.pointers import Pointer, member_pointers
+from datastore.comments.member_items import MEMBER_ITEMS, forget_reporter
+from datastore.comments.records import Pointer, member_pointers
 from datastore.dynamo import optimistic
 from datastore.values.ids import creation_time
 from resolvers.comments.writing import revised, store_change

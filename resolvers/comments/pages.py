@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from datetime import timedelta
 from typing import Any
 
-from datastore.comments import ReadReport
+from datastore import comments as comments_store
+from datastore.comments import Comment, ReadReport, Status
 from datastore.comments.planner import Filter
-from datastore.dynamo import metered
+from datastore.dynamo import Page, Window, metered
+from datastore.people.profiles import Profile
+from datastore.refusals import InvalidInput
+from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
-from resolvers.comments.rules import parse_filter
-from resolvers.comments.visibility import ShownComment, ShownPage, read_page
+from resolvers.comments.rules import parse_filter, validate_product
+from resolvers.comments.visibility import (
+    ShownComment,
+    ShownMemberPage,
+    ShownPage,
+    load_comment,
+    read_for_moderators,
+    read_member_page,
+    read_page,
+    show_published,
+)
+from resolvers.live.feed import Arrival, ResumePoint, Source
 from resolvers.loading.batched import batched
 from resolvers.people import visibility as members
 from resolvers.requests.context import AnyId, BothWaysWindow, Context
+from resolvers.values.node_ids import parse_node_key
 
 
 async def comments_page(
@@ -62,3 +79,61 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
 @batched
 async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[members.ShownProfile]:
     return await members.authors(ctx, [comment.author for comment in comments])
+
+
+# ── latest ──
+# A member's comments, and the latest ones of the whole site.
+
+
+async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysWindow) -> ShownMemberPage:
+    return await read_member_page(ctx, member.user, window)
+
+
+async def latest_comments(ctx: Context, /, *, window: Window, status: Status | None = None) -> Page[ShownComment]:
+    """The whole site's comments, newest first; for moderators."""
+    return await read_for_moderators(ctx, lambda: comments_store.read_latest_comments(ctx.table, status, window))
+
+
+# ── arrivals ──
+# The stream of a product's comments as they become visible.
+
+
+async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[ShownComment]:
+    """Comments as they become visible: from now on, or since the last event that the client received."""
+    product = validate_product(product, ("product",))
+    # A client that reconnects repeats its query, and says in the header what it has received since.
+    known = await _load_resume_point(ctx, ctx.last_event or after, product)
+    resume_point = known or ResumePoint(ctx.new_id())
+    table, longest = ctx.services.table, timedelta(seconds=ctx.services.policy.request_seconds)
+
+    async def read_arrivals(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
+        comments, reached = await comments_store.read_arrivals(table, product, past, up_to)
+        return [Arrival(position, comment) for position, comment in comments], reached
+
+    source = Source(read_arrivals, ctx.services.clock, longest)
+    topic = ctx.services.live.arrivals(
+        ("comments", product), source, resume_point, ctx.address, resumed=known is not None
+    )
+    async with aclosing(topic) as arrivals:
+        async for arrival in arrivals:
+            ctx.event_id = arrival.resume_after
+            yield show_published(arrival.record)
+
+
+async def _load_resume_point(ctx: Context, text: str | None, product: str) -> ResumePoint | None:
+    """What an event's id says was told; a comment's id says it of what arrived up to that comment."""
+    if not text:
+        return None
+    with suppress(ValueError):
+        return ResumePoint.parse(text)
+    try:
+        key = parse_node_key("Comment", text)
+    except InvalidInput:
+        key = ""
+    comment_product, _, ulid = key.rpartition("#")
+    if comment_product != product or not is_ulid(ulid):
+        raise InvalidInput(
+            "`after` is the id of an event of this stream, or of a comment that it brought.", path=("after",)
+        )
+    comment = await load_comment(ctx, key)
+    return ResumePoint.after(comment.arrived or ulid if comment is not None else ulid)

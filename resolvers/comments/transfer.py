@@ -18,11 +18,18 @@ from datastore.dynamo import BadKey, Table, iso, key_text
 from datastore.refusals import InvalidInput
 from datastore.values.ids import derived_id, first_id, is_ulid
 from resolvers.comments import rules
-from resolvers.comments.languages import parse_language
+from resolvers.comments.rules import parse_language
 from resolvers.requests.context import Services
-from resolvers.transfer.fields import Fields, parse_choice, parse_moment, parse_optional_text, parse_text
 from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
-from resolvers.transfer.readers import Row, json_lines
+from resolvers.transfer.readers import (
+    Fields,
+    Row,
+    json_lines,
+    parse_choice,
+    parse_moment,
+    parse_optional_text,
+    parse_text,
+)
 
 BATCH_LIFETIME = timedelta(days=30)
 _FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status"}

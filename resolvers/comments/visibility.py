@@ -16,8 +16,7 @@ from datastore.dynamo import Page, PageRequest, Reads, Window
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
-from resolvers.requests.context import Context, NodeOf, Services
-from resolvers.requests.viewer import Role, Viewer
+from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
 
 AS_STORED: Final[Mapping[str, str]] = {
     "CommentStatistics": "It counts published comments.",

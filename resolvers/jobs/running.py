@@ -24,8 +24,7 @@ from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.refusals import Conflict, Refusal
 from resolvers.live.background import Repeated
-from resolvers.requests.context import Context, NodeOf
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Context, NodeOf, Role
 
 if TYPE_CHECKING:
     from resolvers.requests.context import Services

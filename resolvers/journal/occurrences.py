@@ -5,10 +5,11 @@ from __future__ import annotations
 from datastore import journal as journal_store
 from datastore.changes.occurrences import Occurrence
 from datastore.dynamo import Page, Window
+from datastore.journal.reading import MEMBER_ITEMS
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
-from resolvers.requests.context import AnyId, Context
-from resolvers.requests.viewer import Role
+from resolvers.people.member_data import Erasure, MemberData
+from resolvers.requests.context import AnyId, Context, Role
 from resolvers.values.node_ids import node_id, parse_node_id
 
 
@@ -57,3 +58,14 @@ def id_of(name: str | None) -> str | None:
         return None
     type_name, _, key = name.partition(":")
     return node_id(type_name, key)
+
+
+# ── member data ──
+# Erasing a member from the journal.
+
+
+async def _erase_listed(erasure: Erasure) -> None:
+    await journal_store.forget_member(erasure.table, erasure.user)
+
+
+MEMBER_DATA = MemberData(MEMBER_ITEMS, erase_listed=_erase_listed)

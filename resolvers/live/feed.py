@@ -20,19 +20,178 @@ A topic costs 2 read units a second while nothing arrives. Each arrival is read 
 of 10 seconds, and 34 times with one of 300.
 
 The table's change stream is not used: it is another service to run, and the embedded engines do not have it.
+
+What the listener of a feed was told, in a text that it keeps: the id of an event, and where to resume after it.
+
+    01K9ZD3Q7W…  .  XcWq0g9Zt1I…
+    settled         names of the positions told since, 4 bytes each, as base64url
+
+Positions up to `settled` are closed: each record there is committed, and was told or is not wanted. After it a record
+may still be committed late, so every position told there is named. A listener that returns is told all other records
+after `settled`. The names are checksums: one late record in 16 million is taken for a told one, at worst.
+
+A text names the latest 256 positions told, so it has at most 1,400 characters. With more, `settled` moves to the last
+position that is not named. The text is not sealed. A client that changes it only changes what it is told, and may
+begin at any position anyway.
 """
 
 from __future__ import annotations
 
+import asyncio
+from base64 import b64decode, urlsafe_b64encode
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
+from zlib import crc32
 
-from datastore.values.ids import CLOCK_SKEW, first_id
-from resolvers.live.poller import Poller
-from resolvers.live.resume_point import ResumePoint
+import structlog
+
+from datastore.dynamo import SingleFlight, shared_context
+from datastore.values.ids import CLOCK_SKEW, first_id, is_ulid
+from resolvers.live.background import unless_failed
+
+MAX_NAMED = 256
+_NAME_BYTES = 4
+
+
+@dataclass(slots=True)
+class ResumePoint:
+    """Where a stream resumes: all up to `settled` was told, and some positions after it."""
+
+    settled: str
+    up_to: str = ""
+    """If it begins at one record: what is committed up to its position when its listener returns counts as told."""
+    _named: set[bytes] = field(default_factory=set)
+    """Names from a listener's text whose positions are not known yet."""
+    _latest: dict[str, bytes] = field(default_factory=dict)
+    """Positions in the order in which they were told, with their names."""
+
+    @classmethod
+    def parse(cls, text: str) -> ResumePoint:
+        """What a text says; ValueError if it is not one."""
+        settled, dot, names = text.partition(".")
+        if not is_ulid(settled) or not dot:
+            raise ValueError("A position is missing.")
+        named = b64decode(names + "=" * (-len(names) % 4), altchars=b"-_", validate=True)
+        if len(named) % _NAME_BYTES or len(named) > MAX_NAMED * _NAME_BYTES:
+            raise ValueError("The names are incomplete or too many.")
+        return cls(settled, _named={named[at : at + _NAME_BYTES] for at in range(0, len(named), _NAME_BYTES)})
+
+    @classmethod
+    def after(cls, position: str) -> ResumePoint:
+        """Where a listener resumes of whom only the position of one record is known."""
+        return cls(position, up_to=position)
+
+    @property
+    def text(self) -> str:
+        names = b"".join([*self._latest.values(), *sorted(self._named)])
+        return f"{self.settled}.{urlsafe_b64encode(names).rstrip(b'=').decode()}"
+
+    def includes(self, position: str) -> bool:
+        return position <= max(self.settled, self.up_to) or position in self._latest or _name(position) in self._named
+
+    def add(self, position: str, settled: str) -> None:
+        """Add a position that was told, when all up to `settled` had been told."""
+        name = self._latest[position] = _name(position)
+        self._named.discard(name)
+        self.settled = max(self.settled, settled)
+        while self._latest:
+            oldest = next(iter(self._latest))
+            if oldest > self.settled and len(self._latest) + len(self._named) <= MAX_NAMED:
+                break
+            del self._latest[oldest]
+            self.settled = max(self.settled, oldest)
+
+    def reopen(self, horizon: str) -> None:
+        """One record's position does not say what is settled: only what is before the horizon."""
+        if self.up_to:
+            self.settled = min(self.settled, horizon)
+
+    def step_back(self, position: str) -> None:
+        """Lower `settled` to before this position; the positions that are named stay delivered."""
+        self.settled = min(self.settled, position)
+
+    def forget_unknown(self) -> None:
+        """Drop the names that no record has: their records were deleted."""
+        self._named.clear()
+
+
+def _name(position: str) -> bytes:
+    return crc32(position.encode()).to_bytes(_NAME_BYTES, "big")
+
+
+# ── poller ──
+# One poll for any number of listeners: it begins with the first listener and ends with the last.
+#
+# A look that fails is logged and repeated. The poll follows the rule of `resolvers.loading`: it runs in a context of
+# its own, a listener may leave at any time without affecting the others, and the end of the process ends the poll and
+# all waiting.
+
+_log = structlog.get_logger("ringside.live")
+
+
+class Poller:
+    """Calls `look` repeatedly, with pauses of `seconds`. A look returns whether it found news."""
+
+    def __init__(self, look: Callable[[], Awaitable[bool]], seconds: float) -> None:
+        self._look = look
+        self._seconds = seconds
+        self._listeners = 0
+        self._polls: SingleFlight[None, None] = SingleFlight(shared_context)
+        self._news = asyncio.Condition()
+        self._wanted = asyncio.Event()
+        self._closed = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether there are no listeners."""
+        return self._listeners == 0
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        self._listeners += 1
+        self._polls.begin(None, self._poll)
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+            if self.idle:
+                await self._polls.close()
+
+    def hurry(self) -> None:
+        """End the present pause, so that the next look begins at once."""
+        self._wanted.set()
+
+    async def until(self, condition: Callable[[], bool]) -> bool:
+        """Wait until a look has made the condition true; False if the process ends before."""
+        async with self._news:
+            await self._news.wait_for(lambda: self._closed or condition())
+        return not self._closed
+
+    async def close(self) -> None:
+        """End the poll, and all waiting."""
+        self._closed = True
+        await self._polls.close()
+        await self._tell()
+
+    async def _poll(self) -> None:
+        while True:
+            if await unless_failed(self._look(), "a topic could not be looked at; trying again", _log):
+                await self._tell()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    await self._wanted.wait()
+            self._wanted.clear()
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+
+# ── feed ──
 
 V = TypeVar("V")
 

@@ -19,9 +19,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from datastore.refusals import Overloaded
-from resolvers.live.feed import Arrival, Feed, Source
-from resolvers.live.poller import Poller
-from resolvers.live.resume_point import ResumePoint
+from resolvers.live.feed import Arrival, Feed, Poller, ResumePoint, Source
 from resolvers.values.network_addresses import network
 
 V = TypeVar("V")

@@ -22,8 +22,7 @@ from datastore.members.api_keys import (
     IssuedKey,
 )
 from datastore.refusals import InvalidInput
-from resolvers.requests.context import Context, NodeOf
-from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.requests.context import Context, Kind, NodeOf, Role, Viewer
 from resolvers.values.network_addresses import network
 from resolvers.values.texts import parse_line
 

@@ -8,25 +8,51 @@ sockets too: each mutation asks here. A process that cannot read them goes on wi
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Final, NewType
 
 import structlog
 
-from datastore.changes.tombstones import MemberErased
-from datastore.dynamo import iso
+from datastore.changes.unit_of_work import MemberErased, delete_receipts
+from datastore.dynamo import Reads, iso
+from datastore.jobs import jobs as jobs_store
 from datastore.members import suspensions as suspension_store
+from datastore.members.member_items import MEMBER_ITEMS, delete_exports
 from datastore.members.suspensions import Suspension
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
+from resolvers.jobs.running import JobRunner, hashes_about
 from resolvers.live.background import Repeated
-from resolvers.people.visibility import load_member
-from resolvers.requests.context import Context, UserId
-from resolvers.requests.viewer import Role
+from resolvers.people.member_data import ERASURES, Erasure, MemberData
+from resolvers.people.visibility import ShownProfile, load_member
+from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.values.texts import CONTROL_CHARACTERS
 
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
+AS_STORED: Final[Mapping[str, str]] = {}
+"""What fields show without passing here, and why that gives nothing away."""
+
+ShownSuspension = NewType("ShownSuspension", Suspension)
+
+
+async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension | None:
+    """For the member and moderators; None once it has ended."""
+    if not (ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(profile.user)):
+        return None
+    found = await ctx.services.get(suspension_reads).load(profile.user)
+    return ShownSuspension(found) if found is not None and found.holds_at(ctx.now()) else None
+
+
+def suspension_reads(services: Services) -> Reads[str, Suspension]:
+    """Suspensions by member, read in one batch for a page."""
+
+    async def read(users: Sequence[str]) -> Mapping[str, Suspension]:
+        return await suspension_store.read_suspensions(services.table, users)
+
+    return services.cache.batches("suspensions", read)
+
+
+# ── suspensions ──
 
 LOOK_SECONDS = 20.0
 LONGEST_REASON = 500
@@ -136,3 +162,22 @@ class Suspensions(Repeated):
         known = await suspension_store.read_every_suspension(self._services.table)
         if changes == self._changes:
             self._known = dict(known)
+
+
+# ── member data ──
+# Erasing what belongs to no other part: jobs that name the member, exported files, and receipts.
+#
+# A job that names the member is taken over and carried to its end: whatever it still wants to write for them or about
+# them is refused, so it ends as if it had been refused in its own process, and counts nothing twice.
+
+
+async def _erase_listed(erasure: Erasure) -> None:
+    services, table, user = erasure.services, erasure.table, erasure.user
+    async for job in jobs_store.unfinished_jobs_naming(table, user):
+        if job.kind not in ERASURES:  # another one of this member ends by itself
+            await services.get(JobRunner).take_over(job)
+    await delete_exports(table, hashes_about(services, user), services.clock())
+    await delete_receipts(table, user, services.tombstones.hashes(user))
+
+
+MEMBER_DATA = MemberData(MEMBER_ITEMS, erase_listed=_erase_listed)

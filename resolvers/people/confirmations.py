@@ -27,7 +27,7 @@ from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import Confirmation
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
 from resolvers.requests.address_limits import AddressLimits
-from resolvers.values.email_addresses import with_ascii_domain
+from resolvers.values.texts import with_ascii_domain
 
 if TYPE_CHECKING:
     from datastore.values.seal import Seal

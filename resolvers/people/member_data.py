@@ -1,7 +1,7 @@
 """What each part does with one member's data, for the jobs that write their file, take something back, or erase them.
 
-A part hands over one object, its `MEMBER_DATA`; `resolvers.whole.parts` lists them. Everything that these functions do
-may be interrupted and is then repeated, so each must be idempotent.
+A part hands over one object, its `MEMBER_DATA`; `resolvers.whole.erasing` lists them. Everything that these functions
+do may be interrupted and is then repeated, so each must be idempotent.
 """
 
 from __future__ import annotations

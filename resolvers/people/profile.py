@@ -9,20 +9,20 @@ from datetime import datetime
 from functools import cache
 from zoneinfo import available_timezones
 
-from datastore.changes.tombstones import MemberErased
+from datastore.changes.unit_of_work import MemberErased
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
 from resolvers.people.confirmations import Confirmations, Purpose
 from resolvers.requests.context import (
+    LONGEST_NAME,
     MEMBER_AGE,
     UNSET,
     Context,
     Unset,
+    member_name,
 )
-from resolvers.requests.viewer import LONGEST_NAME, member_name
-from resolvers.values.email_addresses import LONGEST_EMAIL, is_email_address
-from resolvers.values.texts import parse_line, validate_web_address
+from resolvers.values.texts import LONGEST_EMAIL, is_email_address, parse_line, validate_web_address
 
 MOST_REMINDER_HOURS = 168
 _TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)

@@ -14,8 +14,7 @@ from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
 from resolvers.people.profile import new_profile
-from resolvers.requests.context import Context, UserId
-from resolvers.requests.viewer import Role, member_name
+from resolvers.requests.context import Context, Role, UserId, member_name
 
 AS_STORED: Final[Mapping[str, str]] = {}
 """What fields show without passing here, and why that gives nothing away."""

@@ -19,12 +19,8 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
-from resolvers.pickem.league_cache import (
-    is_league_id,
-    league_cache,
-    league_id,
-)
-from resolvers.pickem.league_codes import admit_attempt, new_code, parse_code
+from resolvers.pickem.cache import is_league_id, league_cache, league_id
+from resolvers.pickem.rules import admit_attempt, new_code, parse_code
 from resolvers.pickem.visibility import (
     LeagueView,
     ShownLeague,

@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from datastore import pickem as pickem_store
-from datastore.changes.tombstones import MemberErased
-from datastore.changes.unit_of_work import UnitOfWork
+from datastore.changes.unit_of_work import MemberErased, UnitOfWork
 from datastore.pickem import Event
-from datastore.pickem.erasing import clear_standing, leave_every_league
-from datastore.pickem.member_items import MEMBER_ITEMS
-from datastore.pickem.removal import predictions_in, take_out
+from datastore.pickem.member_items import MEMBER_ITEMS, clear_standing, leave_every_league, predictions_in, take_out
 from datastore.pickem.standings import recount_season
 from resolvers.jobs.running import JobRun
 from resolvers.people.member_data import (
@@ -25,7 +22,7 @@ from resolvers.people.member_data import (
     Part,
     TakingBack,
 )
-from resolvers.pickem.removing import count_again, remove_predictions
+from resolvers.pickem.scoring import count_again, remove_predictions
 from resolvers.requests.context import Services
 
 

@@ -20,7 +20,7 @@ from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.events import EventId
-from resolvers.pickem.tie_breaks import parse_guess
+from resolvers.pickem.rules import parse_guess
 from resolvers.pickem.visibility import Pick, PredictionView, ShownEvent, load_event, show_event, show_prediction
 from resolvers.requests.context import AnyId, Context
 from resolvers.values.node_ids import node_id, parse_node_key

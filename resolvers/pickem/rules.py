@@ -1,21 +1,166 @@
-"""The rules of the game: what a prediction is worth, and what clients may send. Pure functions."""
+"""The rules of the game: what a prediction is worth, and what clients may send. Pure functions.
+
+Tie-breaks: an event asks for a number, predictions guess it, and the nearest guess is listed first among equals.
+
+Ranks stay shared; only the listed order changes. Within an event: points, nearest guess (over or under alike), correct
+picks, who joined first. Within a season: points, correct picks, sum of distances, who joined first. A missing guess
+counts as the worst distance given in that event, so not guessing never pays; an event without an answer counts for
+nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same way and is 0 for a
+missing guess.
+
+The question can be replaced until the lock; guesses for an earlier one then count as missing. A prediction has the
+number of the question, so no prediction has to be changed, and a submission under way needs no gate.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from datastore.pickem import Event, Match, MatchOutcome, Result, Team
-from datastore.refusals import InvalidInput
-from resolvers.requests.context import Unset
-from resolvers.values.texts import (
-    LINE,
-    is_line,
-    parse_image_address,
-    parse_line,
+from datastore.dynamo import Table
+from datastore.people.address_use import AddressUse, reserve
+from datastore.pickem import (
+    THOUSAND,
+    Event,
+    Match,
+    MatchOutcome,
+    Prediction,
+    Result,
+    Team,
+    TieBreak,
+    predictions_to_score,
 )
+from datastore.refusals import InvalidInput, RateLimited
+from resolvers.requests.context import Context, Unset
+from resolvers.requests.policy import Rate, address_hash
+from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line
+
+_CONSONANTS = "bdfgklmrstvz"
+_VOWELS = "aeiou"
+_GROUPS, _SYLLABLES = 3, 3
+_KIND = "CODES"
+PER_MEMBER = Rate(30, 3600)
+PER_ADDRESS = Rate(1000, 3600)
+
+
+def new_code() -> str:
+    """A random code as it is stored."""
+    return "".join(secrets.choice(_CONSONANTS) + secrets.choice(_VOWELS) for _ in range(_GROUPS * _SYLLABLES))
+
+
+def spelled(code: str) -> str:
+    """A stored code as it is shown: in groups."""
+    size = 2 * _SYLLABLES
+    return "-".join(code[start : start + size] for start in range(0, len(code), size))
+
+
+def parse_code(text: str) -> str | None:
+    """A code as somebody typed it; None if there is no such code."""
+    code = "".join(letter for letter in text.lower() if letter not in " -\t\n")
+    is_code = len(code) == 2 * _GROUPS * _SYLLABLES and set(code[::2]) <= set(_CONSONANTS)
+    return code if is_code and set(code[1::2]) <= set(_VOWELS) else None
+
+
+async def admit_attempt(ctx: Context) -> None:
+    """Count the use of a code; RateLimited if the member or their network address has used too many."""
+    seal, member = ctx.services.seal, ctx.member()
+    subjects = [(seal.keyed_hash("member's codes", member.id.encode()).hex(), PER_MEMBER)]
+    if ctx.address:
+        subjects.append((address_hash(seal, ctx.address), PER_ADDRESS))
+    await asyncio.gather(*(_admit(ctx, subject, rate) for subject, rate in subjects))
+
+
+async def _admit(ctx: Context, subject: str, rate: Rate) -> None:
+    period, elapsed = divmod(ctx.now().timestamp(), rate.seconds)
+    use = AddressUse(subject, _KIND, int(period), ttl=(int(period) + 2) * rate.seconds)
+    admitted, _ = await reserve(ctx.table, use, 1, rate.limit)
+    if not admitted:
+        raise RateLimited(
+            "Too many codes were tried. Ask a captain of the league for its code, and try again later.",
+            retry_after=float(rate.seconds - int(elapsed)),
+        )
+
+
+# ── tie breaks ──
+
+LONGEST_QUESTION = 200
+LONGEST_UNIT = 40
+LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieBreakInput:
+    """A tie-break as a client sends it."""
+
+    question: str
+    unit: str | None = None
+
+
+def parse_tie_break(given: TieBreakInput) -> TieBreak:
+    path = ("input", "tieBreak")
+    question = parse_line(given.question, LONGEST_QUESTION, "A tie-break's question", (*path, "question"))
+    if given.unit is None:
+        return TieBreak(question)
+    return TieBreak(question, parse_line(given.unit, LONGEST_UNIT, "A tie-break's unit", (*path, "unit")))
+
+
+def with_question(event: Event, asked: TieBreak | None) -> Event:
+    """A changed event with a tie-break in place of its own. The same question keeps its answer and its number."""
+    earlier = event.tie_break
+    if asked is None:
+        return replace(event, tie_break=None)
+    if earlier is not None and (asked.question, asked.unit) == (earlier.question, earlier.unit):
+        return event
+    return replace(event, tie_break=replace(asked, number=event.version))
+
+
+def parse_number(number: float, *path: str) -> int:
+    """In thousandths, to which it is rounded. The path names the field of the input that has it."""
+    if not abs(number) <= LARGEST:  # NaN neither
+        raise InvalidInput(f"`{path[-1]}` is a number from -{LARGEST:,} to {LARGEST:,}.", path=("input", *path))
+    return round(number * THOUSAND)
+
+
+def parse_guess(event: Event, guess: float | None) -> int | None:
+    if guess is None:
+        return None
+    if event.tie_break is None:
+        raise InvalidInput("This event asks for no number; leave `guess` out.", path=("input", "guess"))
+    return parse_number(guess, "guess")
+
+
+def guess_of(event: Event, prediction: Prediction) -> int | None:
+    """The guess for the question that the event asks, in thousandths; a guess for an earlier question is none."""
+    is_asked = event.tie_break is not None and event.tie_break.number == prediction.question
+    return prediction.guess if is_asked else None
+
+
+def _distance(event: Event, prediction: Prediction) -> int | None:
+    """Between the guess and the answer; None if one of them is missing."""
+    answer, guess = event.tie_break.thousandths if event.tie_break else None, guess_of(event, prediction)
+    return None if answer is None or guess is None else abs(guess - answer)
+
+
+def closeness(event: Event, worst: int, prediction: Prediction) -> int:
+    """How much nearer the guess is than the worst one."""
+    distance = _distance(event, prediction)
+    return 0 if distance is None else worst - distance
+
+
+async def worst_distance(table: Table, event: Event, at_once: int) -> int:
+    """The distance of the worst guess of a locked event: one pass over its predictions if there is an answer."""
+    worst = 0
+    if event.tie_break is not None and event.tie_break.thousandths is not None:
+        async for predictions in predictions_to_score(table, event.id, at_once):
+            worst = max(worst, *(_distance(event, prediction) or 0 for prediction in predictions))
+    return worst
+
+
+# ── rules ──
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40

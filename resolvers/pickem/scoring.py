@@ -10,29 +10,185 @@ ranks within the event. Then the season is counted, and finally the event become
 that it had. Scoring a scored event checks every prediction, and counts the season again.
 
 Points are taken back in the same way (`unscoring`); `event_jobs` keeps the two apart.
+
+The jobs that give an event's predictions their points, or take them back: one at a time for each event.
+
+An event names its job from the write that begins it, in one transaction with the job, to the write that ends it. Both
+change the event's version. So whoever asks meanwhile finds the same job, and one that is found includes every change
+of the event that was made before: what a job has read is void if the event has changed at its last write.
+
+A job gives every prediction a share, counts the season, and ends in the event, if the event still has the generation
+that the shares are of; otherwise it does all of that again. It may be stopped at any of its writes, and then makes its
+pass over the predictions again: those that have their share are read and not written. It leaves no place to go on from,
+since the same pass counts all of them. One that ended early stays in its event, and the next one takes its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import asyncio
+from array import array
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
 from datastore import pickem as pickem_store
-from datastore.changes.kinds import Kind
-from datastore.jobs.jobs import Job
-from datastore.pickem import Event, EventState, Prediction, Share
-from datastore.refusals import Conflict
+from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import Stale, Table, optimistic, optimistic_from
+from datastore.jobs import jobs as jobs_store
+from datastore.jobs.jobs import Job, JobState
+from datastore.pickem import Credit, Event, EventState, Histogram, Prediction, Share
+from datastore.pickem.member_items import predictions_in, take_out
+from datastore.refusals import Conflict, NotFound
 from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, starter_of
 from resolvers.pickem import rules
-from resolvers.pickem.cache import PickemCache
-from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE, credit_every_prediction
-from resolvers.pickem.event_jobs import SCORE_EVENT, begin_event_job, event_job, work_on_event
+from resolvers.pickem.cache import PickemCache, load_locked_if_due
 from resolvers.pickem.events import EventId, existing_event
-from resolvers.pickem.tie_breaks import closeness, worst_distance
+from resolvers.pickem.rules import closeness, worst_distance
 from resolvers.pickem.visibility import ShownEvent
-from resolvers.requests.context import Context, Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Context, Role, Services
+
+PREDICTIONS_AT_ONCE = 100
+"""Enough to keep an engine busy, few enough to use little memory."""
+
+_MOST_PASSES = 5
+"""A further pass helps only if members were erased during the last one. Five are enough, whatever a gate counts."""
+
+
+class _Tokens:
+    """Counts different tokens. It keeps eight bytes of each, since an event may have a million predictions."""
+
+    def __init__(self) -> None:
+        self._hashes = [array("q") for _ in range(64)]
+
+    def add(self, token: str) -> None:
+        number = hash(token)
+        self._hashes[number % 64].append(number)
+
+    async def count(self) -> int:
+        """In pieces, between which other requests run."""
+        different = 0
+        for hashes in self._hashes:
+            different += len(set(hashes))
+            await asyncio.sleep(0)
+        return different
+
+
+async def credit_every_prediction(
+    table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
+) -> Histogram:
+    """Credit all predictions, which the job counts; how many of them have how many points."""
+    for _ in range(_MOST_PASSES):
+        run.total = (await pickem_store.read_pick_counts(table, event.id)).predictions
+        counts, is_complete = await _credit_once(table, event, share_of, run)
+        if is_complete:
+            break
+    return Histogram.of(counts)
+
+
+async def _credit_once(
+    table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
+) -> tuple[Counter[int], bool]:
+    """The points of the predictions that were seen, and whether these were all of them."""
+    counts, tokens = Counter[int](), _Tokens()
+    run.done = gone = 0
+    async for predictions in pickem_store.predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
+        credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
+        gone += await pickem_store.credit(table, event.season, credits_)
+        # If another scorer gave points of a later generation, these counts are not used.
+        counts.update(credit.share.points for credit in credits_)
+        for prediction in predictions:
+            tokens.add(prediction.token)
+        run.done += len(predictions)
+    return counts, not gone and run.done == run.total == await tokens.count()
+
+
+# ── event jobs ──
+
+SCORE_EVENT = "SCORE_EVENT"
+UNSCORE_EVENT = "UNSCORE_EVENT"
+_AT_WORK = {
+    SCORE_EVENT: "This event is being scored. Unscore it when that is done.",
+    UNSCORE_EVENT: "The points of this event are being taken back. Score it when that is done.",
+}
+
+
+def event_job(services: Services, kind: str, event: str, actor: str | None, starter: str = "") -> Job:
+    """A job that is not stored yet. The journal will name the actor; without a request that begins it, no starter."""
+    now, wanted = services.clock(), {"event": event, "actor": actor or ""}
+    return jobs_store.new_job(services.ids.next(now), kind, starter, now, wanted, role=Role.EDITOR)
+
+
+async def begin_event_job(services: Services, new: Job, change: Callable[[Event], Awaitable[Event | None]]) -> Job:
+    """Begin a job, or find the one of its kind that is not finished. Conflict if one of the other kind is not.
+
+    `change` refuses an event, or returns it with the job; None if nothing is to be done, so that the job is done.
+    """
+    table, unit = services.table, services.unit(new.input["actor"] or None)
+
+    async def begin(event: Event | None) -> Job:
+        if event is None:
+            raise NotFound(path=("input", "event"))
+        begun, earlier = await change(event), await last_job(services, event)
+        if earlier is not None and earlier.is_running:
+            if earlier.kind != new.kind:
+                raise Conflict(_AT_WORK[earlier.kind], path=("input", "event"))
+            await unit.refuse_erased(table)
+            return earlier
+        if begun is None:
+            return replace(new, state=JobState.DONE)
+        await pickem_store.change_event(table, event, begun, unit, begun, jobs_store.job_put(new))
+        return new
+
+    return await optimistic(lambda: load_locked_if_due(services, new.input["event"]), begin)
+
+
+async def last_job(services: Services, event: Event) -> Job | None:
+    """The job that an event names: one that is not finished, or that ended early."""
+    return None if event.job is None else await jobs_store.read_job(services.table, event.job)
+
+
+async def work_on_event(
+    services: Services,
+    run: JobRun,
+    kind: Kind,
+    give_shares: Callable[[Event], Awaitable[None]],
+    end: Callable[[Event], Event],
+) -> None:
+    """Give shares for the event's generation until that is still the same at the end."""
+
+    async def read() -> Event | None:
+        """None once the event no longer names the job, whose last write of it is made then."""
+        event = await load_locked_if_due(services, run.input["event"])
+        return event if event is not None and event.job == run.job.id else None
+
+    async def work(event: Event | None) -> None:
+        if event is None:
+            return
+        await give_shares(event)
+        await pickem_store.recount_season(services.table, event.season)
+        await run.report()  # the number is stored before the event no longer names the job
+        known: Event | None = event
+        if not await optimistic_from(known, read, partial(end_generation, event.generation)):
+            raise Stale
+        await pickem_store.delete_older_histograms(services.table, pickem_store.event_scope(event.id), event.generation)
+
+    async def end_generation(generation: int, event: Event | None) -> bool:
+        """Another attempt, if the event was renamed or so, needs no other shares."""
+        if event is not None and event.generation != generation:
+            return False
+        if event is not None:
+            unit, after = services.unit(run.input["actor"] or None), replace(end(event), job=None)
+            is_new = event.scored != event.generation
+            await pickem_store.change_event(services.table, event, after, unit, after, kind=kind if is_new else None)
+        return True
+
+    await optimistic(read, work, idempotent=True)
+
+
+# ── scoring ──
 
 _NAMED = 5
 """How many matches without a result a refusal names."""
@@ -118,3 +274,121 @@ def _share(event: Event, winners: Mapping[str, tuple[int, int]], worst: int, pre
     """What a prediction gets by the event's current results."""
     score = rules.score(prediction.picks, winners)
     return Share(event.generation, score.points, score.correct, closeness=closeness(event, worst, prediction))
+
+
+# ── unscoring ──
+# Taking back all points of an event: it is LOCKED again, and standings and ranks are as if it had never been scored.
+#
+# The event first takes two generations: in the first, each prediction loses its points and its member's standing loses
+# the share, in one transaction; the second is for the next scoring. A scorer that was taken for dead has an older
+# generation than the predictions, so it adds nothing after a prediction lost its points. Finally the season is counted.
+# From the first write on nobody sees the event's points; it is LOCKED after the last one.
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """The answer to unscoring an event, and the job while it goes on."""
+
+    event: ShownEvent
+    job: Job | None
+
+
+async def unscore_event(ctx: Context, /, *, event: EventId) -> Unscored:
+    """Take the points back. What takes longer than the answer goes on as a job."""
+    ctx.with_role(Role.EDITOR)
+    new = event_job(ctx.services, UNSCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
+    job = await job_soon(ctx, await begin_unscoring(ctx.services, new), unscore_event_job)
+    answer = Unscored(await existing_event(ctx, event), job if job.is_running else None)
+    await ctx.unit.store_receipt(ctx.table, answer)
+    return answer
+
+
+async def begin_unscoring(services: Services, new: Job) -> Job:
+    """Begin to take points back, or find the job that does. A repeat finds that all were taken back."""
+
+    async def change(event: Event) -> Event | None:
+        if event.may_have_points:
+            return event.unscoring(new.id)
+        if event.state is EventState.LOCKED and event.scored == 0:
+            return None
+        raise Conflict(f"This event is {event.state.value} and has not been scored.", path=("input", "event"))
+
+    return await begin_event_job(services, new, change)
+
+
+# ── the job ──
+
+
+async def unscore_event_job(services: Services, run: JobRun) -> str:
+    """Take back the points of an event until nothing of them is left."""
+
+    async def take_back(event: Event) -> None:
+        nothing = Share.taken_back(event.taken_back)
+        await credit_every_prediction(services.table, event, lambda _: nothing, run)
+
+    await work_on_event(services, run, Kind.EVENT_UNSCORED, take_back, _unscored)
+    return f"Predictions without points: {run.done:,}."
+
+
+def _unscored(event: Event) -> Event:
+    return event.changed(state=EventState.LOCKED)
+
+
+# ── removing ──
+# Removing a member's predictions, and scoring the events again that had given them points.
+
+_SCORINGS = 3
+
+
+async def remove_predictions(
+    services: Services,
+    user: str,
+    since: datetime | None,
+    unit: UnitOfWork,
+    announce: Callable[[list[str]], Awaitable[None]],
+) -> int:
+    """Remove a member's predictions that were submitted since a time; return their number.
+
+    `announce` must remember the events for `count_again` before the first of their predictions is removed.
+    """
+    events = await pickem_store.every_event(services.table)
+    found = [
+        event
+        async for event, prediction in predictions_in(services.table, user, events)
+        if since is None or prediction.submitted_at >= since
+    ]
+    await announce([event.id for event in found])
+    for event in found:
+        await take_out(services.table, user, [event], unit)
+    return len(found)
+
+
+async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> None:
+    """Make an event's counts what its predictions give, after some were removed.
+
+    The event takes another generation, as after a corrected result, so a job that read a prediction before it was
+    removed starts again. An event without points gets a new version, with which processes read the picks again.
+
+    A scoring that fails meanwhile, because who began it is erased, is followed by another.
+    """
+
+    async def change(event: Event | None) -> Event | None:
+        if event is None:
+            return None
+        after = event.changed(generation=event.generation + event.may_have_points)
+        return await pickem_store.change_event(services.table, event, after, services.unit(unit.actor), after)
+
+    async def read() -> Event | None:
+        return await load_locked_if_due(services, event_id)
+
+    event = await optimistic(read, change)
+    for _ in range(_SCORINGS):
+        last = None if event is None else await last_job(services, event)
+        if event is None or not event.may_have_points or (last is not None and last.kind != SCORE_EVENT):
+            return
+        new = event_job(services, SCORE_EVENT, event_id, unit.actor)
+        job = await begin_scoring(services, new, confirm_missing=True)
+        if (await services.get(JobRunner).ended(job, score_event_job)).state is not JobState.FAILED:
+            return
+        event = await read()
+    raise Conflict("An event was not scored again after predictions were removed. Score it.")

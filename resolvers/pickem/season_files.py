@@ -36,10 +36,13 @@ from datastore.refusals import InvalidInput
 from datastore.values import ids
 from datastore.values.ids import is_ulid
 from resolvers.pickem import rules
-from resolvers.pickem.tie_breaks import TieBreakInput, parse_number, parse_tie_break
+from resolvers.pickem.rules import TieBreakInput, parse_number, parse_tie_break
 from resolvers.requests.context import Services
-from resolvers.transfer.fields import (
+from resolvers.transfer.loop import Added, Store
+from resolvers.transfer.readers import (
     Fields,
+    Row,
+    listed,
     parse_choice,
     parse_kind,
     parse_moment,
@@ -48,8 +51,6 @@ from resolvers.transfer.fields import (
     parse_texts,
     parse_whole,
 )
-from resolvers.transfer.loop import Added, Store
-from resolvers.transfer.readers import Row, listed
 
 T = TypeVar("T")
 _DETAILS = ("description", "place", "imageUrl")

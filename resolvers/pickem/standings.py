@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from datastore import pickem as pickem_store
-from datastore.dynamo import Page, Window
+from datastore.dynamo import Page, PageRequest, Window
 from datastore.people.profiles import Profile
+from datastore.pickem import Event, League
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
-from resolvers.pickem.cache import PickemCache, pickem_cache
-from resolvers.pickem.league_pages import league_standings_changed
+from resolvers.pickem.cache import Entries, LeagueCache, PickemCache, RosterKey, pickem_cache
+from resolvers.pickem.events import EventId
 from resolvers.pickem.leagues import LeagueId
-from resolvers.pickem.visibility import StandingView, show_ranked
-from resolvers.requests.context import Context
+from resolvers.pickem.visibility import (
+    LeagueEvent,
+    LeagueView,
+    PredictionView,
+    StandingView,
+    current_view,
+    load_event,
+    load_league,
+    show_league,
+    show_prediction,
+    show_ranked,
+    show_standing,
+)
+from resolvers.requests.context import Context, Services
 
 PAGE_SIZE = 20
 LARGEST_PAGE = 100
@@ -87,3 +104,145 @@ def _validate_season(text: str) -> str:
         return rules.validate_season(text)
     except InvalidInput as refused:
         raise InvalidInput(refused.message, path=("season",)) from None
+
+
+# ── league pages ──
+# Standings and events of a league: the season's own sums and predictions, of its members.
+#
+# Nothing is stored for them. A process remembers the members' standings for a revision of the league and of the season,
+# and who has submitted: for `_OPEN_AGE` seconds while an event takes predictions, and for the event's version after
+# that.
+
+N = TypeVar("N")
+_AGE = 60.0
+_OPEN_AGE = 5.0
+_LEAGUES = 32
+"""How many leagues' rows are remembered: some 500 kB for 1,000 members."""
+
+
+class TableKey(NamedTuple):
+    roster: RosterKey
+    season: str
+    published: int
+
+
+class EntriesKey(NamedTuple):
+    roster: RosterKey
+    event: str
+    version: int
+    is_scored: bool
+
+
+class LeagueTable(NamedTuple):
+    """The standings of a league's members, best first."""
+
+    positions: tuple[str, ...]
+    rows: tuple[StandingView, ...]
+
+
+class LeaguePages:
+    """The reads of leagues' standings and entries."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._rosters = services.get(LeagueCache).rosters
+        self.tables = services.cache.each("league_standings", self._read_table, age=_AGE, most=_LEAGUES)
+        self._entries = services.cache.each("league_entries", self._read_entries, age=_AGE, most=_LEAGUES)
+
+    async def table(self, league: LeagueView) -> LeagueTable:
+        key = TableKey(roster_key(league), league.season, league.season_record.published)
+        return await self.tables.load(key) or LeagueTable((), ())
+
+    async def entries(self, league: LeagueView, event: Event) -> Entries:
+        key = EntriesKey(roster_key(league), event.id, event.version, bool(event.scored))
+        return await self._entries.load(key, _AGE if event.revealed else _OPEN_AGE) or Entries()
+
+    async def _read_table(self, key: TableKey) -> LeagueTable:
+        users = await self._rosters.load(key.roster) or ()
+        standings = await pickem_store.read_standings(self._services.table, key.season, users)
+        return _ranked(list(standings.values()))
+
+    async def _read_entries(self, key: EntriesKey) -> Entries:
+        users = await self._rosters.load(key.roster) or ()
+        predictions = await pickem_store.read_predictions(self._services.table, key.event, users)
+        position = partial(pickem_store.prediction_position, is_scored=key.is_scored)
+        placed = sorted((position(prediction), prediction.user) for prediction in predictions)
+        return Entries(tuple(position for position, _ in placed), tuple(user for _, user in placed))
+
+
+def roster_key(league: LeagueView) -> RosterKey:
+    return RosterKey(league.id, league.revision)
+
+
+def _ranked(standings: Sequence[pickem_store.Standing]) -> LeagueTable:
+    """In the season's order. A rank is one more than the number of members with more points."""
+    placed = sorted((pickem_store.standing_position(standing), standing) for standing in standings)
+    rows: list[StandingView] = []
+    for index, (_, standing) in enumerate(placed):
+        shared = rows[-1].rank if rows and rows[-1].points == standing.points else index + 1
+        rows.append(show_standing(standing, shared))
+    return LeagueTable(tuple(position for position, _ in placed), tuple(rows))
+
+
+async def league_standings(ctx: Context, league: League, /, *, window: Window) -> Page[StandingView] | None:
+    view = await current_view(ctx, league)
+    if view is None or not view.is_visible:
+        return None
+    request = window.open(f"league standings:{view.id}")
+    table = await ctx.services.get(LeaguePages).table(view)
+    page: Page[StandingView] = _page(table.positions, table.rows, request)
+    return page.counted(len(table.rows))
+
+
+def _page(positions: Sequence[str], rows: Sequence[N], request: PageRequest) -> Page[N]:
+    """The rows after the request's position; pages of leagues go forward only."""
+    start = 0 if request.position is None else bisect_right(positions, request.position)
+    end = start + request.wanted
+    return Page.cut(list(zip(positions[start:end], rows[start:end], strict=True)), request)
+
+
+async def league_standings_changed(
+    ctx: Context, *, season: str, league: str, size: int
+) -> AsyncGenerator[list[StandingView]]:
+    """The league's first rows, then again after each change, for as long as the viewer may see them."""
+    view = await load_league(ctx, league)
+    if view is None or not view.is_visible:
+        raise NotFound("There is no such league, or you are not a member of it.", path=("league",))
+    if view.season != season:
+        raise InvalidInput(f"This league's season is {view.season}.", path=("league",))
+    services = ctx.services
+    cache, pages = services.get(LeagueCache), services.get(LeaguePages)
+
+    async def read_rows(number: int) -> Sequence[StandingView | None]:
+        """Of a league that is gone a row that no league has: this differs from no rows, so that listeners are told."""
+        found = await cache.leagues.load((league, None))
+        return (await pages.table(show_league(found))).rows[:number] if found else (None,)
+
+    async for rows in services.live.rows(("league standings", league), read_rows, size, ctx.address):
+        view = await load_league(ctx, league)
+        if view is None or not view.is_visible:
+            raise NotFound("You are not a member of this league any more.", path=("league",))
+        yield [row for row in rows if row is not None]
+
+
+async def league_event(ctx: Context, league: League, /, *, event: EventId) -> LeagueEvent | None:
+    """None for an event of another season, and for those who may not see the league."""
+    view, found = await asyncio.gather(current_view(ctx, league), load_event(ctx, event))
+    if view is None or found is None or not view.is_visible or found.season != view.season:
+        return None
+    return view.with_event(found, await ctx.services.get(LeaguePages).entries(view, found))
+
+
+async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, window: Window) -> Page[PredictionView]:
+    """Of the members, in the event's order; none before picks are public."""
+    event, entries = league_event.event, league_event.entries
+    request = window.open(f"league predictions:{league_event.league.id}:{event.id}:{event.scored}")
+    if not event.revealed:
+        return Page.cut([], request)
+    users: Page[str] = _page(entries.positions, entries.users, request)
+    predictions = await pickem_store.read_predictions(ctx.table, event.id, users.nodes)
+    by_user = {prediction.user: show_prediction(event, prediction) for prediction in predictions}
+    # All are there, unless a member was erased since.
+    items = tuple((position, by_user[user]) for position, user in users.items if user in by_user)
+    page: Page[PredictionView] = replace(users, items=items)  # type: ignore[arg-type,assignment]
+    return page

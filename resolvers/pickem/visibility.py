@@ -28,10 +28,8 @@ from datastore.pickem import (
     Standing,
 )
 from resolvers.pickem import rules
-from resolvers.pickem.cache import Entries, pickem_cache
-from resolvers.pickem.league_cache import LeagueRecords, league_cache
-from resolvers.pickem.league_codes import spelled
-from resolvers.pickem.tie_breaks import guess_of
+from resolvers.pickem.cache import Entries, LeagueRecords, league_cache, pickem_cache
+from resolvers.pickem.rules import guess_of, spelled
 from resolvers.requests.context import Context
 
 AS_STORED: Final[Mapping[str, str]] = {

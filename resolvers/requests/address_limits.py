@@ -25,12 +25,7 @@ from datastore.people.address_use import AddressUse
 from datastore.refusals import RateLimited
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import Context, Services
-from resolvers.requests.rate_limits import (
-    OFF,
-    Rate,
-    address_hash,
-    parse_rate,
-)
+from resolvers.requests.policy import OFF, Rate, address_hash, parse_rate
 
 VOTES = "VOTES"
 VISITORS = "VISITORS"

@@ -8,17 +8,110 @@ from __future__ import annotations
 
 import codecs
 import csv
+import errno
+import os
+import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
 from io import StringIO
-from pathlib import Path
-from typing import Any, BinaryIO
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import orjson
 
 from datastore.refusals import InvalidInput
 from datastore.values.folding import in_form
-from resolvers.transfer.sources import Unreadable
+
+_DECLARED_ENCODING = re.compile(rb"\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+
+
+class Unreadable(InvalidInput):
+    """A source as a whole cannot be read, so nothing of it is imported; the message says where and what to do."""
+
+
+def decode(data: bytes, name: str) -> str:
+    """A text in UTF-8, with or without a byte order mark, or in UTF-16 with one, as spreadsheets write it.
+
+    Anything else is refused instead of guessed: a wrong guess would store wrong letters.
+    """
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"{name} cannot be read: line {line} is not text in UTF-8. Save the file as UTF-8.") from None
+    if "\x00" in text:
+        raise Unreadable(
+            f"{name} cannot be read: it is not text in UTF-8, but has NUL characters. Save the file as UTF-8."
+        )
+    return text
+
+
+def decode_xml(data: bytes, name: str) -> str:
+    """A text in the encoding that it declares, if it does."""
+    declared = _DECLARED_ENCODING.match(data)
+    if declared is None:
+        return decode(data, name)
+    encoding = declared[1].decode()
+    try:
+        text = data.decode(codecs.lookup(encoding).name)
+        text.encode()  # UTF-7 and Python's own escapes can write half a character
+    except (LookupError, UnicodeError):
+        raise Unreadable(f"{name} is not text in the encoding {encoding}, which it declares.") from None
+    return text
+
+
+class NotRegular(OSError):
+    """A pipe, a socket, a device or a folder. A pipe may have no writer and a device no end, so they are not read."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EINVAL, "it is not a file")
+
+
+def open_regular(name: Path | str, flags: int = 0, folder: int | None = None) -> BinaryIO:
+    """A file to read; OSError if there is none."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | flags, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegular
+    return os.fdopen(descriptor, "rb")
+
+
+def read_inside(folder: Path, name: str, most: int) -> bytes:
+    """A file of up to so many bytes that another file names: in a folder or below it, and reached by no link."""
+    path = PurePath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise Unreadable(f"{name} is not in {folder}: only files in this folder and below it are read.")
+    try:
+        with _open_inside(folder, path) as source:
+            data = source.read(most + 1)
+    except OSError as error:
+        # A folder that is a link is reported as no folder.
+        behind_link = error.errno == errno.ENOTDIR and any((folder / parent).is_symlink() for parent in path.parents)
+        linked = error.errno in {errno.ELOOP, errno.EMLINK} or behind_link
+        reason = "it is a link, or behind one" if linked else error.strerror
+        raise Unreadable(f"{name} cannot be read: {reason}.") from None
+    if len(data) > most:
+        raise Unreadable(f"{name} is larger than {most // 1024} KB.")
+    return data
+
+
+def _open_inside(folder: Path, path: PurePath) -> BinaryIO:
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in path.parts[:-1]:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+            os.close(place)
+            place = inner
+        return open_regular(path.name, os.O_NOFOLLOW, place)
+    finally:
+        os.close(place)
+
+
+# ── readers ──
 
 LONGEST_LINE = 200_000
 _DELIMITERS = ",;\t"
@@ -140,3 +233,69 @@ def listed(document: Any, key: str, name: str) -> Iterator[Row]:
     for index, fields in enumerate(objects):
         problem = None if isinstance(fields, Mapping) else "write an object, in braces"
         yield Row(index + 1, fields, name=f"{key}.{index}", problem=problem)
+
+
+# ── fields ──
+# The fields of a row that was JSON: of their kinds, or InvalidInput with their names. Null is like nothing.
+
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+Fields: TypeAlias = Mapping[str, Any]
+
+
+def parse_kind(fields: Fields, name: str, kind: type[T], default: T | None = None) -> T:
+    """A value of this kind, which may be left out if there is a default. A text is no list of its letters."""
+    value = fields.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, kind):
+        raise InvalidInput(f"write {'a list' if kind is list else 'true or false'}", path=(name,))
+    return value
+
+
+def parse_text(fields: Fields, name: str) -> str:
+    """A text, which is required. A number is none."""
+    value = fields.get(name)
+    if not isinstance(value, str) or "\x00" in value:
+        raise InvalidInput("write a text, in quotation marks", path=(name,))
+    return value
+
+
+def parse_optional_text(fields: Fields, name: str) -> str | None:
+    return None if fields.get(name) is None else parse_text(fields, name)
+
+
+def parse_texts(fields: Fields, name: str, default: list[str] | None = None) -> list[str]:
+    """A list of texts."""
+    texts: list[Any] = parse_kind(fields, name, list, default)
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidInput("write a text, in quotation marks", path=(name, f"{index}"))
+    return texts
+
+
+def parse_choice(fields: Fields, name: str, kind: type[E]) -> E:
+    """A member of an enumeration, by its value."""
+    by_value = {member.value: member for member in kind}
+    value = fields.get(name)
+    if not isinstance(value, str) or value not in by_value:
+        raise InvalidInput(f"write one of {', '.join(by_value)}", path=(name,))
+    return by_value[value]
+
+
+def parse_whole(fields: Fields, name: str) -> int:
+    value = fields.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 != 0:  # infinity % 1 is NaN
+        raise InvalidInput("write a whole number, without quotation marks", path=(name,))
+    return int(value)
+
+
+def parse_moment(fields: Fields, name: str) -> datetime:
+    """A moment in UTC."""
+    try:
+        moment = datetime.fromisoformat(parse_text(fields, name))
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput("write a date, a time and a zone, as in 2026-11-20T20:00:00Z", path=(name,))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import structlog
 
 from datastore import vocabulary as vocabulary_store
-from datastore.dynamo import gather_or_cancel
+from datastore.dynamo import PageRequest, Reads, gather_or_cancel, read_each
 from datastore.refusals import Conflict
-from datastore.vocabulary import DailyWord, ListBroken, Word, WordList
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
+from datastore.vocabulary import DailyWord, DateRange, ListBroken, ProfileScreen, Word, WordList
+from resolvers.requests.context import Context, Services
 
 R = TypeVar("R")
 
@@ -84,3 +82,35 @@ class VocabularyCache:
 
 async def collect(records: AsyncIterator[R]) -> list[R]:
     return [record async for record in records]
+
+
+# ── profile screen ──
+# Profile screens: the records that several fields of one member need, read in one query.
+
+SCREEN_AGE = timedelta(days=31)
+"""How far back a profile screen reaches; older days are read connection by connection."""
+
+
+async def load_screen(ctx: Context, user: str, dates: DateRange, request: PageRequest) -> ProfileScreen | None:
+    """The profile screen, if it contains the requested page: a first page of recent days."""
+    if dates.since is None or request.position is not None or dates.since < ctx.now().date() - SCREEN_AGE:
+        return None
+    return await ctx.services.get(profile_screens).load((user, dates.since))
+
+
+def profile_screens(services: Services) -> Reads[tuple[str, date], ProfileScreen]:
+    """Screens by member and first day; none for a member whose screen is too large for one read.
+
+    All fields that load a member's screen at the same time share one read, from the earliest of their days.
+    """
+
+    async def read(keys: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], ProfileScreen | Exception]:
+        earliest: dict[str, date] = {}
+        for user, since in keys:
+            earliest[user] = min(since, earliest.get(user, since))
+        screens = await read_each(
+            list(earliest), lambda user: vocabulary_store.read_profile_screen(services.table, user, earliest[user])
+        )
+        return {(user, since): screens[user] for user, since in keys if user in screens}
+
+    return services.cache.batches("profile_screens", read)

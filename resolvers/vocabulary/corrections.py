@@ -12,8 +12,7 @@ from typing import Any
 from datastore import vocabulary as vocabulary_store
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from datastore.vocabulary import Word, WordList
-from resolvers.requests.context import UNSET, Context, Unset
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import UNSET, Context, Role, Unset
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import SentenceId, sentence_node

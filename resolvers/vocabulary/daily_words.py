@@ -14,7 +14,7 @@ from resolvers.loading.batched import batched
 from resolvers.people import visibility as members
 from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache, collect
-from resolvers.vocabulary.streaks import local_day, time_zone
+from resolvers.vocabulary.schedules import local_day, time_zone
 from resolvers.vocabulary.visibility import (
     ShownDailyWord,
     ShownList,

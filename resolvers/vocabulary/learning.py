@@ -13,29 +13,54 @@ from datastore.dynamo import Page, Window
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from datastore.values.ids import is_ulid
-from datastore.vocabulary import DateRange, QuizResult, Sentence, Word
+from datastore.vocabulary import Card, DateRange, QuizResult, Sentence, Word
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
-from resolvers.requests.context import (
-    UNSET,
-    Context,
-    NodeOf,
-    Unset,
-)
+from resolvers.requests.context import UNSET, Context, NodeOf, Unset
 from resolvers.values.texts import LINE, is_line
+from resolvers.vocabulary.cache import VocabularyCache, load_screen, profile_screens
 from resolvers.vocabulary.lists import ListId, WordId, require_word
-from resolvers.vocabulary.profile_screen import load_screen, profile_screens
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
-from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
+from resolvers.vocabulary.schedules import Grade, Streak, compute_streak, local_day, reviewed, time_zone
 from resolvers.vocabulary.visibility import (
+    ShownCard,
     ShownQuizResult,
     ShownQuizStanding,
     ShownWord,
     load_word,
     require_input_list,
     show_own_result,
+    show_own_word,
     show_quiz_result,
 )
+
+REVIEW_RATE = "600/minute"
+
+
+async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
+    """The word's card with the time at which it is due next; the first review makes it."""
+    member = ctx.member()
+    reviewing = await require_word(ctx, word)
+    word_key = (reviewing.list, reviewing.ordinal)
+    ctx.services.rates.hit(REVIEW_RATE, "reviews", member.id)
+    now = ctx.now()
+    return await vocabulary_store.review_card(
+        ctx.table, member.id, *word_key, lambda before: reviewed(before, member.id, word_key, grade, now), ctx.unit
+    )
+
+
+@batched
+async def card_words(ctx: Context, cards: Sequence[ShownCard], /) -> list[ShownWord]:
+    """The words. Cards whose words are gone leave the queue, and are shown for the last time."""
+    keys = [(card.list, card.ordinal) for card in cards]
+    words = await ctx.services.get(VocabularyCache).words.load_many(keys)
+    await vocabulary_store.drop_cards(
+        ctx.table, [card for card, word in zip(cards, words, strict=True) if word is None]
+    )
+    return [show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
+
+
+# ── learning ──
 
 SentenceId = Annotated[str, NodeOf("Sentence")]
 

@@ -9,8 +9,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, WordBatch, WordList
 from resolvers.people.visibility import ShownProfile, author
-from resolvers.requests.context import Context, NodeOf
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Context, NodeOf, Role
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word, validate_level
 from resolvers.vocabulary.visibility import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.vocabulary import QuizResult, Sentence
-from datastore.vocabulary.erasing import delete_private_lists, end_subscriptions, move_results
-from datastore.vocabulary.member_items import MEMBER_ITEMS
+from datastore.vocabulary.member_items import MEMBER_ITEMS, delete_private_lists, end_subscriptions, move_results
 from resolvers.jobs.running import JobRun
 from resolvers.people.member_data import (
     Erasure,

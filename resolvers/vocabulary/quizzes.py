@@ -9,10 +9,13 @@ a very long one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from functools import cache
+from itertools import accumulate
 from math import inf
 from random import Random, SystemRandom
 from typing import Final, TypeAlias
@@ -22,7 +25,7 @@ import orjson
 
 from datastore import vocabulary as vocabulary_store
 from datastore.refusals import InvalidInput, NotFound, RateLimited
-from datastore.values.folding import MOST_MARKS, is_stream_safe
+from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.values.seal import Forged
 from datastore.vocabulary import (
     ActiveDays,
@@ -42,10 +45,77 @@ from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
-from resolvers.vocabulary.quiz_questions import QuizKind, QuizQuestion, ask, compared, count_fitting, prompt_and_answer
-from resolvers.vocabulary.scheduling import Grade, reviewed
-from resolvers.vocabulary.streaks import Streak, compute_streak
+from resolvers.vocabulary.schedules import Grade, Streak, compute_streak, reviewed
 from resolvers.vocabulary.visibility import ShownQuizResult, ShownWord, load_own_words, show_own_result
+
+CHOICES = 4
+MOST_BYTES = 300_000
+"""Of a quiz's texts: the receipt for an idempotency key holds them all, as JSON in an item of 400 KB at most."""
+
+
+class QuizKind(Enum):
+    """What is asked about a word."""
+
+    MEANING = "MEANING"
+    READING = "READING"
+    CHARACTERS = "CHARACTERS"
+
+
+@dataclass(frozen=True, slots=True)
+class QuizQuestion:
+    """A question as it is asked; its answer is kept elsewhere."""
+
+    number: int
+    prompt: str
+    choices: tuple[str, ...]
+
+
+def prompt_and_answer(word: Word, kind: QuizKind) -> tuple[str, str] | None:
+    """What is asked about a word and what is right; None for a word that cannot be asked about."""
+    if kind is QuizKind.MEANING:
+        return word.term, word.definition
+    if kind is QuizKind.READING:
+        return (word.term, word.reading) if word.reading else None
+    return (word.definition, word.term) if word.chinese else None
+
+
+def compared(text: str) -> str:
+    """The form in which a text is compared with others."""
+    return in_form("NFD", in_form("NFD", " ".join(text.split())).casefold())
+
+
+def ask(
+    words: Sequence[Word], size: int, kind: QuizKind, random: Random, fold: Callable[[str], str]
+) -> list[tuple[Word, QuizQuestion]]:
+    """Up to `size` questions about different words, each with two choices at least.
+
+    `fold` is `compared`, cached by the caller: texts may be long, and a quiz may be tried with more and more words.
+    """
+    usable = [(word, pair) for word in words if (pair := prompt_and_answer(word, kind)) is not None]
+    answers = {fold(answer): answer for _, (_, answer) in usable}
+    right: defaultdict[str, set[str]] = defaultdict(set)
+    for _, (prompt, answer) in usable:
+        right[fold(prompt)].add(fold(answer))
+    asked: list[tuple[Word, QuizQuestion]] = []
+    for word, (prompt, answer) in random.sample(usable, len(usable)):
+        if len(asked) == size:
+            break
+        of_prompt = right[fold(prompt)]
+        if len(of_prompt) < len(answers):
+            wrong = [text for folded, text in answers.items() if folded not in of_prompt]
+            choices = [answer, *random.sample(wrong, min(len(wrong), CHOICES - 1))]
+            random.shuffle(choices)
+            asked.append((word, QuizQuestion(len(asked) + 1, prompt, tuple(choices))))
+    return asked
+
+
+def count_fitting(questions: Iterable[QuizQuestion]) -> int:
+    """How many of these questions, from the first one on, a quiz may have."""
+    sizes = accumulate(len(orjson.dumps([question.prompt, *question.choices])) for question in questions)
+    return sum(size <= MOST_BYTES for size in sizes)
+
+
+# ── quizzes ──
 
 SHORTEST, LONGEST = 3, 50
 START_RATE: Final = "60/minute"

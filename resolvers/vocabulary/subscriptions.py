@@ -5,18 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from datastore import vocabulary as vocabulary_store
+from datastore.dynamo import gather_or_cancel
+from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
-from datastore.refusals import Conflict
-from datastore.vocabulary import CharacterSet, Subscription
+from datastore.refusals import Conflict, NotAllowed, NotFound
+from datastore.vocabulary import AddressClaim, CharacterSet, Subscription, WordList
+from resolvers.people.confirmations import Confirmations, Link, Purpose
+from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Context
-from resolvers.vocabulary.cache import VocabularyCache
+from resolvers.vocabulary.cache import VocabularyCache, profile_screens
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
-from resolvers.vocabulary.profile_screen import profile_screens
 from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
+
+if TYPE_CHECKING:
+    from datastore.dynamo import Table
+    from datastore.values.seal import Seal
+    from resolvers.requests.context import Services
 
 MOST_SUBSCRIPTIONS = 200
 
@@ -78,3 +87,174 @@ async def unsubscribe(
     member = ctx.member()
     await require_input_list(ctx, list)
     return await vocabulary_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
+
+
+# ── address subscriptions ──
+# Subscriptions by email address, without an account: asked for, confirmed by a link, claimed by a member.
+#
+# A confirmed address has a record of its own, as `ringside migrate legacy` makes one for each address that no member
+# has. A member may claim a record's subscriptions once the address is proven to be theirs: they opened the link that
+# `updateProfile` sent to it, or their provider says so in their token.
+
+RECORD_PREFIX = "m-"
+"""What the ids of addresses' records begin with."""
+_AT_ONCE = 8
+
+
+# ── asking ──
+
+
+async def request_subscription(
+    ctx: Context,
+    /,
+    *,
+    email: str,
+    list: ListId,  # noqa: A002 - the argument's public name
+    character_set: CharacterSet = CharacterSet.SIMPLIFIED,
+) -> str:
+    """Send the link by which the address subscribes, once a day.
+
+    No receipt is stored for an idempotency key, since that would hold the address: a repeat sends nothing anyway.
+    """
+    validate_email_address(email)
+    word_list = await require_input_list(ctx, list)
+    if not word_list.public:
+        raise NotAllowed("A private list is sent to its owner only: use `subscribe`.", path=("input", "list"))
+    about = (word_list.list, character_set.value)
+    confirmations = ctx.services.get(Confirmations)
+    await confirmations.ask(ctx, Purpose.SUBSCRIPTION, email, about, {"list_name": word_list.name})
+    return email
+
+
+# ── confirming ──
+
+
+async def read_list_to_confirm(services: Services, link: Link) -> WordList:
+    """The list that a link is about; NotFound if it is not there for everybody any more."""
+    word_list = await vocabulary_store.read_list(services.table, link.about[0], consistent=True)
+    if word_list is None or word_list.deleted_at is not None or not word_list.public:
+        raise NotFound("This list was deleted.")
+    return word_list
+
+
+async def confirm_subscription(services: Services, link: Link) -> WordList:
+    """Start the subscription that a link is about and use the link up, all or nothing."""
+    word_list = await read_list_to_confirm(services, link)
+    record = await _load_record(services.table, services.seal, link.email)
+    owner = record or new_record(services.seal, link.email, services.clock())
+    existing = await vocabulary_store.read_subscriptions(services.table, owner.user)
+    unit = services.unit(f"User:{owner.user}")
+    owner = replace(owner, email=link.email, email_confirmed=unit.now)
+    wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=unit.now)
+    await vocabulary_store.delete_ended(services.table, make_room(existing, wanted, "This address has"))
+    await vocabulary_store.confirm_subscription(services.table, owner, wanted, link.used_up, unit)
+    services.profiles.put(owner.user, owner)
+    return word_list
+
+
+def record_id(seal: Seal, email: str) -> str:
+    """The id of an address's record. It is keyed, so that it does not reveal the address."""
+    return _record_ids(seal, email)[0]
+
+
+def _record_ids(seal: Seal, email: str) -> Sequence[str]:
+    """The ids under each of the secrets, the newest first."""
+    hashes = seal.keyed_hashes("legacy member", email.lower().encode())
+    return [RECORD_PREFIX + each.hex()[:24] for each in hashes]
+
+
+def new_record(seal: Seal, email: str, now: datetime) -> Profile:
+    user = record_id(seal, email)
+    return Profile(user, f"Reader {user[2:8]}", joined_at=now, email=email)
+
+
+async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
+    """The record of an address, also one whose subscriptions were claimed."""
+    for user in _record_ids(seal, email):
+        profile = await people_store.read_profile(table, user)
+        if profile is not None and (profile.email or email).lower() == email.lower():
+            return profile
+    return None
+
+
+# ── claiming ──
+
+
+async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
+    """Move the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
+    member = ctx.member()
+    ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
+    profile = await people_store.read_profile(ctx.table, member.id)
+    confirmed = profile.proven_email if profile is not None else None
+    addresses = list(dict.fromkeys(address for address in (member.verified_email, confirmed) if address))
+    if not addresses:
+        raise NotAllowed(
+            "No address is known to be yours. Set it with `updateProfile` and open the link in the email, or sign in "
+            "where your address is verified."
+        )
+    claimed: dict[tuple[str, CharacterSet], Subscription] = {}
+    for address in addresses:
+        record = await _load_record(ctx.table, ctx.services.seal, address)
+        if record is not None and record.user != member.id:
+            claimed |= await _claim(ctx, record)
+    if profile is not None and profile.email is None:
+        await _give_address(ctx, addresses[0])
+    return show_subscriptions(ctx, list(claimed.values()))
+
+
+async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:
+    """Move what the record has, then its address, then what was confirmed meanwhile.
+
+    What was sent to the record is noted for the member first, so that no kill in between lets it be sent again; and at
+    the end once more, for what was sent meanwhile. A member with lists of their own still needs those lists' words.
+    """
+    left = await vocabulary_store.read_subscriptions(ctx.table, record.user)
+    if record.email is not None or any(each.active for each in left):  # somebody else's claim may have left nothing
+        claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
+        await vocabulary_store.note_claim(ctx.table, claim, ctx.unit)
+    own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
+    has_own = any(each.active for each in own)
+    if not has_own:
+        await _note_sent(ctx, record)
+    await _move_all(ctx, record)
+    if record.email is not None:
+        await vocabulary_store.drop_address(ctx.table, record.user, record.email)
+        ctx.services.profiles.forget(record.user)
+    old = await _move_all(ctx, record)
+    if not has_own:
+        await _note_sent(ctx, record)
+    keys = {_key(each) for each in old}
+    own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
+    return {_key(each): each for each in own if each.active and _key(each) in keys}
+
+
+async def _note_sent(ctx: Context, record: Profile) -> None:
+    """The emails of the dates that may be due to somebody, in any zone."""
+    dates = [ctx.now().date() + timedelta(days=days) for days in (-1, 0, 1)]
+    await vocabulary_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.unit)
+
+
+async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
+    """Everything that the record had; what was active has moved, except from lists that are no longer public."""
+    old = await vocabulary_store.read_subscriptions(ctx.table, record.user)
+    lists = await vocabulary_store.read_lists(ctx.table, list({each.list for each in old}))
+    moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
+    await gather_or_cancel((_move(ctx, subscription) for subscription in moving), _AT_ONCE)
+    return old
+
+
+async def _move(ctx: Context, subscription: Subscription) -> None:
+    ended = replace(subscription, active=False)
+    started = replace(subscription, user=ctx.viewer.id)
+    await vocabulary_store.move_subscription(ctx.table, ended, started, ctx.unit)
+
+
+async def _give_address(ctx: Context, email: str) -> None:
+    """A member without an address receives what they claimed where it was received before."""
+    changed = await people_store.give_email(ctx.table, ctx.viewer.id, email, ctx.unit)
+    if changed is not None:
+        ctx.services.profiles.put(changed.user, ctx.services.with_name(changed))
+
+
+def _key(subscription: Subscription) -> tuple[str, CharacterSet]:
+    return subscription.list, subscription.character_set

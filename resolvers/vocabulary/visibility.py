@@ -18,10 +18,8 @@ from datastore.dynamo import Page, Window, key_text
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
 from datastore.vocabulary import AddedWords, Card, DailyWord, DateRange, QuizResult, Subscription, Word, WordList
-from resolvers.requests.context import Context, NodeOf
-from resolvers.requests.viewer import Role
-from resolvers.vocabulary.cache import VocabularyCache
-from resolvers.vocabulary.profile_screen import load_screen
+from resolvers.requests.context import Context, NodeOf, Role
+from resolvers.vocabulary.cache import VocabularyCache, load_screen
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 
 AS_STORED: Final[Mapping[str, str]] = {

@@ -1,28 +1,195 @@
-"""Drawing and voting: who may vote on what, once."""
+"""Drawing and voting: who may vote on what, once.
+
+Visits: how pages of other sites identify their visitors.
+
+Browsers send our cookie to no other site's page. Such a page starts a visit and sends the visit's token instead, which
+stands for one visitor as the cookie does. It is valid only with its page's `Origin`, a header that no page can choose,
+so a token that leaks to another site is worth nothing there. Nothing is stored.
+
+    visitor's id · origin's SHA-256, cut to 16 bytes · expiry in seconds, 5 bytes · sealed for this purpose
+
+A token expires at midnight, so all tokens of a day for one visitor and origin are equal, and a repeated request gets
+the same one. A page that sends its old token gets a new one for the same visitor.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from hashlib import blake2b, sha256
+from math import inf
 from typing import NamedTuple
 
 from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, check_before_each_attempt
-from datastore.refusals import Refusal, Unavailable
+from datastore.refusals import NotAllowed, Refusal, Unavailable
+from datastore.values.seal import Seal
 from datastore.voting import MAIN, Ballot, Board, PairTally, TokenExpired, TokenSpent, TokenUnknown, Verdict, Vote
+from datastore.voting.ballots import EligibleContenders
 from datastore.voting.pair_walk import DrawnPair, PairWalk
-from datastore.voting.pairs import EligibleContenders
 from resolvers.requests.address_limits import AddressLimits
-from resolvers.requests.context import AnyId, Context
-from resolvers.requests.rate_limits import OFF
+from resolvers.requests.context import AnyId, Context, Services
+from resolvers.requests.policy import OFF, address_hash
 from resolvers.values.network_addresses import network
-from resolvers.voting.board_cache import KNOWN_SECONDS
-from resolvers.voting.hours import LEAD, VotingClosed, require_open
-from resolvers.voting.origins import Origins
+from resolvers.voting.boards import LEAD, VotingClosed, require_open
+from resolvers.voting.settling import KNOWN_SECONDS
 from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
-from resolvers.voting.walk_counts import WalkCounts, voter_seed
+
+_MOST = 50_000
+"""Voters whose tags are cached, some 15 MB; one more write is the price of forgetting one."""
+
+
+class _Origin(NamedTuple):
+    voter: str
+    board: str
+    address: str
+    day: date
+
+
+class Origins:
+    """The tags that this process gave, by voter, board, address and day."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._tags = services.cache.each("origins", self._remember, age=inf, most=_MOST)
+
+    async def tag(self, ctx: Context, board: str) -> str | None:
+        """The tag for the viewer's votes on a board from their address; None if the server does not know one."""
+        if not ctx.address:
+            return None
+        address = address_hash(self._services.seal, ctx.address)
+        return await self._tags.load(_Origin(ctx.viewer.id, board, address, ctx.now().date()))
+
+    async def _remember(self, origin: _Origin) -> str:
+        return await voting_store.remember_origin(self._services.table, *origin, self._services.unit())
+
+
+# ── visits ──
+
+VALID_DAYS = 30
+_PURPOSE = "visit"
+_ORIGIN_BYTES = 16
+_TIME_BYTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A token and its end."""
+
+    token: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedVisit:
+    """What a token says; its signature was verified."""
+
+    visitor: str
+    origin_hash: bytes
+    expires_at: float
+
+    def is_of(self, origin: str) -> bool:
+        return self.origin_hash == _origin_hash(origin)
+
+
+async def start_visit(ctx: Context, /) -> Visit:
+    """A token for the viewer on the page's site, who counts as a new visitor of their network address."""
+    if ctx.viewer.is_signed_in:
+        raise NotAllowed("A visit is for people who are not signed in: your own token works on every site.")
+    if not ctx.page_origin:
+        raise NotAllowed("A visit belongs to the pages of one site, and this request names no Origin.")
+    if not ctx.services.policy.admits_page(ctx.page_origin, ctx.own_origin):
+        raise NotAllowed("Pages of this origin may not start a visit: RINGSIDE_CORS_ORIGINS lists those that may.")
+    await ctx.services.get(AddressLimits).admit_visitor(ctx)
+    today = ctx.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    expires_at = today + timedelta(days=VALID_DAYS + 1)
+    return Visit(sign_visit(ctx.services.seal, ctx.viewer.id, ctx.page_origin, expires_at), expires_at)
+
+
+def sign_visit(seal: Seal, visitor: str, origin: str, expires_at: datetime) -> str:
+    expiry = int(expires_at.timestamp()).to_bytes(_TIME_BYTES, "big")
+    return seal.sign_text(_PURPOSE, visitor.encode() + _origin_hash(origin) + expiry)
+
+
+def open_visit(seal: Seal, token: str) -> OpenedVisit:
+    """What a token says; Forged if it was altered."""
+    payload = seal.open_text(_PURPOSE, token)
+    visitor, rest = payload[: -_ORIGIN_BYTES - _TIME_BYTES], payload[-_ORIGIN_BYTES - _TIME_BYTES :]
+    return OpenedVisit(visitor.decode(), rest[:_ORIGIN_BYTES], int.from_bytes(rest[_ORIGIN_BYTES:], "big"))
+
+
+def _origin_hash(origin: str) -> bytes:
+    return sha256(origin.lower().encode()).digest()[:_ORIGIN_BYTES]
+
+
+# ── walk counts ──
+# Counting again how many pairs a voter has seen, after contenders have retired or were restored.
+#
+# A walk through 30,000 pairs takes up to 200 ms to count. So the event loop counts one slice of 1.5 ms at a time for
+# all requests together, and keeps each result for the requests that follow: drawing and reading progress store nothing.
+#
+# After a restoration the votes of the voter's cycle are read first, once for each walk, up to `_MOST_VOTES` of them.
+
+_CHEAP = 50
+"""Pairs that are counted at once, in 0.3 ms."""
+
+_MOST_WALKS = 1000
+"""Walks kept, each of at most 4 KB."""
+
+_MOST_VOTES = 4000
+"""About 1 MB. Voters with more in their cycle get a restored contender's passed pairs in the next one."""
+
+
+class _Count(NamedTuple):
+    voter: str
+    board: str
+    walk: PairWalk
+    eligible: EligibleContenders
+
+
+def voter_seed(voter: str, board: str) -> bytes:
+    """The seed of a voter's order of pairs on a board."""
+    return blake2b(f"{board}#{voter}".encode(), digest_size=32).digest()
+
+
+class WalkCounts:
+    """The walks that this process has counted again."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._turn = asyncio.Lock()
+        self._counts = services.cache.each("walk_counts", self._count, age=inf, most=_MOST_WALKS)
+
+    async def counted(self, voter: str, board: str, walk: PairWalk, eligible: EligibleContenders) -> PairWalk:
+        """The walk as `PairWalk.recounted` returns it."""
+        if walk.recount_cost(eligible) <= _CHEAP and not walk.needs_seen(eligible):
+            return walk.recounted(voter_seed(voter, board), eligible)
+        counted = await self._counts.load(_Count(voter, board, walk, eligible))
+        assert counted is not None  # noqa: S101 - counting always has a result
+        return counted
+
+    async def _count(self, wanted: _Count) -> PairWalk:
+        seen = await self._read_seen(wanted) if wanted.walk.needs_seen(wanted.eligible) else None
+        seed = voter_seed(wanted.voter, wanted.board)
+        counting = wanted.walk.recounting(seed, wanted.eligible, seen)
+        while True:
+            async with self._turn:  # one slice in each turn of the event loop
+                try:
+                    next(counting)
+                except StopIteration as counted:
+                    walk: PairWalk = counted.value
+                    return walk
+                await asyncio.sleep(0)
+
+    async def _read_seen(self, wanted: _Count) -> frozenset[tuple[int, int]] | None:
+        if wanted.walk.seen > _MOST_VOTES:
+            return None
+        return await voting_store.read_seen_pairs(self._services.table, wanted.voter, wanted.board, wanted.walk.cycle)
+
+
+# ── ballots ──
 
 _SHOWN_SECONDS = 0.05
 """How long a vote waits for what its answer shows, which is read while the vote is prepared. After that it is cast."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from datastore import voting as voting_store
-from datastore.dynamo import Page, Window
-from datastore.refusals import InvalidInput
-from datastore.voting import MAIN, Board, CountedContender, Details
-from resolvers.requests.context import Context, NodeOf
-from resolvers.voting.hours import is_open
+from datastore.dynamo import Page, Window, iso
+from datastore.refusals import InvalidInput, NotFound, Refusal
+from datastore.values.folding import MOST_MARKS
+from datastore.voting import MAIN, Board, Contender, ContenderChange, CountedContender, Details
+from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
+from resolvers.values.texts import is_line, parse_image_address, parse_link
+from resolvers.voting.svg import parse_picture
 from resolvers.voting.visibility import (
     LeaderboardRow,
     Matchup,
@@ -23,6 +27,53 @@ from resolvers.voting.visibility import (
     results,
     results_of,
 )
+
+LEAD = timedelta(seconds=10)
+
+
+class VotingClosed(Refusal):
+    code = "LOCKED"
+    explanation = "Voting on this board is closed."
+
+
+def is_open(board: Board, now: datetime) -> bool:
+    has_begun = board.opens_at is None or board.opens_at <= now
+    return has_begun and (board.closes_at is None or now < board.closes_at)
+
+
+def require_open(board: Board, now: datetime, path: tuple[str, ...]) -> None:
+    if is_open(board, now):
+        return
+    if board.opens_at is not None and now < board.opens_at:
+        seconds = (board.opens_at - now).total_seconds()
+        raise VotingClosed(f"Voting on this board opens at {iso(board.opens_at)}.", path=path, retry_after=seconds)
+    if board.closes_at is not None:
+        raise VotingClosed(f"Voting on this board ended at {iso(board.closes_at)}.", path=path)
+
+
+def with_hours(board: Board, opens_at: datetime | Unset | None, closes_at: datetime | Unset | None) -> Board:
+    """The board with other hours; what is unset stays."""
+    return replace(
+        board,
+        opens_at=board.opens_at if isinstance(opens_at, Unset) else opens_at,
+        closes_at=board.closes_at if isinstance(closes_at, Unset) else closes_at,
+    )
+
+
+def validate_hours(board: Board, before: Board | None, now: datetime) -> None:
+    """Refuse new times that come too soon or in the wrong order. A time that stays as it is may have passed."""
+    for name, stored_name in (("opensAt", "opens_at"), ("closesAt", "closes_at")):
+        moment = getattr(board, stored_name)
+        if moment is not None and moment < now + LEAD and (before is None or moment != getattr(before, stored_name)):
+            raise InvalidInput(
+                f"`{name}` must lie at least {LEAD.seconds} seconds ahead, so that it holds everywhere from then on.",
+                path=("input", name),
+            )
+    if board.opens_at is not None and board.closes_at is not None and board.closes_at <= board.opens_at:
+        raise InvalidInput("`closesAt` must be later than `opensAt`.", path=("input", "closesAt"))
+
+
+# ── boards ──
 
 ContenderId = Annotated[str, NodeOf("Contender")]
 
@@ -186,3 +237,197 @@ async def matchup_left(_: Context, matchup: Matchup, /) -> ShownContender:
 
 async def matchup_right(_: Context, matchup: Matchup, /) -> ShownContender:
     return await matchup.results.contender_at(matchup.right_ordinal)
+
+
+# ── editing ──
+# What editors change: boards and their hours, contenders, their retirement. One function per mutation.
+
+# ── boards ──
+
+
+async def create_board(
+    ctx: Context,
+    /,
+    *,
+    slug: str,
+    title: str,
+    opens_at: datetime | None = None,
+    closes_at: datetime | None = None,
+) -> Board:
+    ctx.with_role(Role.EDITOR)
+    if not voting_store.is_slug(slug):
+        raise InvalidInput(
+            "A slug has 1 to 64 lowercase letters, digits and dashes, and neither begins nor ends with a dash.",
+            path=("input", "slug"),
+        )
+    new = Board(slug, parse_title(title), ctx.now(), opens_at=opens_at, closes_at=closes_at)
+    validate_hours(new, None, ctx.now())
+    created = await voting_store.create_board(ctx.table, new, ctx.unit)
+    board_cache(ctx).changed(slug)
+    return created
+
+
+async def update_board(
+    ctx: Context,
+    /,
+    *,
+    slug: str,
+    title: str | None = None,
+    opens_at: datetime | Unset | None = UNSET,
+    closes_at: datetime | Unset | None = UNSET,
+) -> Board:
+    """Change the given fields. A null time is no limit."""
+    ctx.with_role(Role.EDITOR)
+    if not voting_store.is_slug(slug):
+        raise voting_store.board_not_found(slug, "slug")
+    new_title = None if title is None else parse_title(title)
+
+    def change(board: Board) -> Board:
+        return replace(with_hours(board, opens_at, closes_at), title=new_title or board.title)
+
+    def check(before: Board, after: Board) -> None:
+        validate_hours(after, before, ctx.now())
+
+    changed = await voting_store.change_board(ctx.table, slug, change, check, ctx.unit)
+    board_cache(ctx).changed(slug)
+    return changed
+
+
+# ── contenders ──
+
+
+async def add_contender(
+    ctx: Context,
+    /,
+    *,
+    board: str = MAIN,
+    name: str,
+    svg: str | None = None,
+    description: str | None = None,
+    link: str | None = None,
+    image_url: str | None = None,
+) -> Contender:
+    ctx.with_role(Role.EDITOR)
+    if not voting_store.is_slug(board):
+        raise voting_store.board_not_found(board)
+    change = ContenderChange(
+        ctx.new_id(),
+        parse_name(name),
+        None if svg is None else await asyncio.to_thread(parse_picture, svg),
+        details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
+    )
+    added = await voting_store.add_contender(ctx.table, board, change, ctx.now(), ctx.unit)
+    board_cache(ctx).changed(board, added, change)
+    return added
+
+
+async def update_contender(
+    ctx: Context,
+    /,
+    *,
+    contender: ContenderId,
+    name: str | None = None,
+    svg: str | Unset | None = UNSET,
+    description: str | Unset | None = UNSET,
+    link: str | Unset | None = UNSET,
+    image_url: str | Unset | None = UNSET,
+) -> Contender:
+    """Change the given fields. Null removes all but the name."""
+    ctx.with_role(Role.EDITOR)
+    change = ContenderChange(
+        ctx.new_id(),
+        None if name is None else parse_name(name),
+        await asyncio.to_thread(parse_picture, svg) if isinstance(svg, str) else None,
+        replaces_picture=svg is not UNSET,
+        details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
+    )
+    changed = await voting_store.change_contender(ctx.table, _parse_contender(contender), change, ctx.unit)
+    board_cache(ctx).changed(changed.board, changed, change)
+    return changed
+
+
+def parse_details(
+    image_hosts: tuple[str, ...],
+    description: str | Unset | None,
+    link: str | Unset | None,
+    image_url: str | Unset | None,
+) -> Mapping[str, str | None]:
+    """The fields of `Details` that are set."""
+    parsed = {
+        "description": parse_description(description) if isinstance(description, str) else description,
+        "link": parse_link(link, ("input", "link")) if isinstance(link, str) else link,
+        "image_url": parse_image_address(image_url, image_hosts, ("input", "imageUrl"))
+        if isinstance(image_url, str)
+        else image_url,
+    }
+    return {name: value for name, value in parsed.items() if not isinstance(value, Unset)}
+
+
+async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
+    ctx.with_role(Role.EDITOR)
+    retired = await voting_store.retire_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
+    board_cache(ctx).changed(retired.board, retired)
+    return retired
+
+
+async def restore_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
+    ctx.with_role(Role.EDITOR)
+    restored = await voting_store.restore_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
+    board_cache(ctx).changed(restored.board, restored)
+    return restored
+
+
+def _parse_contender(key: str) -> tuple[str, int]:
+    contender_key = parse_contender_key(key)
+    if contender_key is None:
+        raise NotFound(path=("input", "contender"))
+    return contender_key
+
+
+# ── texts ──
+# Rules for what editors write about boards and contenders. All of them raise InvalidInput.
+
+LONGEST_NAME = 80
+LONGEST_FOLDED = 800
+"""Bytes of a normalised name, which is part of a key of at most 1,024: one Arabic ligature becomes 18 letters."""
+LONGEST_TITLE = 120
+LONGEST_DESCRIPTION = 500
+_CHARACTERS = f"no invisible ones, and no more than {MOST_MARKS} accents or other marks in a row"
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u2060-\u2065\ufeff]")
+"""What would make two names look the same."""
+
+
+def parse_title(text: str) -> str:
+    return _parse_line(text, "title", LONGEST_TITLE)
+
+
+def parse_name(text: str) -> str:
+    name = _parse_line(text, "name", LONGEST_NAME)
+    if len(voting_store.folded(name).encode()) > LONGEST_FOLDED:
+        raise InvalidInput(
+            "This name is too long once its ligatures are spelled out. Choose a shorter one.", path=("input", "name")
+        )
+    return name
+
+
+def parse_description(text: str) -> str:
+    """Plain text of a few lines."""
+    description = "\n".join(line.rstrip() for line in re.split(r"\r\n?|\n", text.strip()))
+    if not _is_visible(description.replace("\n", " ").replace("\t", " "), LONGEST_DESCRIPTION):
+        raise InvalidInput(
+            f"A description has 1 to {LONGEST_DESCRIPTION} characters, {_CHARACTERS}. Null removes it.",
+            path=("input", "description"),
+        )
+    return description
+
+
+def _parse_line(text: str, name: str, longest: int) -> str:
+    """One line of visible text, its white space folded."""
+    line = " ".join(text.split())
+    if not _is_visible(line, longest):
+        raise InvalidInput(f"A {name} has 1 to {longest} characters, {_CHARACTERS}.", path=("input", name))
+    return line
+
+
+def _is_visible(text: str, longest: int) -> bool:
+    return is_line(text, longest) and not _INVISIBLE.search(text)

@@ -26,7 +26,7 @@ from datastore import voting as voting_store
 from datastore.dynamo import DynamoError
 from datastore.voting import Board
 from resolvers.requests.context import Services
-from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.settling import BoardCache
 
 WAIT = 0.5
 WAIT_FOR_THE_FIRST = 3.0

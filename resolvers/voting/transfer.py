@@ -13,11 +13,9 @@ from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import MAIN, ContenderChange, PairVerdict, Vote
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Store, json_line
-from resolvers.transfer.readers import Row
-from resolvers.transfer.sources import Unreadable, decode_xml, read_inside
-from resolvers.voting.editing import parse_details
+from resolvers.transfer.readers import Row, Unreadable, decode_xml, read_inside
+from resolvers.voting.boards import parse_details, parse_name
 from resolvers.voting.svg import LARGEST, parse_picture
-from resolvers.voting.texts import parse_name
 
 COLUMNS = ("name", "description", "link", "imageUrl", "svg")
 

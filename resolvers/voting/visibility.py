@@ -16,8 +16,8 @@ from datastore.dynamo import Page, PageRequest
 from datastore.refusals import NotFound
 from datastore.voting import Board, Contender, CountedContender, PairTally
 from resolvers.requests.context import Context
-from resolvers.voting.board_cache import BoardCache
 from resolvers.voting.bradley_terry import Strength, Strengths
+from resolvers.voting.settling import BoardCache
 
 AS_STORED: Final[Mapping[str, str]] = {
     "BoardProgress": "The viewer's own.",

@@ -13,11 +13,12 @@ from datastore.dynamo import BadKey, key_text, remaining
 from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput
 from datastore.voting import MAIN
+from datastore.voting.member_items import MEMBER_ITEMS, clear_voter, move_votes
 from resolvers.jobs.running import JobRun, begin_job
-from resolvers.requests.context import AnyId, Context, Services
-from resolvers.requests.viewer import Role
+from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
+from resolvers.requests.context import AnyId, Context, Role, Services
 from resolvers.values.node_ids import parse_node_id
-from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.settling import BoardCache
 from resolvers.voting.visibility import board_cache
 
 VOID_VOTER = "VOID_VOTER"
@@ -122,3 +123,24 @@ def _parse_voter(text: str) -> str:
         "A voter is identified by a User's id, or by the `voter` of a ballot or of an exported vote.",
         path=("input", "voter"),
     )
+
+
+# ── member data ──
+# Taking back and erasing a member's votes.
+
+
+async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:
+    run.done += await void_votes_since(services, wanted.user, wanted.since, unit)
+
+
+async def _erase(erasure: Erasure) -> None:
+    table, run, user, alias = erasure.table, erasure.run, erasure.user, erasure.alias
+    if alias is None:
+        run.done += await void_votes_since(erasure.services, user, None, erasure.silent)
+    for board in await voting_store.every_slug(table):
+        if alias is not None:
+            run.done += await move_votes(table, user, board, alias)
+        await clear_voter(table, user, board)
+
+
+MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.VOTES}), _take_back, _erase)

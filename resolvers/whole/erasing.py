@@ -16,36 +16,96 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from datastore.changes.created import LIFETIME
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import LIFETIME
 from datastore.dynamo import key_text, optimistic
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job, JobState, later_job
 from datastore.members import suspensions as suspensions_store
-from datastore.members.erasing import clear_member, delete_profile
+from datastore.members.member_items import clear_member, delete_profile
 from datastore.people.profiles import member_shard
 from datastore.pickem.gates import gate_number
-from datastore.refusals import NotAllowed
+from datastore.refusals import InvalidInput, NotAllowed
+from datastore.whole import layout
+from resolvers.comments import member_data as comments
 from resolvers.jobs.running import JobRun, JobRunner, begin_job_once, new_job
+from resolvers.journal import occurrences as journal
+from resolvers.members import suspensions as members
 from resolvers.members.suspensions import LONGEST, refuse_admin
 from resolvers.people.member_data import (
     ERASE_MEMBER,
     ERASE_MEMBER_AGAIN,
     Contributions,
     Erasure,
+    MemberData,
+    Part,
+    TakingBack,
 )
 from resolvers.people.visibility import load_member
-from resolvers.requests.context import Context, Services, UserId
-from resolvers.requests.viewer import FORMER_PREFIX, Role
-from resolvers.whole.parts import PARTS
+from resolvers.pickem import member_data as pickem
+from resolvers.requests.context import FORMER_PREFIX, Context, Role, Services, UserId
+from resolvers.vocabulary import member_data as vocabulary
+from resolvers.voting import voiding as voting
 
 if TYPE_CHECKING:
-    from datastore.changes.tombstones import Tombstone
+    from datastore.changes.unit_of_work import Tombstone
+
+PARTS: Sequence[MemberData] = (
+    pickem.MEMBER_DATA,
+    voting.MEMBER_DATA,
+    comments.MEMBER_DATA,
+    vocabulary.MEMBER_DATA,
+    members.MEMBER_DATA,
+    journal.MEMBER_DATA,
+    MemberData(layout.MEMBER_ITEMS),
+)
+
+
+# ── taking back ──
+# Taking back what a member contributed, as one job: every total and rank is as if it had never been there.
+#
+# Each part takes back one contribution in one transaction with everything that it counted towards. Votes are voided,
+# comments rejected, predictions, quiz results and sentences removed. A job that is interrupted starts over and passes
+# over what is gone.
+
+TAKE_BACK = "TAKE_BACK"
+CONTRIBUTIONS = tuple(part for part in Part if any(part in one.contributions for one in PARTS))
+"""The parts that others see or that count towards something."""
+
+
+async def take_back(ctx: Context, /, *, user: UserId, since: datetime | None = None, parts: list[Part]) -> Job:
+    """Begin to take back what a member contributed since a time."""
+    ctx.with_role(Role.MODERATOR)
+    if not parts or set(parts) - set(CONTRIBUTIONS):
+        raise InvalidInput(f"`parts` names one or more of {', '.join(CONTRIBUTIONS)}.", path=("input", "parts"))
+    if since is not None and since > ctx.now():
+        raise InvalidInput("Name a time in the past.", path=("input", "since"))
+    member = await load_member(ctx, user)
+    if not ctx.viewer.may(Role.ADMIN):
+        await refuse_admin(ctx, member, "Only an admin can take back an admin's contributions.")
+    wanted = TakingBack(member.user, since, frozenset(parts), ctx.unit.actor)
+    occurred = ctx.unit.occurred(Kind.MEMBER_TAKEN_BACK, f"User:{member.user}", about=member.user)
+    job = new_job(ctx, TAKE_BACK, wanted.as_input())
+    await begin_job_once(ctx, job, job, *occurred)
+    return job
+
+
+async def take_back_job(services: Services, run: JobRun) -> str:
+    wanted = TakingBack.of_input(run.input)
+    unit = services.unit(wanted.actor)
+    for part in PARTS:
+        if wanted.parts & part.contributions:
+            await part.take_back(services, run, wanted, unit)
+    return f"Contributions taken back: {run.done:,}."
+
+
+# ── erasing ──
 
 INDEX_SECONDS = 10.0
 """For how long an index is expected to be behind the tombstone's transaction at most."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from datastore.jobs.jobs import Job
 from datastore.members import exports as export_store
 from datastore.members.exports import PIECE_BYTES, Export, ExportPiece
@@ -24,9 +24,8 @@ from datastore.people.member_items import read_member
 from datastore.refusals import NotAllowed
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.people.visibility import load_member
-from resolvers.requests.context import Context, UserId
-from resolvers.requests.viewer import Role
-from resolvers.whole.parts import PARTS
+from resolvers.requests.context import Context, Role, UserId
+from resolvers.whole.erasing import PARTS
 
 if TYPE_CHECKING:
     from datastore.dynamo import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schema.framework.refusals import RefusalCode
+from schema.framework.mutations import RefusalCode
 
 ERROR_CODES: Final = {
     "BAD_REQUEST": "The request is not a GraphQL request that this address answers; the status says more.",

@@ -7,8 +7,9 @@ from datetime import datetime
 import strawberry
 
 from datastore import pickem as pickem_store
-from resolvers.pickem import league_pages, visibility
 from resolvers.pickem import leagues as league_resolvers  # the class of a query with a field `league` would hide it
+from resolvers.pickem import standings as standing_resolvers
+from resolvers.pickem import visibility
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
 from schema.framework.lazy import LazyUser
@@ -60,7 +61,7 @@ class LeagueEvent:
     submitted: int = described("How many members have submitted a prediction; up to five seconds old until the lock.")
     missing: int = described("How many have not.")
     predictions: PredictionConnection = field(
-        league_pages.league_predictions,
+        standing_resolvers.league_predictions,
         "The members' predictions, best first once the event is scored; none until picks are public.",
     )
 
@@ -82,13 +83,13 @@ class League(Node):
         visibility.viewer_membership, "The viewer's membership; null if they have none."
     )
     standings: StandingConnection | None = field(
-        league_pages.league_standings,
+        standing_resolvers.league_standings,
         "The season's standings of its members, ranked among them. Those without a scored prediction are not listed. "
         f"Counts as {STANDINGS_COMPLEXITY} fields in the complexity.",
         complexity=STANDINGS_COMPLEXITY,
     )
     event: LeagueEvent | None = field(
-        league_pages.league_event,
+        standing_resolvers.league_event,
         "An event of the season, for the league's members; null for one of another season. "
         f"Counts as {EVENT_COMPLEXITY} fields in the complexity.",
         complexity=EVENT_COMPLEXITY,

@@ -7,22 +7,17 @@ from datetime import datetime
 import strawberry
 
 from datastore import vocabulary as vocabulary_store
-from resolvers.vocabulary import cards, quiz_questions, quizzes, scheduling, visibility
+from resolvers.vocabulary import learning, quizzes, schedules, subscriptions, visibility
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
 from schema.framework.types import enum, object_type, record_type
-from schema.vocabulary.lists import (
-    QuizResult,
-    Streak,
-    Word,
-    WordList,
-)
+from schema.vocabulary.lists import ListSubscription, QuizResult, Streak, Word, WordList
 
 # ── due cards ──
 
 enum(
-    scheduling.Grade,
+    schedules.Grade,
     "How well a member knew a word.",
     AGAIN="Not at all.",
     HARD="After some thought.",
@@ -33,7 +28,7 @@ enum(
 
 @record_type(vocabulary_store.Card, "A word that a member reviews, and when it is next due by FSRS.")
 class DueCard:
-    word: Word = field(cards.card_words, "The word.")
+    word: Word = field(learning.card_words, "The word.")
     list: WordList = field(visibility.list_of, "Its list.")
     due: datetime = described("When it is due.")
     stability: float = described("Days until the probability that the member remembers it falls to 90 %.")
@@ -61,7 +56,7 @@ class LearningOfUser:
 # ── quizzes ──
 
 enum(
-    quiz_questions.QuizKind,
+    quizzes.QuizKind,
     "What a quiz asks about its words.",
     MEANING="What a word means.",
     READING="How a word is read. For lists whose words have readings.",
@@ -69,7 +64,7 @@ enum(
 )
 
 
-@record_type(quiz_questions.QuizQuestion, "A question of a quiz.")
+@record_type(quizzes.QuizQuestion, "A question of a quiz.")
 class QuizQuestion:
     number: int = described("Its place in the quiz, from 1.")
     prompt: str = described("The word, or the meaning, that is asked about.")
@@ -126,7 +121,7 @@ class LearningMutation:
         "question, which counts as wrong.",
     )
     review_word = mutation(
-        cards.review_word,
+        learning.review_word,
         "Reviews a word. The first review of a word makes its card.",
         object_type(
             "WordReviewed",
@@ -138,4 +133,40 @@ class LearningMutation:
         result_description="The word's card, or why it was not reviewed.",
         word="The word.",
         grade="How well the viewer knew it.",
+    )
+
+
+# ── address subscriptions ──
+# Subscriptions of email addresses without an account.
+
+
+@strawberry.type
+class AddressSubscriptionMutation:
+    request_subscription = mutation(
+        subscriptions.request_subscription,
+        "Emails an address a link that subscribes it to a public list's daily word. It needs no "
+        "account, and stores nothing but a keyed hash until the link is confirmed.",
+        object_type(
+            "SubscriptionRequested",
+            "A link was sent to the address today. Confirming it subscribes the address.",
+            email=(str, "The address as it was given, whether or not it is known here."),
+        ),
+        input_description="An address that wants a list's daily word.",
+        result_description="Confirmation that the email was sent today, or why it was not.",
+        email="The address. It gets one such email a day, whose link works once, within 24 hours.",
+        list="The list, which must be public.",
+        character_set="The spelling of its words.",
+    )
+    claim_subscriptions = mutation(
+        subscriptions.claim_subscriptions,
+        "Moves the subscriptions of the viewer's address to the viewer: those that were confirmed without an account, "
+        "or migrated. The address must be proven: by the link that `updateProfile` sends to it, or by a token of the "
+        "configured issuer with `email_verified: true`.",
+        object_type(
+            "SubscriptionsClaimed",
+            "The subscriptions now belong to the viewer, and no longer to the address.",
+            subscriptions=(list[ListSubscription], "The viewer's subscriptions that the address had."),
+        ),
+        input_description="A claim to the subscriptions of the viewer's address.",
+        result_description="The subscriptions, or why none were claimed.",
     )

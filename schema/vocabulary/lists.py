@@ -14,7 +14,7 @@ from resolvers.vocabulary import (
     learning,
     lists,
     quiz_leaderboard,
-    streaks,
+    schedules,
     subscriptions,
     texts,
     visibility,
@@ -149,7 +149,7 @@ class Sentence(Node):
 
 
 @record_type(
-    streaks.Streak,
+    schedules.Streak,
     "Consecutive days with a quiz or a sentence, in the member's own time zone. A sentence that is deleted later keeps "
     "its day.",
 )

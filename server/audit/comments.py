@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from datastore.comments import Comment, Leader, Status, Tally
-from datastore.comments.auditing import all_records, listed_comments, listed_held, listed_latest
 from datastore.comments.planner import RATINGS
-from datastore.comments.pointers import Pointer, pointer_to
+from datastore.comments.records import Pointer, pointer_to
+from datastore.comments.transfer import all_records, listed_comments, listed_held, listed_latest
 from resolvers.requests.context import Services
 
 Counts: TypeAlias = Counter[tuple[str, str]]

@@ -13,9 +13,8 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 
 from datastore import journal as journal_store
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import Delivery, DeliveryState, Occurrence
-from datastore.journal.auditing import JournalItem, journal_items
+from datastore.changes.occurrences import Delivery, DeliveryState, Kind, Occurrence
+from datastore.journal.reading import JournalItem, journal_items
 from datastore.values.ids import is_ulid
 from datastore.whole.named_objects import keys_of, missing_objects
 from resolvers.requests.context import Services

@@ -26,10 +26,10 @@ from datastore.pickem import (
     read_matches,
     season_scope,
 )
-from datastore.pickem.auditing import all_predictions, all_standings, listed_standings
+from datastore.pickem.standings import all_predictions, all_standings, listed_standings
 from resolvers.pickem import rules
-from resolvers.pickem.crediting import PREDICTIONS_AT_ONCE
-from resolvers.pickem.tie_breaks import closeness, worst_distance
+from resolvers.pickem.rules import closeness, worst_distance
+from resolvers.pickem.scoring import PREDICTIONS_AT_ONCE
 from resolvers.requests.context import Services
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TypeVar
 
 from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import ActiveDays, Card, QueueChange, QuizResult, Sentence, WordList, auditing
+from datastore.vocabulary import ActiveDays, Card, QueueChange, QuizResult, Sentence, WordList, member_items
 from resolvers.requests.context import Services
 
 R = TypeVar("R", QuizResult | Sentence | ActiveDays, Card | QueueChange)
@@ -22,7 +22,7 @@ async def breaches(services: Services) -> AsyncIterator[str]:
 async def _list_breaches(services: Services) -> AsyncIterator[str]:
     """Words without gaps, daily words of the list, and the number of each member's private lists."""
     private: Counter[str | None] = Counter()
-    async for word_list in auditing.all_lists(services.table):
+    async for word_list in member_items.all_lists(services.table):
         if word_list.deleted_at is not None:
             continue
         if not word_list.public:
@@ -33,7 +33,7 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
             yield f"the list {word_list.list} counts {word_list.word_count} words and has {len(ordinals)}"
         async for breach in _daily_word_breaches(services, word_list):
             yield breach
-    async for quota in auditing.all_quotas(services.table):
+    async for quota in member_items.all_quotas(services.table):
         if quota.lists != (actual := private.pop(quota.user, 0)):
             yield f"{quota.user} has {actual} private lists and is counted with {quota.lists}"
     for owner in private:
@@ -43,7 +43,7 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
 async def _daily_word_breaches(services: Services, word_list: WordList) -> AsyncIterator[str]:
     used: set[tuple[int, int]] = set()
     drawn = 0
-    async for daily in auditing.all_daily_words(services.table, word_list.list):
+    async for daily in member_items.all_daily_words(services.table, word_list.list):
         if daily.word.ordinal >= word_list.next_ordinal or daily.word.list != word_list.list:
             yield f"the word of {daily.date} is not a word of the list {word_list.list}"
         if daily.cycle is None:  # imported, not drawn
@@ -67,11 +67,11 @@ async def _subscription_breaches(services: Services) -> AsyncIterator[str]:
         if reader.index_shard != reader.shard:
             yield f"{reader.user} is listed in shard {reader.index_shard} instead of {reader.shard}"
     active = 0
-    async for subscription in auditing.all_subscriptions(services.table):
+    async for subscription in member_items.all_subscriptions(services.table):
         active += subscription.active
     if active != listed:
         yield f"{active} active subscriptions, but {listed} in the index"
-    async for counted in auditing.all_subscriber_counts(services.table):
+    async for counted in member_items.all_subscriber_counts(services.table):
         list_id, shard = counted.list, counted.shard
         if counted.count != (actual := subscribers.pop((list_id, shard), 0)):
             yield f"the list {list_id} counts {counted.count} subscribers in shard {shard} and has {actual}"
@@ -93,7 +93,7 @@ async def _by_member(records: AsyncIterator[R]) -> AsyncIterator[list[R]]:
 
 async def _result_breaches(services: Services) -> AsyncIterator[str]:
     """The day of every result is one of its member's active days; results are within their bounds."""
-    async for records in _by_member(auditing.all_results(services.table)):
+    async for records in _by_member(member_items.all_results(services.table)):
         days = next((record for record in records if isinstance(record, ActiveDays)), None)
         if days is None:
             yield f"{records[0].user} has results but no active days"
@@ -107,7 +107,7 @@ async def _result_breaches(services: Services) -> AsyncIterator[str]:
 
 async def _card_breaches(services: Services) -> AsyncIterator[str]:
     """Each card stands in its member's queue, and under its word as the same, unless the queue is about to change."""
-    async for records in _by_member(auditing.all_cards(services.table)):
+    async for records in _by_member(member_items.all_cards(services.table)):
         unmatched: set[Card] = set()
         changing: set[tuple[str, int]] = set()
         for record in records:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from datastore import voting as voting_store
 from datastore.voting import Board, Contender, Counts, Name, PairTally, ResultsBlock, Tally, Vote
-from datastore.voting.auditing import VotingRecord, all_records
 from datastore.voting.boards import BLOCK_SIZE
-from datastore.voting.results import NO_VOTES
-from datastore.voting.votes import COUNTERS
+from datastore.voting.contenders import NO_VOTES
+from datastore.voting.votes import COUNTERS, VotingRecord, all_records
 from resolvers.requests.context import Services
-from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.settling import BoardCache
 
 
 @dataclass(slots=True)

@@ -9,26 +9,71 @@ before it, so answers to mutations set a cookie of their own, which takes preced
 whatever is read beside it.
 """
 
+from __future__ import annotations
+
+import asyncio
 import math
 import os
 import time
 from base64 import b32encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from datastore.changes.tombstones import VISITOR_PREFIX
+from datastore.changes.unit_of_work import VISITOR_PREFIX
 from datastore.dynamo import DynamoError, deadline
 from datastore.members.api_keys import SECRET_PREFIX
 from datastore.refusals import RateLimited
 from datastore.values.seal import Forged
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.api_keys import ApiKeys, KeyRefused
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Kind, Viewer
-from resolvers.voting.visits import open_visit
+from resolvers.requests.context import Kind, Services, Viewer
+from resolvers.voting.ballots import open_visit
 from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.tokens import Tokens
 from server.settings import Settings
+
+CHECK_SECONDS = 30.0
+"""The time between two checks: with what checks may remember, an API key is revoked everywhere within a minute."""
+
+EXPIRED = "token expired"
+CHANGED = "the token's rights have changed"
+
+
+class Credentials:
+    """What a client was identified by when it connected; `identify` does so again."""
+
+    def __init__(
+        self, identification: Identification, identified: Identified, identify: Callable[[], Awaitable[Identified]]
+    ) -> None:
+        self._identification = identification
+        self._identified = identified
+        self._identify = identify
+
+    async def lapse(self) -> str:
+        """Wait until the credentials are no longer valid, and say why. A visitor's stay valid."""
+        expires_at = self._identified.expires_at
+        if expires_at is None:
+            await asyncio.Event().wait()
+        while (left := (expires_at or 0) - time.time()) > 0:
+            await asyncio.sleep(min(left, CHECK_SECONDS))
+            if reason := await self._refused():
+                return reason
+        return EXPIRED
+
+    async def _refused(self) -> str | None:
+        try:
+            identified = await self._identify()
+            with deadline(CHECK_SECONDS):
+                await self._identification.refuse_erased(identified.viewer)
+        except (Unverifiable, DynamoError):
+            return None  # the next check may tell
+        except Unauthenticated as error:
+            expired = time.time() >= (self._identified.expires_at or 0)
+            return EXPIRED if expired else error.detail
+        return None if identified.viewer == self._identified.viewer else CHANGED
+
+
+# ── identification ──
 
 RawHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: lower-case names, repetitions included."""

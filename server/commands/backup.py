@@ -13,8 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from server import Failed
 from server.commands import err, out
-from server.commands.files import STANDARD, open_input, open_output
-from server.commands.progress import progress_bar
+from server.commands.files import STANDARD, open_input, open_output, progress_bar
 from server.engine import EngineInUse, back_up, locked_folder, required_binary, run_engine
 from server.engine.backup import staged_copy
 from server.engine.folder import install

@@ -14,14 +14,13 @@ from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people import profiles as people_store
 from resolvers.requests.context import Services
-from resolvers.values.email_addresses import is_email_address, with_ascii_domain
+from resolvers.values.texts import is_email_address, with_ascii_domain
 from server import Failed
 from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import run_with_services
-from server.mail.daily_run import MailingExpired, RunSummary
+from server.mail.daily_run import MailingExpired, RunSummary, newest_date
 from server.mail.delivery import LeasedTransport, RunLimits
-from server.mail.due import newest_date
 from server.mail.emails_due import Emails, email_template, index_lag, turn
 from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport
 from server.settings import Settings

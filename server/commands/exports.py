@@ -22,8 +22,7 @@ from resolvers.voting.transfer import open_votes
 from resolvers.whole.exporting import file_lines
 from server import Failed
 from server.commands import err
-from server.commands.files import STANDARD, open_output, owner_only, write_text
-from server.commands.progress import progress_bar
+from server.commands.files import STANDARD, open_output, owner_only, progress_bar, write_text
 from server.commands.running import run_with_services
 from server.commands.whole_table import export_all
 from server.engine.folder import refuse_own_file

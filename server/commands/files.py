@@ -13,8 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from resolvers.transfer.sources import NotRegular, decode, open_regular
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from resolvers.transfer.readers import NotRegular, decode, open_regular
 from server import Failed
+from server.commands import err
 from server.engine.folder import refuse_own_file
 
 STANDARD = Path("-")
@@ -85,3 +88,16 @@ def write_text(file: Path, text: str) -> None:
     """For what is no member's, such as the schema, and may be for other users: the usual mode."""
     with open_output(file, None) as target:
         target.write(text.encode())
+
+
+# ── progress ──
+# The progress bar of commands that take long.
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """Yields what is told how much is done, and maybe of how much and of what."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done, total=total, title=title: bar.update(task, completed=done, total=total, description=title)

@@ -22,8 +22,7 @@ from resolvers.vocabulary import transfer as vocabulary
 from resolvers.voting import transfer as voting
 from server import Failed
 from server.commands import err, out
-from server.commands.files import STANDARD, open_input, read_text, write_text
-from server.commands.progress import progress_bar
+from server.commands.files import STANDARD, open_input, progress_bar, read_text, write_text
 from server.commands.running import run_with_services
 from server.commands.whole_table import import_all
 

@@ -47,7 +47,7 @@ from datastore.vocabulary import (
 )
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Services
-from resolvers.vocabulary.address_subscriptions import new_record
+from resolvers.vocabulary.subscriptions import new_record
 from resolvers.vocabulary.texts import HIGHEST_LEVEL, NewWord, parse_list_name, parse_word
 from server import Failed
 from server.commands.files import owner_only, read_text

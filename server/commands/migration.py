@@ -16,9 +16,8 @@ from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from server import Failed
 from server.commands import out
-from server.commands.files import read_text
+from server.commands.files import progress_bar, read_text
 from server.commands.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary
-from server.commands.progress import progress_bar
 from server.commands.running import run_with_services
 from server.settings import AWS, Settings
 

@@ -10,13 +10,12 @@ import typer
 from datastore.values.ids import is_ulid
 from resolvers.jobs.running import JobRunner, refuse_failed
 from resolvers.pickem.cache import load_locked_if_due
-from resolvers.pickem.event_jobs import SCORE_EVENT, event_job
-from resolvers.pickem.scoring import begin_scoring, score_event_job
+from resolvers.pickem.scoring import SCORE_EVENT, begin_scoring, event_job, score_event_job
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from resolvers.values.texts import CONTROL_CHARACTERS
 from server.commands import out
-from server.commands.progress import progress_bar
+from server.commands.files import progress_bar
 from server.commands.running import run_with_services
 
 _REFRESH_SECONDS = 0.2

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
-from datastore.changes.recording import MOST_AGE
+from datastore.changes.occurrences import MOST_AGE
 from datastore.dynamo import DynamoError, declaration
 from resolvers.requests.context import Services
 from server.engine import EngineInUse, run_engine

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from server import Failed
 from server.auth.tokens import mint
 from server.settings import Settings

@@ -16,11 +16,10 @@ from resolvers.requests.context import Services
 from resolvers.transfer.loop import Advance
 from server import Failed
 from server.commands import err, out
-from server.commands.progress import progress_bar
+from server.commands.files import progress_bar
 from server.commands.transfer.exports import export_table
-from server.commands.transfer.file import End
+from server.commands.transfer.file import End, at_place, identity, table_to_fill
 from server.commands.transfer.imports import import_table, open_export
-from server.commands.transfer.sources import at_place, identity, table_to_fill
 from server.settings import Settings
 
 app = typer.Typer()

@@ -7,7 +7,7 @@ It knows graphql-core and Strawberry, and nothing of this service; `fields` says
 plan, and `runtime` executes that.
 """
 
+from server.compiler.core import encode_json, to_dicts
 from server.compiler.operation import CompiledOperation, Fallback, PreparedOperation
-from server.compiler.structs import encode_json, to_dicts
 
 __all__ = ["CompiledOperation", "Fallback", "PreparedOperation", "encode_json", "to_dicts"]

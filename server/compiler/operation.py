@@ -27,12 +27,9 @@ from graphql import (
 from graphql.execution import Executor, VariableValues
 
 from server.compiler.codegen import compile_plan
-from server.compiler.compiled import CompiledPlan
-from server.compiler.core import Core
-from server.compiler.plan import SelectionPlan
-from server.compiler.planning import NotCompilable, plan_operation
+from server.compiler.core import CompiledPlan, Core
+from server.compiler.plan import NotCompilable, SelectionPlan, VariableReader, plan_operation
 from server.compiler.runtime import Execution
-from server.compiler.variables import VariableReader
 
 MAX_PLANS = 2
 _CHOICES = ("skip", "include")

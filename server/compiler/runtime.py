@@ -11,21 +11,204 @@ Laws
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Sequence
+import inspect
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from graphql import ExecutionResult, GraphQLError, is_non_null_type, located_error
+from graphql import ExecutionResult, GraphQLError, get_nullable_type, is_non_null_type, located_error
 
-from server.compiler.compiled import CompiledField, CompiledPlan
-from server.compiler.core import Core
-from server.compiler.leaves import UnexpectedAwaitable
-from server.compiler.null_propagation import nullable_ancestor, set_null
-from server.compiler.paths import ResponsePath, core_path
-from server.compiler.pending import Call, Pending, PendingField, PendingValue, Slot, drop_within, path_of, take_calls
-from server.compiler.plan import SelectionPlan
-from server.compiler.tasks import TaskTree
+from server.compiler.core import (
+    CompiledField,
+    CompiledPlan,
+    Core,
+    ResponsePath,
+    UnexpectedAwaitable,
+    ancestry,
+    core_path,
+    is_within,
+)
+from server.compiler.plan import FieldPlan, SelectionPlan
+
+PendingField: TypeAlias = "tuple[CompiledField, Any, Any, ResponsePath]"
+"""An async field, the record, the answer's object that the value belongs in, and that object's path."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """The position of one value in the answer: of a field, or of an item of a list."""
+
+    field: CompiledField
+    type: Any
+    """The type of this position: the field's own, or that of an item."""
+    holder: Any
+    """The object or list that the value belongs in."""
+    key: str | int
+    path: ResponsePath
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingValue:
+    """A value that has to be awaited, and its position."""
+
+    slot: Slot
+    found: UnexpectedAwaitable
+
+    def close(self) -> None:
+        """Close a coroutine that nobody began to await."""
+        awaitable = self.found.awaitable
+        if inspect.iscoroutine(awaitable) and inspect.getcoroutinestate(awaitable) == inspect.CORO_CREATED:
+            awaitable.close()
+
+
+Pending: TypeAlias = "PendingField | PendingValue"
+Call: TypeAlias = "list[PendingField] | PendingValue"
+"""What is awaited at once: a value, an async field, or all entries of a batched field."""
+
+
+def take_calls(entries: list[Pending]) -> list[Call]:
+    """Remove all entries, and return the calls that answer them."""
+    calls: list[Call] = []
+    batches: dict[CompiledField, list[PendingField]] = {}
+    for entry in entries:
+        if isinstance(entry, PendingValue):
+            calls.append(entry)
+        elif (batch := batches.get(entry[0])) is not None:
+            batch.append(entry)
+        else:
+            batch = [entry]
+            calls.append(batch)
+            if entry[0].is_batched:
+                batches[entry[0]] = batch
+    entries.clear()
+    return calls
+
+
+def path_of(call: Call) -> ResponsePath:
+    """The path at or below which all values of a call lie."""
+    if isinstance(call, PendingValue):
+        return call.slot.path
+    if len(call) > 1:
+        return None
+    field, _, _, path = call[0]
+    return (path, field.plan.key, field.plan.parent.name)
+
+
+def drop_within(entries: list[Pending], path: ResponsePath) -> None:
+    """Drop the entries below a path: they are the last, since entries follow the order of the answer."""
+    while entries:
+        entry = entries[-1]
+        if not is_within(entry.slot.path if isinstance(entry, PendingValue) else entry[3], path):
+            return
+        entries.pop()
+        if isinstance(entry, PendingValue):
+            entry.close()
+
+
+# ── tasks ──
+# The tasks of one execution, each with the path at or below which its values belong.
+
+Task: TypeAlias = "asyncio.Task[None]"
+
+
+class TaskTree:
+    """Runs coroutines at once, and cancels those below a path that has become null.
+
+    A coroutine begins and ends in one task, because a timeout inside belongs to the task that began it.
+    """
+
+    __slots__ = ("_by_ancestor", "_cancelled", "_paths")
+
+    def __init__(self) -> None:
+        self._paths: dict[Task, ResponsePath] = {}
+        self._by_ancestor: dict[ResponsePath, list[Task]] | None = None
+        self._cancelled: set[Task] = set()
+
+    async def run(self, coroutines: Iterable[tuple[ResponsePath, Coroutine[Any, Any, None]]]) -> None:
+        """Run all to their ends; raise what is not an error of a field."""
+        tasks = [self._start(path, coroutine) for path, coroutine in coroutines]
+        try:
+            for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
+                    raise outcome
+            if any(task.cancelled() and task not in self._cancelled for task in tasks):
+                raise asyncio.CancelledError
+        finally:
+            for task in tasks:
+                self._paths.pop(task, None)
+                self._cancelled.discard(task)
+
+    def cancel_below(self, path: ResponsePath) -> None:
+        """Cancel the tasks at or below a path, but for the one that asks."""
+        current = asyncio.current_task()
+        for task in self._tasks_below(path):
+            if task is not current and not task.done():
+                self._cancelled.add(task)
+                task.cancel()
+
+    def _start(self, path: ResponsePath, coroutine: Coroutine[Any, Any, None]) -> Task:
+        task = asyncio.ensure_future(coroutine)
+        self._paths[task] = path
+        if self._by_ancestor is not None:
+            _index(self._by_ancestor, task, path)
+        return task
+
+    def _tasks_below(self, path: ResponsePath) -> list[Task]:
+        if path is None:
+            return list(self._paths)
+        if self._by_ancestor is None:  # made for the first error: the nulls of a long list then cost no search each
+            self._by_ancestor = {}
+            for task, task_path in self._paths.items():
+                _index(self._by_ancestor, task, task_path)
+        return self._by_ancestor.pop(path, [])
+
+
+def _index(by_ancestor: dict[ResponsePath, list[Task]], task: Task, path: ResponsePath) -> None:
+    while path is not None:
+        by_ancestor.setdefault(path, []).append(task)
+        path = path[0]
+
+
+# ── null propagation ──
+# Null propagation after an await: an error nulls the nearest nullable position.
+
+
+def nullable_ancestor(root: SelectionPlan, path: ResponsePath) -> ResponsePath:
+    """The nearest nullable position above this one; None is the answer itself."""
+    selection, nearest = root, None
+    field: FieldPlan | None = None
+    type_: Any = None
+    for ancestor in ancestry(path)[:-1]:
+        _, key, type_name = ancestor
+        if isinstance(key, str):
+            if field is not None:
+                selection = field.selections[type_name]
+            field = selection.fields[key]
+            type_ = field.type
+        else:
+            type_ = get_nullable_type(type_).of_type
+        if not is_non_null_type(type_):
+            nearest = ancestor
+    return nearest
+
+
+def set_null(answer: Any, path: ResponsePath) -> bool:
+    """Set a position to null; False if an object or list above it has become null already."""
+    *ancestors, (_, key, _) = ancestry(path)
+    holder = answer
+    for _, ancestor_key, _ in ancestors:
+        if holder is None:
+            return False
+        holder = holder[ancestor_key]
+    if holder is None:
+        return False
+    holder[key] = None
+    return True
+
+
+# ── runtime ──
 
 
 @dataclass(eq=False, slots=True)

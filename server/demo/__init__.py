@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from datastore.whole import demo as demo_store
+from datastore.whole import layout as demo_store
 from resolvers.requests.context import Services
 from server.demo import comments, leagues, people, pickem, vocabulary, voting
 

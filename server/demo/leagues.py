@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datastore import pickem as pickem_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.pickem import Entry, League, LeagueMember, Membership
-from resolvers.pickem.league_cache import league_id
-from resolvers.pickem.league_codes import new_code
+from resolvers.pickem.cache import league_id
+from resolvers.pickem.rules import new_code
 from resolvers.requests.context import Services
 from server.demo.people import MEMBERS
 from server.demo.pickem import SEASON, demo_id

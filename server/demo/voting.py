@@ -10,11 +10,11 @@ from random import Random
 
 from datastore import voting as voting_store
 from datastore.voting import MAIN, Board, Contender, PairVerdict, Vote
+from datastore.voting.ballots import EligibleContenders
+from datastore.voting.editing import Shown, seed_board
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.pairs import EligibleContenders
-from datastore.voting.seeding import Shown, seed_board
 from resolvers.requests.context import Services
-from resolvers.voting.walk_counts import voter_seed
+from resolvers.voting.ballots import voter_seed
 from server.demo.files import read_rows, read_texts
 from server.demo.people import MEMBERS
 

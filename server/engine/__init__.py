@@ -16,8 +16,18 @@ docs/decisions/embedded-engine.md has the alternatives and measurements.
 
 from server.engine.backup import BackupFailed, back_up, backup_figures, copy_file, scheduled_backups
 from server.engine.folder import EngineInUse, EngineRefused, locked_folder, table_file
-from server.engine.process import Engine, run_engine, run_engine_async
-from server.engine.programs import DYNOXIDE, Program, choose_program, dynoxide, find_binary, moto, required_binary
+from server.engine.process import (
+    DYNOXIDE,
+    Engine,
+    Program,
+    choose_program,
+    dynoxide,
+    find_binary,
+    moto,
+    required_binary,
+    run_engine,
+    run_engine_async,
+)
 
 __all__ = [
     "DYNOXIDE", "BackupFailed", "Engine", "EngineInUse", "EngineRefused", "Program", "back_up", "backup_figures",

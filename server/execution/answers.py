@@ -29,8 +29,7 @@ from datastore.dynamo import BadKey, Budget, DynamoError, Rejected, StorageFaile
 from datastore.refusals import Overloaded, Refusal
 from resolvers.requests.context import Context
 from server.compiler import Fallback, PreparedOperation
-from server.execution.documents import Operation
-from server.execution.turns import Turns
+from server.execution.documents import Operation, Turns
 
 _log = structlog.get_logger("ringside.graphql")
 

@@ -4,20 +4,37 @@ Only documents that passed every check are cached, so invalid ones cannot fill t
 of compiled operations included. A document is cached, and its operations are compiled, when it is used for the second
 time: graphql-core executes the first use, unless that would take longer than compiling. With a manifest of trusted
 documents, no other document is ever parsed.
+
+A cache bounded in bytes, in which a flood of new entries evicts none that are in frequent use.
+
+    first use ── remembered ── second use ── newcomers ── used again ── frequent
+
+Of a key that is used for the first time, only a hash is remembered, so what clients send once takes no space and gives
+the garbage collector nothing to look through. From its second use on, an entry is kept. It joins the newcomers, which
+share a quarter of the space and give up the least recently used one. An entry that is used again moves to the frequent
+ones if these have room, or if it was used more often than those that make room for it: the least recently used ones,
+which become newcomers again. So clients that send each document a few times evict each other's only. All counts are
+halved every 10,000 uses, or yesterday's frequent entries would stay. Threads may share a cache.
 """
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import hashlib
-from collections.abc import Iterable, Mapping
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 import orjson
 from graphql import (
     DocumentNode,
+    FieldNode,
     FragmentDefinitionNode,
     GraphQLError,
     GraphQLSchema,
@@ -30,17 +47,239 @@ from graphql import (
     validate,
 )
 from graphql.language.parser import Parser
+from msgspec import Raw
 
+from datastore.dynamo import SingleFlight, shared_context
 from server import Failed
-from server.compiler import CompiledOperation
-from server.execution.cost import Cost
-from server.execution.document_cache import DocumentCache
-from server.execution.document_source import LINE_END_BYTES, DocumentSource, count_line_ends
-from server.execution.introspection import Introspection
-from server.execution.lexer import DocumentLexer
-from server.execution.limits import MAX_NAME, LimitExceeded, Limits, check_counts, check_depth, check_text, count_values
-from server.execution.named_objects import NamedObjects
-from server.execution.suggestions import suggest_for_any_name
+from server.compiler import CompiledOperation, encode_json
+from server.execution.lexer import LINE_END_BYTES, DocumentLexer, DocumentSource, count_line_ends, suggest_for_any_name
+from server.execution.limits import (
+    MAX_NAME,
+    Cost,
+    LimitExceeded,
+    Limits,
+    NamedObjects,
+    check_counts,
+    check_depth,
+    check_text,
+    count_values,
+)
+
+HALVE_AFTER = 10_000
+NEWCOMERS = 4
+"""Newcomers have one part in four."""
+REMEMBERED = 20_000
+"""So many first uses are remembered, at 100 bytes each."""
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True, eq=False)
+class _Entry(Generic[Value]):
+    value: Value
+    size: int
+    uses: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class _Segment(Generic[Key, Value]):
+    max_bytes: int
+    bytes: int = 0
+    entries: OrderedDict[Key, _Entry[Value]] = field(default_factory=OrderedDict)
+    """The least recently used first."""
+
+    def add(self, key: Key, entry: _Entry[Value]) -> None:
+        self.entries[key] = entry
+        self.bytes += entry.size
+
+    def remove(self, key: Key) -> _Entry[Value]:
+        entry = self.entries.pop(key)
+        self.bytes -= entry.size
+        return entry
+
+
+class DocumentCache(Generic[Key, Value]):
+    """Values by key, with the bytes that each occupies."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._newcomers: _Segment[Key, Value] = _Segment(max_bytes // NEWCOMERS)
+        self._frequent: _Segment[Key, Value] = _Segment(max_bytes - max_bytes // NEWCOMERS)
+        self._remembered: OrderedDict[int, None] = OrderedDict()
+        """Hashes of keys, the longest remembered first."""
+        self._uses = 0
+        self._lock = Lock()
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._newcomers.entries or key in self._frequent.entries
+
+    @property
+    def bytes(self) -> int:
+        return self._newcomers.bytes + self._frequent.bytes
+
+    def get(self, key: Key) -> Value | None:
+        """The value, which counts as used."""
+        with self._lock:
+            entry = self._frequent.entries.get(key)
+            if entry is not None:
+                self._frequent.entries.move_to_end(key)
+                entry.uses += 1
+            else:
+                entry = self._newcomers.entries.get(key)
+                if entry is None:
+                    return None
+                entry.uses += 1
+                self._promote(key, entry)
+            self._uses += 1
+            if self._uses >= HALVE_AFTER:
+                self._halve()
+            return entry.value
+
+    def remember(self, key: Key) -> bool:
+        """Remember that the key was used; whether that was remembered already."""
+        with self._lock:
+            hash_ = hash(key)
+            if hash_ in self._remembered:
+                return True
+            self._remembered[hash_] = None
+            if len(self._remembered) > REMEMBERED:
+                self._remembered.popitem(last=False)
+            return False
+
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Add a value that is not there."""
+        with self._lock:
+            self._newcomers.add(key, _Entry(value, size))
+            self._trim()
+
+    def grow(self, key: Key, size: int) -> None:
+        """A value occupies more bytes than before."""
+        with self._lock:
+            for segment in (self._frequent, self._newcomers):
+                entry = segment.entries.get(key)
+                if entry is not None:
+                    entry.size += size
+                    segment.bytes += size
+            self._trim()
+
+    def _promote(self, key: Key, entry: _Entry[Value]) -> None:
+        """Move a newcomer to the frequent entries, if none there that is used as often would have to go."""
+        self._newcomers.entries.move_to_end(key)
+        while self._frequent.bytes + entry.size > self._frequent.max_bytes:
+            oldest_key, oldest = next(iter(self._frequent.entries.items()), (key, entry))
+            if oldest.uses >= entry.uses:
+                return
+            self._newcomers.add(oldest_key, self._frequent.remove(oldest_key))
+        self._frequent.add(key, self._newcomers.remove(key))
+        self._trim()
+
+    def _trim(self) -> None:
+        while self._frequent.bytes > self._frequent.max_bytes:
+            key = next(iter(self._frequent.entries))
+            self._newcomers.add(key, self._frequent.remove(key))
+        while self._newcomers.bytes > self._newcomers.max_bytes:
+            self._newcomers.remove(next(iter(self._newcomers.entries)))
+
+    def _halve(self) -> None:
+        self._uses = 0
+        for segment in (self._frequent, self._newcomers):
+            for entry in segment.entries.values():
+                entry.uses //= 2
+
+
+# ── introspection ──
+# Remembers the answers of operations that ask for nothing but the schema, which is the same as long as a process runs.
+#
+# Executing one takes milliseconds, and graphql-core executes them all. What is remembered belongs to the operation, as
+# its compiled code does: it is kept and dropped with the document, counts in the cache's bytes, and was asked for by
+# somebody who may introspect.
+
+_FIELDS = frozenset({"__schema", "__type", "__typename"})
+
+
+class Introspection:
+    """The data of the answer of one operation, once it is known, as JSON."""
+
+    __slots__ = ("data", "on_remembered")
+
+    def __init__(self) -> None:
+        self.data: Raw | None = None
+        self.on_remembered: Callable[[int], None] = lambda _: None
+        """Called with the bytes that the data occupies."""
+
+    @classmethod
+    def of(cls, operation: OperationDefinitionNode) -> Introspection | None:
+        """If no variable, and no field but the schema's own, decides what this operation's answer is."""
+        selections = operation.selection_set.selections
+        is_pure = all(isinstance(node, FieldNode) and node.name.value in _FIELDS for node in selections)
+        is_query = operation.operation is OperationType.QUERY
+        return cls() if is_query and is_pure and not operation.variable_definitions else None
+
+    def remember(self, data: dict[str, Any]) -> None:
+        """Keep the data of an answer without errors."""
+        if self.data is None:
+            self.data = Raw(encode_json(data))
+            self.on_remembered(len(self.data))
+
+
+# ── turns ──
+# Turns for work that would block the event loop: checking and compiling documents takes up to 50 ms each.
+#
+# The work of a turn runs in a thread, where Python lets the event loop interrupt it (server/http/process.py). One turn
+# follows the other, with a pause as long as the turn between them: such work takes at most half of a process, however
+# many new documents a client sends. Requests for the same document wait for the same turn.
+
+Result = TypeVar("Result")
+
+
+class Turns:
+    """Which work may run next, first come, first served."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        """The pieces of work that wait for their turn, or for the end of it."""
+        self._work: SingleFlight[Hashable, Any] = SingleFlight(shared_context)
+        self._lock = asyncio.Lock()
+        self._next_at = 0.0
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether this work waits for its turn already."""
+        return key in self._work
+
+    async def take(self, key: Hashable, work: Callable[[], Result]) -> Result:
+        """The result of this key's work, done in a turn of its own, once for all who ask meanwhile."""
+        result: Result = await self._work.run(key, partial(self._carry_out, work))
+        return result
+
+    async def _carry_out(self, work: Callable[[], Result]) -> Result:
+        self.waiting += 1
+        try:
+            async with self._lock:
+                await asyncio.sleep(max(0.0, self._next_at - time.perf_counter()))
+                began = time.perf_counter()
+                try:
+                    return await asyncio.to_thread(_without_collector, work)
+                finally:
+                    ended = time.perf_counter()
+                    self._next_at = ended + (ended - began)
+        finally:
+            self.waiting -= 1
+
+
+def _without_collector(work: Callable[[], Result]) -> Result:
+    """The work's result. The garbage collector rests meanwhile, for a moment.
+
+    What the work uses is needed until its end. The collector would only move it to where it looks least often, so that
+    it stayed in memory long after.
+    """
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
+
+
+# ── documents ──
 
 CACHE_BYTES = 64 * 2**20
 DOCUMENT_BYTES = 10_000

@@ -1,4 +1,4 @@
-r"""Reads the tokens of a document, each by a regular expression.
+"""Reads the tokens of a document, each by a regular expression.
 
 graphql-core looks at each character in Python: a comment of a megabyte takes it 120 ms, names and white space as long.
 Here comments are skipped like white space, and nothing but the values of tokens is copied. What does not match is left
@@ -10,10 +10,17 @@ Tokens have no line and column: `DocumentSource` finds those of errors.
 from __future__ import annotations
 
 import re
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
 from json import JSONDecoder
 
-from graphql import Lexer, Token, TokenKind
+from graphql import Lexer, Source, SourceLocation, Token, TokenKind
+from graphql.language import location
 from graphql.language.lexer import is_punctuator_token_kind
+from graphql.pyutils.suggestion_list import LexicalDistance
 
 _SURROGATES = r"\ud800-\udfff"
 _PAIR = r"[\ud800-\udbff][\udc00-\udfff]"
@@ -108,3 +115,64 @@ def _block_value(text: str) -> str:
     common = min((indents[number] for number in filled if number), default=0)
     dedented = [line[common:] if number else line for number, line in enumerate(lines)]
     return "\n".join(dedented[filled[0] : filled[-1] + 1])
+
+
+# ── document source ──
+# The text of a document, which tells the line and column of a position without reading the text again.
+#
+# graphql-core reads the text from its start for each error, which takes up to 10 ms a megabyte on the event loop, and a
+# request can have thousands of errors. Here the line ends are found at the first error, and searched for the others.
+# For an error with several positions, graphql-core does not ask the `Source`, so its function is replaced.
+
+LINE_END_BYTES = 4
+_LINE_END = re.compile(r"\r\n?|\n")
+_get_locations = location.get_locations
+
+
+class DocumentSource(Source):
+    """A source whose line ends are found once."""
+
+    @cached_property
+    def _line_ends(self) -> array[int]:
+        return array("I", (match.start() for match in _LINE_END.finditer(self.body)))
+
+    def get_location(self, position: int) -> SourceLocation:
+        lines = bisect_left(self._line_ends, position)
+        if not lines:
+            return SourceLocation(1, position + 1)
+        end = self._line_ends[lines - 1]
+        begin = end + (2 if self.body.startswith("\r\n", end) else 1)
+        return SourceLocation(lines + 1, position + 1 - begin)
+
+
+def count_line_ends(text: str) -> int:
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def _look_up_locations(locations: Sequence[tuple[Source, int]]) -> list[SourceLocation]:
+    if all(isinstance(source, DocumentSource) for source, _ in locations):
+        return [source.get_location(position) for source, position in locations]
+    return _get_locations(locations)
+
+
+location.get_locations = _look_up_locations
+
+
+# ── suggestions ──
+# graphql-core's suggestions ("Did you mean …?") for wrong names in any writing.
+#
+# It compares names in lower case, in rows as long as the name was before. The lower case of `İ` is longer by one, so
+# such a name failed with an IndexError, as a fault of this program.
+
+
+class _AnyDistance(LexicalDistance):
+    """The distance to a name, in rows that are long enough."""
+
+    def __init__(self, input_: str) -> None:
+        super().__init__(input_)
+        self._rows = [[0] * (len(self._input_lower_case) + 1) for _ in self._rows]
+
+
+def suggest_for_any_name() -> None:
+    """Let graphql-core use it. The package has a function of the module's name, so the module is not its attribute."""
+    setattr(sys.modules[LexicalDistance.__module__], LexicalDistance.__name__, _AnyDistance)

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
-from collections.abc import AsyncIterator
-from functools import partial
+from collections.abc import AsyncIterator, Collection
+from functools import lru_cache, partial
 
 from graphql import OperationType
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context
 from resolvers.values.network_addresses import network
-from server.auth.credentials import Credentials
-from server.auth.identification import Identified
+from server.auth.identification import Credentials, Identified
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
-from server.http.compression import compress
-from server.http.demo_viewers import demo_viewers
-from server.http.explorer import Explorer, wants_page
-from server.http.pipeline import Pipeline
+from server.http.explorer import Explorer, demo_viewers, wants_page
+from server.http.messages import (
+    DEFAULT_FORMAT,
+    STREAM,
+    Headers,
+    ResponseFormat,
+    answer_response,
+    compress,
+    error_response,
+    negotiate,
+    overloaded,
+    read_request,
+)
+from server.http.pipeline import Client, Pipeline
 from server.http.protocol import IS_FIRST
-from server.http.request import DEFAULT_FORMAT, STREAM, Headers, ResponseFormat, negotiate, read_request
-from server.http.request_turns import Client
-from server.http.response import answer_response, error_response, overloaded
 from server.http.sse import EventStream, ended_stream
-from server.telemetry import Outcome
+from server.telemetry import Outcome, request_id
 
 _OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}
 _OVERLOADED = error_response(overloaded())
@@ -135,3 +143,89 @@ def _check_kind(operation: Operation, method: str, response_format: ResponseForm
         raise HTTPException(405, "GET runs queries only; send this with POST.", {"allow": "POST"})
     if operation.kind is OperationType.SUBSCRIPTION and not response_format.accepts_stream:
         raise HTTPException(406, f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {STREAM}.")
+
+
+# ── fast path ──
+# What wraps the application: ids of requests, and the fast path.
+#
+# On the fast path POST /graphql goes straight to its endpoint, past FastAPI's middleware stack and router.
+#
+# It is a shortcut to the endpoint that FastAPI's routes lead to as well, so that without it everything works the same.
+# It saves 25 to 60 µs of CPU a request: 3 to 6 % of a page of comments read from the table, 7 to 11 % of a leaderboard,
+# a quarter of a page answered from memory. `python -m bench.fast_path` measures it.
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_HEADER = b"x-request-id"
+
+
+class FastPath:
+    """An ASGI application that hands POST requests for one path to their endpoint, and all others to `app`."""
+
+    def __init__(self, app: ASGIApp, path: str, endpoint: ASGIApp) -> None:
+        self._app = app
+        self._path = path
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        posted = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == self._path
+        await (self._endpoint if posted else self._app)(scope, receive, send)
+
+
+def with_request_ids(app: ASGIApp) -> ASGIApp:
+    """Give each request an id, the caller's X-Request-ID if it is plain and short, and return it in the response."""
+
+    async def identified(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == _HEADER), b"")
+        id_ = given if _REQUEST_ID.fullmatch(given) else os.urandom(16).hex().encode()
+        request_id.set(id_.decode())
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), (_HEADER, id_)]
+            await send(message)
+
+        await app(scope, receive, send_with_id)
+
+    return identified
+
+
+# ── allowed hosts ──
+# Refuses requests that name another host than this service's.
+#
+# A page of another site can let its own name point to this address (DNS rebinding), and then read the answers as if
+# they were its own site's. What the service on a developer's machine holds must not be read that way, so on loopback
+# the host is checked by default. Health checks and metrics are not checked: orchestrators ask by address.
+
+UNCHECKED = frozenset({"/livez", "/readyz", "/metrics"})
+_HOST = re.compile(r"(\[[^\]]*\]|[^:@\[\]]*)(?::[0-9]*)?")
+"""A name or an address, which has brackets if it is IPv6, and perhaps a port."""
+
+
+class AllowedHosts:
+    """An ASGI application that hands requests for these hosts to `app`."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or self._is_allowed(scope) or scope["path"] in UNCHECKED:
+            await self._app(scope, receive, send)
+        else:
+            message = "The request names another host. RINGSIDE_ALLOWED_HOSTS lists the service's."
+            await error_response(HTTPException(400, message))(scope, receive, send)
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        """Whether each host named is allowed; a request without one comes from no browser."""
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        return all(_name(host) in self._hosts for host in hosts)
+
+
+@lru_cache(maxsize=256)  # bounded, since clients choose the header
+def _name(value: bytes) -> str:
+    """The host of a Host header, without its port; "" if it holds anything else, as in `localhost:80@evil.example`."""
+    found = _HOST.fullmatch(value.decode("latin-1").lower())
+    return found[1].rstrip(".") if found else ""

@@ -25,7 +25,7 @@ from datastore.members.exports import Export
 from datastore.values.seal import Forged
 from resolvers.requests.context import Services
 from resolvers.whole.exporting import PURPOSE
-from server.http.response import SECURITY_HEADERS
+from server.http.messages import SECURITY_HEADERS
 
 TIMEOUT = 10.0
 _RETRY_SECONDS = 3

@@ -18,17 +18,80 @@ from __future__ import annotations
 
 import asyncio
 import math
+import resource
+import socket
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
-from server.http.connection_limits import ConnectionLimits
-from server.http.socket_protocol import SocketProtocol
+from server.settings import Settings
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
+
+    from server.http.pipeline import Pipeline
+
+RESERVED_FILES = 128
+"""Descriptors for everything but clients: the engine's connections, the listeners, the log, files of pages."""
+
+LISTENERS = 6
+"""How many sockets listen together, and so how many new connections one turn of the event loop accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What the connections of a process may take."""
+
+    connections: int
+    header_bytes: int
+    header_seconds: float
+    body_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        open_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return cls(
+            connections=min(settings.max_connections, max(open_files - RESERVED_FILES, open_files // 2)),
+            header_bytes=settings.max_header_bytes,
+            header_seconds=settings.header_timeout,
+            body_seconds=settings.body_timeout,
+        )
+
+
+def raise_file_limit() -> None:
+    """Raise the soft limit of open files, often 1,024, to the hard one. Child processes inherit it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS refuses an unlimited number
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def limit_unaccepted_data(listening: socket.socket, seconds: float) -> None:
+    """Let the system close connections whose clients read nothing of an answer for so long (on Linux).
+
+    Accepted sockets inherit the option, so that it holds for WebSockets, streams and closing connections too.
+    """
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
+
+
+def listeners(listening: socket.socket) -> list[socket.socket]:
+    """The listening socket and copies of it, which accept new connections together.
+
+    libuv accepts one connection for each socket in a turn of the event loop. Under load, when a turn takes tenths of a
+    second, one socket leaves new clients waiting until they give up. With many, refusing them takes the time that the
+    answers need: docs/decisions/http-server.md has the figures.
+    """
+    return [listening, *(listening.dup() for _ in range(LISTENERS - 1))]
+
+
+# ── protocol ──
 
 IS_FIRST = "is_first"
 """In the ASGI state of a request: whether it is the first of its connection, so that none there has had an answer."""
@@ -300,3 +363,40 @@ class LimitedProtocol(HttpToolsProtocol):
         with suppress(OSError, NotImplementedError):
             self.transport.write_eof()
         self._end_at(LINGER_SECONDS)
+
+
+# ── socket protocol ──
+# WebSockets that the application closes when the service stops.
+#
+# uvicorn closes all sockets as soon as it stops, so the answers to mutations under way would be lost. Here the
+# application is told instead: it answers what it has begun, then closes the socket with a code and a reason
+# (`websocket.py`). Uvicorn cancels what has not ended within the grace period.
+#
+# uvicorn also logs an error for each socket that was refused by a response, or whose client left before it was
+# accepted. These are ordinary events, and clients could fill the log with them.
+
+REPLY_SECONDS = 1.0
+"""How long a service that stops waits for a client to reply to its closing of a socket.
+
+To close the connection earlier, while the client still sends, may destroy the last answers.
+"""
+
+
+class SocketProtocol(WebSocketsSansIOProtocol):
+    """One socket."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if self.transport.is_closing():
+            self.handshake_complete = True  # as after `websocket.close`: there is nothing left to complete
+
+    def shutdown(self) -> None:
+        if not self.handshake_complete:
+            super().shutdown()
+            return
+        pipeline: Pipeline = self.app_state["pipeline"]
+        pipeline.closing.set()  # by a signal it is set already
+        self.close_timeout = REPLY_SECONDS
+        if self.close_timer is not None:  # the application has closed the socket already
+            self.close_timer.cancel()
+            self.close_timer = self.loop.call_later(REPLY_SECONDS, self.transport.close)

@@ -17,11 +17,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from datastore.refusals import NotSignedIn, Overloaded
-from server.auth.credentials import Credentials
+from server.auth.identification import Credentials
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.http.request import STREAM
-from server.http.response import error_response, overloaded
+from server.http.messages import STREAM, error_response, overloaded
 
 QUIET_SECONDS = 15.0
 _QUIET = b":\n\n"

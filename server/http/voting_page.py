@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from server.http.explorer import CONTENT_TYPES, FILES_POLICY
-from server.http.response import SECURITY_HEADERS
+from server.http.messages import SECURITY_HEADERS
 
 _FOLDER: Final = Path(__file__).with_name("pages") / "voting"
 

@@ -25,19 +25,16 @@ from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from datastore.refusals import Overloaded
-from resolvers.requests.context import Context
-from resolvers.requests.viewer import Viewer
+from resolvers.requests.context import Context, Viewer
 from resolvers.values.network_addresses import network
-from server.auth.credentials import Credentials
 from server.auth.errors import Unauthenticated, Unverifiable
+from server.auth.identification import Credentials
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import InvalidOperation, Operation
 from server.execution.limits import LimitExceeded, check_json
-from server.http.pipeline import Pipeline
-from server.http.request import parse_request
-from server.http.request_turns import Client
-from server.http.response import error_response, overloaded
+from server.http.messages import error_response, overloaded, parse_request
+from server.http.pipeline import Client, Pipeline
 from server.http.sse import until_closing
 from server.telemetry import Outcome
 

@@ -38,11 +38,10 @@ from resolvers.people.confirmations import (
     Undeliverable,
 )
 from resolvers.requests.context import Services
-from resolvers.vocabulary.address_subscriptions import confirm_subscription, read_list_to_confirm
-from server.mail.direction import isolate
+from resolvers.vocabulary.subscriptions import confirm_subscription, read_list_to_confirm
 from server.mail.message import compose, host_of
 from server.mail.pages import button_page, text_page
-from server.mail.rendering import EmailKind, EmailTemplates
+from server.mail.rendering import EmailKind, EmailTemplates, isolate
 from server.mail.smtp import (
     AddressNotTaken,
     DeliveryUnknown,

@@ -2,7 +2,7 @@
 
     lists ── daily words ────┐
                              ├── batches of 100 members ── not sent yet ── read consistently ── record ── send ── mark
-    index of subscribers ────┘   without those who are noted as sent (server/mail/sent_members.py)
+    index of subscribers ────┘   without those who are noted as sent (server/mail/daily_run.py)
 
 The index only says whom to look at. Address and subscriptions are read consistently just before the record. When the
 index may have caught up with the run's beginning, the run walks it again and sends to whom it did not show before. So
@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from math import inf
 from typing import NamedTuple
 
@@ -29,16 +30,115 @@ import structlog
 from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel
-from datastore.people.profiles import Profile
+from datastore.people.profiles import Profile, member_shard
 from datastore.refusals import NotFound, Refusal, Unavailable
-from datastore.vocabulary import DAILY_EMAILS, DailyWord, ListBroken, Mail, Subscription, Word, WordList
-from datastore.vocabulary.mail import LATEST, RECORD_LIFETIME
+from datastore.vocabulary import (
+    DAILY_EMAILS,
+    NOTE_LIFETIME,
+    DailyWord,
+    ListBroken,
+    Mail,
+    SentNote,
+    Subscription,
+    Word,
+    WordList,
+)
+from datastore.vocabulary.subscriptions import LATEST, RECORD_LIFETIME
 from resolvers.requests.context import Services
+from resolvers.vocabulary.schedules import time_zone
 from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
-from server.mail.due import dates_begun, due_date, due_subscriptions
 from server.mail.message import EmailTemplate, Section
-from server.mail.sent_members import SentMembers
 from server.mail.smtp import EmailTransport
+
+FIRST_ZONE = timedelta(hours=14)
+"""Where each date begins first: at UTC+14."""
+_ONE_DAY = timedelta(days=1)
+
+
+def dates_begun(now: datetime) -> Sequence[date]:
+    """The dates whose words are drawn: that of UTC, and the next one once it has begun anywhere."""
+    return sorted({now.date(), newest_date(now)})
+
+
+def newest_date(now: datetime) -> date:
+    return (now.astimezone(UTC) + FIRST_ZONE).date()
+
+
+def due_at(profile: Profile | None, on: date) -> datetime:
+    """When the words of a date are due. An hour that the clocks skip is the one that follows it."""
+    hour = time.fromisoformat(profile.daily_word_at) if profile and profile.daily_word_at else time()
+    return datetime.combine(on, hour, time_zone(profile.time_zone if profile else None)).astimezone(UTC)
+
+
+def due_date(profile: Profile | None, now: datetime) -> date:
+    """The last date whose words are due."""
+    on = _today(profile, now)
+    while due_at(profile, on) > now:
+        on -= _ONE_DAY
+    return on
+
+
+def due_subscriptions(
+    profile: Profile | None, subscriptions: Sequence[Subscription], on: date, now: datetime
+) -> Sequence[Subscription]:
+    """Those whose words are due: a new subscription begins today, not with the words of a date before."""
+    if on >= _today(profile, now):
+        return subscriptions
+    due = due_at(profile, on)
+    return [subscription for subscription in subscriptions if subscription.since <= due]
+
+
+def _today(profile: Profile | None, now: datetime) -> date:
+    return now.astimezone(time_zone(profile.time_zone if profile else None)).date()
+
+
+# ── sent members ──
+# Who was sent the email of a date: read and noted by the hundred, so that a run is cheap when little is due.
+#
+# A note repeats the emails' own records, and is written after them. So a member in a note was sent the email; any other
+# member must be looked up. Only the notes of the shard that a run walks are in memory.
+
+_PURPOSE = "sent email"
+_SIZE = 8
+
+
+class SentMembers:
+    """The notes that a run reads and writes."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._shard = -1
+        self._noted: dict[date, set[bytes]] = {}
+
+    async def has(self, user: str, on: date) -> bool:
+        """Whether a note says that the member was sent the email of this date."""
+        if (shard := member_shard(user)) != self._shard:
+            self._shard, self._noted = shard, {}
+        if (noted := self._noted.get(on)) is None:
+            noted = self._noted[on] = await self._read(on, shard)
+        return self._hash(user) in noted
+
+    async def _read(self, on: date, shard: int) -> set[bytes]:
+        notes = await vocabulary_store.read_sent_notes(self._services.table, on, shard)
+        joined = b"".join(note.members for note in notes)
+        return {joined[start : start + _SIZE] for start in range(0, len(joined), _SIZE)}
+
+    async def note(self, sent: Sequence[tuple[str, date]]) -> None:
+        """Note members whose emails, each of a date, were sent."""
+        grouped: defaultdict[tuple[date, int], list[bytes]] = defaultdict(list)
+        for user, on in sent:
+            grouped[on, member_shard(user)].append(self._hash(user))
+        services = self._services
+        for (on, shard), hashes in grouped.items():
+            now = services.clock()
+            note = SentNote(on, shard, services.ids.next(now), b"".join(hashes), now + NOTE_LIFETIME)
+            await vocabulary_store.note_sent(services.table, note)
+
+    def _hash(self, user: str) -> bytes:
+        return self._services.seal.keyed_hash(_PURPOSE, user.encode(), size=_SIZE)
+
+
+# ── daily run ──
 
 INDEX_LAG = timedelta(seconds=10)
 """How long after a write an index may still lack it. DynamoDB's indexes are usually milliseconds behind."""

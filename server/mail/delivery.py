@@ -13,7 +13,7 @@ import structlog
 
 from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held, LeaseLost, Turn
-from datastore.people.sent_emails import SentEmail, SentEmails
+from datastore.people.confirmations import SentEmail, SentEmails
 from datastore.refusals import Refusal
 from server.mail.message import Email
 from server.mail.smtp import AT_ONCE, DeliveryUnknown, EmailRejected, EmailTransport, ServerUnreachable

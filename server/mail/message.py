@@ -18,10 +18,8 @@ import orjson
 from datastore.values.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Subscription, Word
 from resolvers.people.profile import validate_email_address
-from resolvers.values.email_addresses import with_ascii_domain
-from server.mail.direction import script_tag
-from server.mail.rendering import EmailKind, EmailTemplates, Rendered
-from server.mail.serialization import encode_header_text, serialize
+from resolvers.values.texts import with_ascii_domain
+from server.mail.rendering import EmailKind, EmailTemplates, Rendered, encode_header_text, script_tag, serialize
 
 _PURPOSE = "unsubscribe"
 

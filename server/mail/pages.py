@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from html import escape
 
+import structlog
+from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from server.http.response import SECURITY_HEADERS
+from datastore import vocabulary as vocabulary_store
+from datastore.changes.unit_of_work import MemberErased
+from datastore.dynamo import DynamoError, deadline
+from datastore.people import profiles as people_store
+from datastore.refusals import Conflict, NotFound
+from datastore.values.seal import Forged
+from datastore.vocabulary import AddressClaim
+from resolvers.requests.context import Services
+from resolvers.vocabulary.subscriptions import RECORD_PREFIX
+from server.http.messages import SECURITY_HEADERS
+from server.mail.message import Unsubscription
+from server.mail.rendering import isolate
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 _PAGE = """<!doctype html>
@@ -34,3 +49,108 @@ def button_page(title: str, label: str, text: str = "") -> HTMLResponse:
 def _page(title: str, content: str, status: int) -> HTMLResponse:
     headers = {**SECURITY_HEADERS, "content-security-policy": _POLICY, "cache-control": "no-store"}
     return HTMLResponse(_PAGE.format(title=escape(title), content=content), status, headers)
+
+
+# ── unsubscribe ──
+# /unsubscribe: the link in every email. Its signed token names the member, so nobody has to sign in.
+#
+# The one-click button of a mail program sends a POST (RFC 8058), which ends the subscriptions at once. Opening the link
+# is a GET, which mail scanners send too: it shows a page with a button and changes nothing.
+#
+# A link of an address without an account means, once a member has claimed its subscriptions, the member's. If it cannot
+# tell whose they are now, the page says so: nobody must believe that the emails end while they go on.
+
+TIMEOUT = 10.0
+_log = structlog.get_logger("ringside.unsubscribe")
+
+_UNSUBSCRIBE_BUTTON = "Yes, unsubscribe"
+_OUT_OF_DATE = (
+    "The subscriptions of this address were moved to an account. If you still receive these words, use the link in the "
+    "newest email, or sign in and unsubscribe there."
+)
+
+
+async def unsubscribe(request: Request) -> HTMLResponse:
+    """End the subscriptions that a signed link names. The services are in the state of the lifespan."""
+    services: Services = request.state.services
+    try:
+        unsubscription = Unsubscription.parse(services.seal, request.query_params.get("token", ""))
+    except Forged:
+        text = "Copy the whole link from the email. If it is very old, use the link in a newer email."
+        return text_page("This link is not complete", text, 400)
+    try:
+        with deadline(TIMEOUT):
+            if request.method == "POST":
+                return await _unsubscribe(services, unsubscription)
+            return await _confirmation_page(services, unsubscription)
+    except (DynamoError, Conflict):
+        return text_page("Please try again in a minute", "The service is busy; nothing was changed.", 503)
+
+
+async def _confirmation_page(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
+    if unsubscription.reminders:
+        return button_page("No more reminders of missing predictions?", _UNSUBSCRIBE_BUTTON)
+    if unsubscription.list is None:
+        return button_page("Unsubscribe from all daily words?", _UNSUBSCRIBE_BUTTON)
+    word_list = await vocabulary_store.read_list(services.table, unsubscription.list)
+    name = word_list.name if word_list is not None else "this list"
+    return button_page(f"Unsubscribe from the daily words of {isolate(name)}?", _UNSUBSCRIBE_BUTTON)
+
+
+async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
+    user = unsubscription.user
+    if unsubscription.reminders:
+        return await _end_reminders(services, user)
+    claims = await _standing_claims(services, unsubscription)
+    ended = await _end(services, user, unsubscription)
+    if len(claims) == 1:
+        ended += await _end(services, claims[0].user, unsubscription)
+    elif claims or not (ended or await _is_in_use(services, user)):
+        return text_page("This link is out of date", _OUT_OF_DATE, 410)
+    _log.info("unsubscribed by link", all_lists=unsubscription.list is None, ended=ended)
+    return text_page("Done", "You will not receive these words again.")
+
+
+async def _end(services: Services, user: str, unsubscription: Unsubscription) -> int:
+    """End those of a member's subscriptions that the link means; how many there were."""
+    ended, unit = 0, services.unit(f"User:{user}")
+    for subscription in await vocabulary_store.read_subscriptions(services.table, user):
+        if subscription.active and unsubscription.includes(subscription):
+            ended += 1
+            with suppress(NotFound, MemberErased):  # the job that erases a member deletes their subscriptions
+                key = (user, subscription.list, subscription.character_set)
+                await vocabulary_store.unsubscribe(services.table, *key, unit)
+    return ended
+
+
+async def _standing_claims(services: Services, unsubscription: Unsubscription) -> list[AddressClaim]:
+    """The claims of a record's subscriptions; none if the address has subscribed again, maybe for somebody else.
+
+    A subscription that the link does not include says nothing about who has those that it does.
+    """
+    claims = await vocabulary_store.read_claims(services.table, unsubscription.user)
+    if not claims:
+        return []
+    newest = max(claim.claimed_at for claim in claims)
+    own = await vocabulary_store.read_subscriptions(services.table, unsubscription.user)
+    return [] if any(each.since > newest and unsubscription.includes(each) for each in own) else claims
+
+
+async def _is_in_use(services: Services, user: str) -> bool:
+    """False for the record of an address that lost it to a claim of which there is no note."""
+    if not user.startswith(RECORD_PREFIX):
+        return True
+    profile = await people_store.read_profile(services.table, user)
+    return profile is not None and profile.email is not None
+
+
+async def _end_reminders(services: Services, user: str) -> HTMLResponse:
+    unit = services.unit(f"User:{user}")
+    profile = await people_store.read_profile(services.table, user)
+    if profile is not None and profile.lock_reminder_hours:
+        changed = replace(services.with_name(profile), lock_reminder_hours=None)
+        with suppress(NotFound, MemberErased):
+            await people_store.update_profile(services.table, changed, ["lock_reminder_hours"], unit)
+            services.profiles.put(user, changed)
+    _log.info("reminders ended by link")
+    return text_page("Done", "You will not be reminded again.")

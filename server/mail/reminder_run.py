@@ -22,7 +22,7 @@ from datastore.people.profiles import Profile
 from datastore.pickem import RECORD_LIFETIME, REMINDERS, Event, EventState, Reminder
 from resolvers.people.profile import MOST_REMINDER_HOURS
 from resolvers.requests.context import Services
-from resolvers.vocabulary.streaks import time_zone
+from resolvers.vocabulary.schedules import time_zone
 from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.message import Email, EmailTemplate, Unsubscription, compose, host_of
 from server.mail.rendering import EmailKind

@@ -4,10 +4,8 @@ A setting is declared once, in `declaration`. `--help`, the guide's table and th
 that declaration.
 """
 
-from server.settings.declaration import Settings
-from server.settings.documentation import settings_help, settings_table
-from server.settings.fields import PREFIX, variable
-from server.settings.problems import BadSettings
+from server.settings.declaration import Settings, settings_help, settings_table
+from server.settings.fields import PREFIX, BadSettings, variable
 from server.settings.values import AWS, Format, Introspection, Level, Log, is_embedded, is_near
 
 __all__ = [

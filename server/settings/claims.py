@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator
 from pydantic_settings import NoDecode
 
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 
 MAX_KEYS = 10
 MAX_CLAIM_LENGTH = 500

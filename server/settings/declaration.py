@@ -1,38 +1,206 @@
 """The declaration of every setting: its type, its bounds, its meaning and a correct example."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, DirectoryPath, FilePath, SecretStr, ValidationError
-from pydantic_settings import NoDecode, SettingsConfigDict
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    DirectoryPath,
+    FilePath,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from datastore.values.seal import Seal
+from resolvers.requests.context import Role
 from resolvers.requests.policy import Policy
-from server.settings.fields import PREFIX, extra, number, setting
-from server.settings.problems import BadSettings, describe_refusal, misspelt_variables
-from server.settings.secret import UnreadableSecret, load_or_create_secrets
-from server.settings.sign_in import SignInSettings
-from server.settings.storage import StorageSettings
+from server.settings.claims import ClaimPath, parse_groups, validate_claim
+from server.settings.fields import (
+    MIN_SECRET_LENGTH,
+    PREFIX,
+    REGIONS,
+    BadSettings,
+    UnreadableSecret,
+    describe_refusal,
+    extra,
+    load_or_create_secrets,
+    misspelt_variables,
+    number,
+    setting,
+    variable,
+)
 from server.settings.values import (
     EMBEDDED,
     CommaSeparated,
     Introspection,
     Log,
     is_embedded,
+    parse_engine,
+    parse_jwks_address,
     parse_log,
     parse_public_address,
     parse_sender,
     parse_web_address,
     validate_hosts,
     validate_image_hosts,
+    validate_issuer,
     validate_networks,
     validate_origins,
     validate_program,
     validate_rate,
     validate_rate_or_off,
+    validate_secrets,
     validate_smtp_address,
 )
+
+
+class StorageSettings(BaseSettings):
+    """The part of the settings about what is stored, and the secrets that sign what clients keep."""
+
+    dynamodb_url: Annotated[str, AfterValidator(parse_engine)] = setting(
+        "The engine that holds the table: an address, `embedded` to start one here, `aws` for DynamoDB.",
+        write="embedded, aws, or an address such as http://127.0.0.1:8001",
+        default=EMBEDDED,
+    )
+    data: Path = setting(
+        "Folder for the embedded engine's table and its generated secret.",
+        write="a folder that this user may write to",
+        default=Path(".ringside"),
+    )
+    backup_hours: float | None = number(
+        "Hours between backups of the embedded engine's table, to `backups` in `RINGSIDE_DATA`, where 7 are kept.",
+        default=None,
+        within=(0.25, 720),
+        unit="hours",
+        shown="none are made",
+    )
+    table: str = setting(
+        "Name of the table. It is created at startup if the engine is embedded.",
+        write="3 to 255 letters, digits, dots, dashes or underscores",
+        default="ringside",
+        pattern="^[A-Za-z0-9_.-]{3,255}$",
+    )
+    aws_region: str | None = setting(
+        "Region of the table; `AWS_REGION` and `AWS_DEFAULT_REGION` work too.",
+        write="a region such as eu-central-1",
+        shown="the AWS SDK's own",
+        pattern="^[a-z0-9-]{3,40}$",
+        validation_alias=AliasChoices(f"{PREFIX}AWS_REGION", *REGIONS),
+    )
+    secrets: Annotated[CommaSeparated[SecretStr], AfterValidator(validate_secrets)] = setting(
+        "Secrets that sign cookies, ballots, cursors and development tokens: up to four, comma-separated, newest "
+        f"first, each of {MIN_SECRET_LENGTH} characters or more.",
+        write="the output of `openssl rand -base64 48`; keep the old one after a comma until all it signed has expired",
+        default=(),
+        shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
+    )
+
+
+# ── sign in ──
+# The settings of sign-in: whose tokens are accepted, and where they hold a member's name, email and roles.
+
+
+class SignInSettings(BaseSettings):
+    """The part of the settings about tokens."""
+
+    jwks_url: Annotated[str, AfterValidator(parse_jwks_address)] | None = setting(
+        "Keys of an OIDC provider. If set, only its tokens are accepted; those of `ringside token` are refused.",
+        write="an address such as https://login.example.com/.well-known/jwks.json",
+    )
+    oidc_issuer: Annotated[str, AfterValidator(validate_issuer)] | None = setting(
+        "The OIDC provider, which says where its keys are; replaces `RINGSIDE_JWKS_URL`. Tokens must have this `iss`.",
+        write="the issuer in your provider's /.well-known/openid-configuration, such as https://login.example.com/",
+    )
+    jwt_audience: str | None = setting(
+        "The `aud` that a token must have. Without it, the OIDC provider's tokens for other services are accepted.",
+        write="the audience as your provider writes it",
+    )
+    jwt_issuer: str | None = setting(
+        "The `iss` that a token must have.",
+        write="the issuer as your provider writes it",
+    )
+    jwt_client_ids: CommaSeparated[str] = setting(
+        "Clients, comma-separated, whose access tokens are accepted by `client_id`, if they have `token_use: access` "
+        "and no `aud`.",
+        write="client ids, with RINGSIDE_OIDC_ISSUER or RINGSIDE_JWKS_URL",
+        default=(),
+    )
+    jwt_roles_claim: ClaimPath = setting(
+        "The claim with the roles: keys separated by dots, a literal dot as `\\.`. A list, or text split at spaces and "
+        "commas.",
+        write="a claim such as realm_access.roles, or https://example\\.com/roles",
+        default=("roles",),
+        shown="`roles`",
+    )
+    jwt_name_claim: ClaimPath = setting(
+        "The claim with the member's name, written in the same way.",
+        write="a claim such as preferred_username",
+        default=("name",),
+        shown="`name`",
+        validate_default=True,
+    )
+    jwt_email_claim: ClaimPath = setting(
+        "The claim with the member's email address, written in the same way.",
+        write="a claim such as email",
+        default=("email",),
+        shown="`email`",
+        validate_default=True,
+    )
+    jwt_roles: Annotated[Mapping[str, Role] | None, NoDecode, BeforeValidator(parse_groups)] = setting(
+        'The roles of groups in the roles claim, as JSON: `{"site-editors": "editor"}`. If set, other groups give no '
+        "role, whatever their name.",
+        write='a JSON object such as {"site-editors": "editor"}; the roles are member, moderator, editor and admin',
+    )
+
+    @property
+    def has_provider(self) -> bool:
+        """Whether tokens come from an OIDC provider."""
+        return bool(self.jwks_url or self.oidc_issuer)
+
+    @property
+    def token_issuer(self) -> str | None:
+        """The `iss` that a token must have."""
+        return self.oidc_issuer or self.jwt_issuer
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _validate_one_address(cls, issuer: str | None, info: ValidationInfo) -> str | None:
+        if issuer and info.data.get("jwks_url"):
+            raise ValueError(f"{variable('jwks_url')} is set too, and only one can say where the keys are")
+        return issuer
+
+    @field_validator("jwt_issuer")
+    @classmethod
+    def _validate_same_issuer(cls, issuer: str | None, info: ValidationInfo) -> str | None:
+        if issuer and info.data.get("oidc_issuer") not in (None, issuer):
+            raise ValueError(f"it differs from {variable('oidc_issuer')}, which tokens must name")
+        return issuer
+
+    @field_validator("jwt_client_ids")
+    @classmethod
+    def _validate_provider(cls, ids: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if ids and all(info.data.get(name, "invalid") is None for name in ("jwks_url", "oidc_issuer")):
+            raise ValueError("no OIDC provider is set")
+        return ids
+
+    @field_validator("jwt_roles_claim", "jwt_name_claim", "jwt_email_claim")
+    @classmethod
+    def _validate_claim(cls, path: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        earlier = [name for name in ("jwt_roles_claim", "jwt_name_claim") if name in info.data]
+        return validate_claim(path, {variable(name): info.data[name] for name in earlier})
+
+
+# ── declaration ──
 
 
 def _default_introspection(given: dict[str, Any]) -> Introspection:
@@ -349,3 +517,37 @@ class Settings(SignInSettings, StorageSettings):
 def _origin(address: str) -> str:
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+# ── documentation ──
+# The settings as the guide and `ringside serve --help` list them.
+
+
+def settings_table() -> str:
+    """Return the guide's table, in Markdown."""
+    rows = (f"| `{name}` | {meaning} | {default} |" for name, meaning, default in _described())
+    return "\n".join(["| variable | meaning | default |", "|---|---|---|", *rows])
+
+
+def settings_help() -> str:
+    """Return the part of `ringside serve --help` about the environment: a paragraph for each variable."""
+    return "\n\n".join(
+        f"{name}: {meaning}" + (f" Default: {default}." if default else "")
+        for name, meaning, default in ((name, m.replace("`", ""), d.replace("`", "")) for name, m, d in _described())
+    )
+
+
+def _described() -> Iterator[tuple[str, str, str]]:
+    for name, field in Settings.model_fields.items():
+        yield variable(name), field.description or "", extra(field, "shown") or _shown(field.default)
+
+
+def _shown(default: object) -> str:
+    match default:
+        case None | ():
+            return ""
+        case bool():
+            return f"`{str(default).lower()}`"
+        case float():
+            return f"`{default:g}`"
+    return f"`{default}`"

@@ -16,9 +16,9 @@ from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
 from datastore.values.seal import MOST_SECRETS
-from resolvers.requests.rate_limits import OFF, parse_rate
-from resolvers.values.email_addresses import with_ascii_domain
-from server.settings.secret import MIN_SECRET_LENGTH
+from resolvers.requests.policy import OFF, parse_rate
+from resolvers.values.texts import with_ascii_domain
+from server.settings.fields import MIN_SECRET_LENGTH
 
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 _LABEL = "(?!-)[A-Za-z0-9-]{1,63}(?<!-)"

@@ -29,9 +29,7 @@ from datastore.changes.occurrences import DELIVERY_SHARDS, Delivery, Webhook
 from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held
 from resolvers.live.background import Repeated, unless_failed
-from server.webhooks.messages import message
-from server.webhooks.sending import Outcome, Sender
-from server.webhooks.signatures import sign
+from server.webhooks.sending import Outcome, Sender, message, sign
 
 if TYPE_CHECKING:
     from resolvers.requests.context import Services

@@ -8,6 +8,8 @@ of the environment is used, no cookie is kept, and of the response at most 64 KB
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,12 +17,56 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import orjson
 
+from datastore.changes.occurrences import Occurrence
+from datastore.dynamo import iso
 from datastore.refusals import InvalidInput
-from resolvers.journal.addresses import ForbiddenAddress, check_address, parse_destination
+from resolvers.journal.occurrences import id_of
+from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
+from resolvers.values.node_ids import node_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+
+def message(occurrence: Occurrence) -> bytes:
+    """What is sent; the same bytes at every attempt, unless the member was erased meanwhile.
+
+    Of two messages about an object, the one with the greater `sequence` is the later one, as a text.
+    """
+    data = {
+        "id": node_id("Occurrence", occurrence.ulid),
+        "at": iso(occurrence.at),
+        "kind": occurrence.kind,
+        "actor": id_of(occurrence.actor),
+        "object": id_of(occurrence.object),
+        "ground": occurrence.ground,
+        "note": occurrence.note,
+    }
+    at = iso(occurrence.at)
+    message = {"type": occurrence.kind, "timestamp": at, "occurredAt": at, "sequence": occurrence.ulid, "data": data}
+    return orjson.dumps(message)
+
+
+# ── signatures ──
+# Signatures of messages as the Standard Webhooks specification defines them (version 1, symmetric).
+
+PREFIX = "whsec_"
+
+
+def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> str:
+    """One signature for each secret, separated by spaces: a receiver may know any of them."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets)
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    return base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+
+
+# ── sending ──
 
 SEND_SECONDS = 10.0
 MOST_RESPONSE_BYTES = 65_536

@@ -15,8 +15,7 @@ from websockets.asyncio.client import connect
 from datastore.dynamo import Table
 from server.compiler import CompiledOperation
 from server.execution.documents import Documents
-from server.http.pipeline import Pipeline
-from server.http.request_turns import RequestTurns
+from server.http.pipeline import Pipeline, RequestTurns
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.conftest import settings_for
 from tests.engines import RunningEngine

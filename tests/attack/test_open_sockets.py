@@ -22,11 +22,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from datastore.dynamo import Table
 from resolvers.live import topics as topics_module
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
-from server.auth import credentials as credentials_module
-from server.auth.credentials import CHANGED, Credentials
-from server.auth.identification import Identification, Identified
+from resolvers.requests.context import Role, Services
+from server.auth import identification as credentials_module
+from server.auth.identification import CHANGED, Credentials, Identification, Identified
 from server.auth.tokens import mint
 from server.settings import Settings
 from server.telemetry import Metrics

@@ -24,8 +24,15 @@ from hypothesis import HealthCheck, given, settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from datastore.dynamo import Table
-from server.http.connection_limits import LISTENERS, listeners, raise_file_limit
-from server.http.protocol import MAX_HEADERS, MAX_PIPELINED, LimitedProtocol, ServerConfig
+from server.http.protocol import (
+    LISTENERS,
+    MAX_HEADERS,
+    MAX_PIPELINED,
+    LimitedProtocol,
+    ServerConfig,
+    listeners,
+    raise_file_limit,
+)
 from tests.attack import raw_http
 from tests.attack.raw_http import CHUNKED, EXAMPLES, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
@@ -206,7 +213,7 @@ def test_connections_stay_below_the_limit_of_open_files() -> None:
     """The soft limit is raised to the hard one first."""
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 1000));"
-        "from server.http.connection_limits import *; from server.settings import Settings; raise_file_limit();"
+        "from server.http.protocol import *; from server.settings import Settings; raise_file_limit();"
         "print(ConnectionLimits.of(Settings(secrets=('x' * 40,))).connections)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

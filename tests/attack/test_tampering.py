@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from websockets.exceptions import ConnectionClosed
 
 from datastore.dynamo import Table
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests.attack.conftest import PRODUCTION
 from tests.client import Client, serving
 from tests.comments import post

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type, is_required_argument
 
-from datastore.changes.kinds import ON_DEMAND
+from datastore.changes.occurrences import ON_DEMAND
 from resolvers.values.node_ids import node_id
 from schema import schema
 from tests.authorisation.rules import (

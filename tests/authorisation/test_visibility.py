@@ -34,10 +34,8 @@ PARTS: Final = {
     "schema.comments": "comments",
     "schema.pickem.events": "pickem",
     "schema.pickem.leagues": "pickem",
-    "schema.pickem.scoring": "pickem",
     "schema.vocabulary.lists": "vocabulary",
     "schema.vocabulary.learning": "vocabulary",
-    "schema.vocabulary.address_subscriptions": "vocabulary",
     "schema.people": "people",
     "schema.members.members": "members",
 }
@@ -46,7 +44,7 @@ PARTS: Final = {
 UNGATED: Final = {
     "schema.jobs": "A job is loaded for the member who began it, or for an admin.",
     "schema.journal": "For moderators and admins: each query begins with their role.",
-    "schema.members.api_keys": "For admins: each query begins with their role.",
+    "schema.members.members": "For admins: each query begins with their role.",
 }
 """The other modules of the schema that show records."""
 

@@ -13,16 +13,16 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import settle_product
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import JobState
-from datastore.journal.deliveries import DEAD_FOR
+from datastore.journal.webhooks import DEAD_FOR
 from datastore.members.suspensions import SUSPENSION, Suspension
 from datastore.people import profiles as people_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations, Link
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_id, parse_node_key
-from resolvers.vocabulary.address_subscriptions import record_id
-from resolvers.vocabulary.scheduling import Grade, reviewed
+from resolvers.vocabulary.schedules import Grade, reviewed
+from resolvers.vocabulary.subscriptions import record_id
 from tests.authorisation.rules import (
     ADMINS,
     AUTHOR,

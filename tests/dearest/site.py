@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphql import get_named_type
 
-from resolvers.pickem.league_cache import league_id
+from resolvers.pickem.cache import league_id
 from resolvers.values.node_ids import node_id
 from resolvers.whole.node import LOADERS
 from server import demo

@@ -20,10 +20,8 @@ from datastore.refusals import RateLimited
 from datastore.values.seal import Seal
 from resolvers.requests import address_limits
 from resolvers.requests.address_limits import AddressLimits, allowed_hits, seconds_to_wait
-from resolvers.requests.context import Context, Services
-from resolvers.requests.policy import Policy
-from resolvers.requests.rate_limits import Rate
-from resolvers.requests.viewer import Kind, Viewer
+from resolvers.requests.context import Context, Kind, Services, Viewer
+from resolvers.requests.policy import Policy, Rate
 from resolvers.values.network_addresses import network
 from tests.client import serving
 from tests.conftest import SECRET, settings_for

@@ -17,7 +17,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.values.seal import Seal
 from datastore.vocabulary import CharacterSet, Word
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.mail.message import EmailTemplate, Section, Unsubscription
 from server.settings import Settings

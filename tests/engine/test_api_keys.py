@@ -20,8 +20,8 @@ from datastore.dynamo import Table
 from datastore.members.api_keys import id_in, new_secret, store_api_key
 from resolvers.members import api_keys as api_keys_module
 from resolvers.members.api_keys import issue
-from resolvers.requests.viewer import Role
-from server.auth import credentials as credentials_module
+from resolvers.requests.context import Role
+from server.auth import identification as credentials_module
 from server.auth.tokens import mint
 from server.settings import Settings
 from tests.api_keys import CREATE_API_KEY, create_api_key

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from datastore.comments.records import COMMENT
-from datastore.voting.tallies import PAIR, TALLY
+from datastore.voting.votes import PAIR, TALLY
 from server import audit
 from tests.client import Client
 from tests.comments import post

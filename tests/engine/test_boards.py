@@ -17,12 +17,12 @@ import pytest
 from datastore import voting
 from datastore.dynamo import Table, budgets
 from datastore.refusals import NotFound
+from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
-from datastore.values.shards import shard_of
 from datastore.voting import BOARD, CONTENDER, RESULTS, Board, BoardWithMarks, Contender, Counts, ResultsBlock
-from datastore.voting.shards import shard_count
+from datastore.voting.boards import shard_count
 from resolvers.requests.context import Services, utc_now
-from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.settling import BoardCache
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine

@@ -8,7 +8,7 @@ from typing import Any
 
 from datastore.dynamo import Table
 from datastore.vocabulary import CARD, QUEUED_CARD, Card
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit

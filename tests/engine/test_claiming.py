@@ -17,7 +17,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.people.profiles import PROFILE, member_shard
 from datastore.vocabulary import ADDRESS_CLAIM, CharacterSet, WordList
-from resolvers.vocabulary.address_subscriptions import record_id
+from resolvers.vocabulary.subscriptions import record_id
 from server import audit
 from server.mail.daily_run import DailyRun
 from server.mail.delivery import RunLimits

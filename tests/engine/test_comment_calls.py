@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.comments.leaders import LeaderSettler
+from resolvers.comments.counts import LeaderSettler
 from tests.client import Client
 from tests.comments import post
 from tests.queries import COMMENT_STATISTICS, EDIT_COMMENT, POST_COMMENT

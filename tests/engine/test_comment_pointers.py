@@ -7,11 +7,10 @@ from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import Comment, CommentChange, Status, change_comment
-from datastore.comments.pointers import POINTER, Pointer, pointer_writes
+from datastore.comments.records import POINTER, Pointer, pointer_writes
 from datastore.dynamo import Table, metered
 from datastore.values.ids import Ids
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from server.audit import breaches, find_suspects
 from tests.client import Client, pages

@@ -10,7 +10,7 @@ import pytest
 
 from datastore.dynamo.budgets import NOBODY, current
 from datastore.values.seal import Seal
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests.client import Client
 from tests.comments import post
 from tests.conftest import SECRET

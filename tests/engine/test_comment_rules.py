@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 
-from datastore.comments import COMMENT, counts, leaders, moderation, read_comment
+from datastore.comments import COMMENT, changes, counts, read_comment
 from datastore.comments.counts import TALLY, read_tallies
-from datastore.comments.erasing import forget_reporter
+from datastore.comments.member_items import forget_reporter
 from datastore.comments.records import REPORTS, Reports
 from datastore.dynamo import Rejected, Table
-from resolvers.comments.arrivals import comment_posted
-from resolvers.comments.counts import CountsCache
-from resolvers.comments.leaders import LeaderSettler
-from resolvers.live.resume_point import MAX_NAMED, ResumePoint
-from resolvers.requests.context import Context
-from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.comments.counts import CountsCache, LeaderSettler
+from resolvers.comments.pages import comment_posted
+from resolvers.live.feed import MAX_NAMED, ResumePoint
+from resolvers.requests.context import Context, Kind, Role, Viewer
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.client import Client, pages, serving
@@ -152,7 +150,7 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
 @pytest.fixture
 def patient_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers of the ranking wait until what they found unsettled is settled, however busy the machine is."""
-    monkeypatch.setattr("resolvers.comments.leaders.LONGEST_WAIT", 60.0)
+    monkeypatch.setattr("resolvers.comments.counts.LONGEST_WAIT", 60.0)
 
 
 @pytest.mark.usefixtures("patient_readers")
@@ -199,7 +197,7 @@ async def test_a_product_that_changes_while_it_is_settled_stays_marked(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The settling has not seen the change, so another one must."""
-    table, write_leader = one_client.services.table, leaders._write_leader
+    table, write_leader = one_client.services.table, counts._write_leader
     monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
     await post(one_client.member("ada"))
 
@@ -209,12 +207,12 @@ async def test_a_product_that_changes_while_it_is_settled_stays_marked(
         await table.write(TALLY.update_with_indexes(tally, "unsettled", add={"r5": 1, "marks": 1}))
 
     with monkeypatch.context() as patch:
-        patch.setattr(leaders, "_write_leader", then_change)
-        await leaders.settle_product(table, "42")
+        patch.setattr(counts, "_write_leader", then_change)
+        await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
-    await leaders.settle_product(table, "42")
+    await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [None]
-    leader = await table.get(leaders.LEADER.at(product="42"), consistent=True)
+    leader = await table.get(counts.LEADER.at(product="42"), consistent=True)
     assert leader is not None
     assert leader.five_stars == 2
 
@@ -223,24 +221,24 @@ async def test_a_shard_that_changed_and_changed_back_stays_marked(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another settling has ranked the product with what was between."""
-    table, ada, unmark = one_client.services.table, one_client.member("ada"), leaders._unmark
+    table, ada, unmark = one_client.services.table, one_client.member("ada"), counts._unmark
     monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
     monkeypatch.setattr(counts, "SHARDS", 1)
     await post(ada)
 
     async def held_up(*given: Any) -> None:
-        monkeypatch.setattr(leaders, "_unmark", unmark)
+        monkeypatch.setattr(counts, "_unmark", unmark)
         second = await post(ada)
-        await leaders.settle_product(table, "42")
+        await counts.settle_product(table, "42")
         await ada.ask(DELETE_COMMENT, input={"comment": second["id"]})
         await unmark(*given)
 
-    monkeypatch.setattr(leaders, "_unmark", held_up)
-    await leaders.settle_product(table, "42")
+    monkeypatch.setattr(counts, "_unmark", held_up)
+    await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
-    await leaders.settle_product(table, "42")
+    await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [None]
-    leader = await table.get(leaders.LEADER.at(product="42"), consistent=True)
+    leader = await table.get(counts.LEADER.at(product="42"), consistent=True)
     assert leader is not None
     assert leader.five_stars == 1
 
@@ -249,11 +247,11 @@ async def test_a_settling_that_was_held_up_does_not_replace_newer_counts(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process has settled the product since it read them: it reads them again."""
-    table, write_leader = one_client.services.table, leaders._write_leader
+    table, write_leader = one_client.services.table, counts._write_leader
     ada, held_up, go_on = one_client.member("ada"), asyncio.Event(), asyncio.Event()
     monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
     await post(ada)
-    await leaders.settle_product(table, "42")
+    await counts.settle_product(table, "42")
 
     async def held(*given: Any) -> None:
         if not held_up.is_set():
@@ -261,15 +259,15 @@ async def test_a_settling_that_was_held_up_does_not_replace_newer_counts(
             await go_on.wait()
         await write_leader(*given)
 
-    monkeypatch.setattr(leaders, "_write_leader", held)
+    monkeypatch.setattr(counts, "_write_leader", held)
     await post(ada)
-    slow = asyncio.create_task(leaders.settle_product(table, "42"))
+    slow = asyncio.create_task(counts.settle_product(table, "42"))
     await held_up.wait()
     await post(ada)
-    await leaders.settle_product(table, "42")
+    await counts.settle_product(table, "42")
     go_on.set()
     await slow
-    leader = await table.get(leaders.LEADER.at(product="42"), consistent=True)
+    leader = await table.get(counts.LEADER.at(product="42"), consistent=True)
     assert leader is not None
     assert leader.five_stars == 3
 
@@ -281,7 +279,7 @@ async def test_the_ranking_neither_waits_for_a_slow_product_nor_fails_with_a_bro
     ada, client = one_client.member("ada"), one_client.services.table.client
     await post(ada, product="42")
     with monkeypatch.context() as patch:
-        patch.setattr("resolvers.comments.leaders.LONGEST_WAIT", 60.0)
+        patch.setattr("resolvers.comments.counts.LONGEST_WAIT", 60.0)
         assert len((await one_client.ask("{ topProducts { nodes { product } } }"))["nodes"]) == 1
     settler, get, query = one_client.services.get(LeaderSettler), client.get_item, client.query
     never = asyncio.Event()
@@ -605,7 +603,7 @@ async def test_a_comment_keeps_the_reasons_of_fifty_members(one_client: Client) 
     """A further report is answered and changes nothing; who is among the fifty may still give another reason."""
     posted = await post(one_client.member("ada"))
     product, ulid = parse_node_key("Comment", posted["id"]).split("#")
-    reasons = {f"m{number:02d}": f"By m{number:02d}." for number in range(moderation._MAX_REPORTERS - 1)}
+    reasons = {f"m{number:02d}": f"By m{number:02d}." for number in range(changes._MAX_REPORTERS - 1)}
     await one_client.services.table.write(REPORTS.put(Reports(product, ulid, reasons)))
     await _report(one_client, posted["id"], "last", "late")
     expected = {*reasons.values(), "By last."}
@@ -633,7 +631,7 @@ async def test_reports_of_comments_that_are_held_hide_no_others(
     assert await pages(mod, MODERATION_QUEUE, size=1, status="PUBLISHED") == await pages(
         mod, MODERATION_QUEUE, size=9, status="PUBLISHED"
     )
-    monkeypatch.setattr(moderation, "_ROUNDS", 1)
+    monkeypatch.setattr(changes, "_ROUNDS", 1)
     page = await mod.ask(MODERATION_QUEUE, status="PUBLISHED", first=1)
     assert (page["nodes"], page["pageInfo"]["hasNextPage"]) == ([], True)
     assert page["pageInfo"]["endCursor"]

@@ -13,14 +13,12 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore.changes.tombstones import Tombstones
-from datastore.comments.pointers import member_pointers
-from datastore.comments.records import COMMENT
+from datastore.changes.unit_of_work import Tombstones
+from datastore.comments.records import COMMENT, member_pointers
 from datastore.dynamo import Table
 from datastore.values.ids import first_id
 from datastore.values.seal import MOST_SECRETS, Seal
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from server import Failed
 from server.audit.comments import breaches

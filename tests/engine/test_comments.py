@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.comments import Traversal, post

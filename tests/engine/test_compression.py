@@ -9,7 +9,7 @@ import httpx
 import orjson
 import pytest
 
-from server.http.compression import MIN_BYTES, accepts_gzip
+from server.http.messages import MIN_BYTES, accepts_gzip
 from tests.client import Client
 
 LARGE = {"query": "{ " + " ".join(f"{'name' * 10}_{number}: __typename" for number in range(40)) + " }"}
@@ -64,7 +64,7 @@ async def test_pages_and_metrics_are_compressed(one_client: Client) -> None:
 
 
 async def test_a_body_beside_the_event_loop_is_the_same(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.http.compression.THREAD_BYTES", 100)
+    monkeypatch.setattr("server.http.messages.THREAD_BYTES", 100)
     answer = await one_client.http.post("/graphql", json=LARGE, headers={"accept-encoding": "gzip"})
     assert answer.headers["content-encoding"] == "gzip"
     assert len(answer.json()["data"]) == 40

@@ -21,7 +21,7 @@ from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import CONFIRMATION
 from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.cache import VocabularyCache
 from server import audit

@@ -9,7 +9,7 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.voting.contenders import DETAILS
-from resolvers.voting import editing
+from resolvers.voting import boards
 from resolvers.voting.svg import LARGEST_RESULT, parse_picture
 from tests.client import Client, serving
 from tests.conftest import settings_for
@@ -170,7 +170,7 @@ async def test_pictures_are_sanitised_beside_the_event_loop(
         threads.append(get_ident())
         return parse_picture(text)
 
-    monkeypatch.setattr(editing, "parse_picture", parse)
+    monkeypatch.setattr(boards, "parse_picture", parse)
     ada = await add(one_client, svg=SQUARE)
     assert (await update(one_client, ada["id"], svg=SQUARE))["svg"] == ada["svg"]
     assert len(threads) == 2

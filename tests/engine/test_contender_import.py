@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from resolvers.requests.context import Services
-from resolvers.transfer.sources import Unreadable
+from resolvers.transfer.readers import Unreadable
 from server.settings import Settings
 from tests.client import Client
 from tests.killed import Killed, killed_at

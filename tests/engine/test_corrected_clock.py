@@ -9,8 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import DELIVERY, Occurrence, Webhook, new_delivery
+from datastore.changes.occurrences import DELIVERY, Kind, Occurrence, Webhook, new_delivery
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook
@@ -18,8 +17,7 @@ from datastore.members.api_keys import API_KEY
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from resolvers.members.api_keys import ApiKeys
-from resolvers.requests.context import Services, utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id
 from resolvers.whole import erasing
 from server.mail.daily_run import DailyRun

@@ -15,8 +15,7 @@ import pytest
 from datastore import vocabulary as vocabulary_store
 from datastore.dynamo.entity import Partition
 from datastore.vocabulary import LIST, WORD, DailyWord, WordList
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary import corrections
 from server import audit

@@ -30,7 +30,7 @@ from datastore.vocabulary import (
     WordBatch,
     WordList,
 )
-from datastore.vocabulary.mail import DAILY_MAILING, DailyMailing
+from datastore.vocabulary.subscriptions import DAILY_MAILING, DailyMailing
 from resolvers.requests.context import Services
 from server.mail import smtp
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary

@@ -13,23 +13,22 @@ import orjson
 import pytest
 from pydantic import SecretStr
 
-from datastore.changes.kinds import Kind
-from datastore.changes.tombstones import TOMBSTONE
+from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import TOMBSTONE
 from datastore.dynamo import Table, Window, read_cache
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import JOB, JobState
 from datastore.people.member_items import ErasurePolicy
 from datastore.people.profiles import SHARDS
-from datastore.vocabulary.erasing import move_results
+from datastore.vocabulary.member_items import move_results
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import ERASE_MEMBER_AGAIN, Contributions
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary import quiz_leaderboard
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from resolvers.whole import erasing
-from resolvers.whole.parts import PARTS
+from resolvers.whole.erasing import PARTS
 from server.audit import breaches
 from tests.authorisation.world import machine_of
 from tests.client import Client, serving

@@ -9,15 +9,15 @@ from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.people.profiles import member_shard
 from datastore.pickem import Prediction
-from datastore.pickem.histograms import Histogram, store_histogram
 from datastore.pickem.predictions import PREDICTION
+from datastore.pickem.standings import Histogram, store_histogram
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Contributions, Part, TakingBack
-from resolvers.pickem import crediting, member_data
+from resolvers.pickem import member_data, scoring
 from resolvers.requests.context import Services
 from resolvers.whole import erasing
+from resolvers.whole.erasing import TAKE_BACK
 from resolvers.whole.jobs import JOB_KINDS
-from resolvers.whole.taking_back import TAKE_BACK
 from server.audit import breaches
 from tests.client import Client
 from tests.erasing import (
@@ -91,7 +91,7 @@ async def test_made_anonymous_while_a_scored_event_is_passed_over_again(
 ) -> None:
     """The pass has read past where their prediction goes and not come to where it was; it notices what it missed."""
     monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
-    monkeypatch.setattr(crediting, "PREDICTIONS_AT_ONCE", 4)  # one of each shard
+    monkeypatch.setattr(scoring, "PREDICTIONS_AT_ONCE", 4)  # one of each shard
     editor, services = EventEditor(one_client), one_client.services
     event, [match] = await editor.card(10)
     neighbour = _of_same_shard("neighbour")
@@ -126,7 +126,7 @@ async def test_two_made_anonymous_beside_one_pass_do_not_cancel_out(
 ) -> None:
     """The pass sees one's prediction twice and misses the other's: it has seen as many as there are, but not all."""
     monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
-    monkeypatch.setattr(crediting, "PREDICTIONS_AT_ONCE", 4)  # one of each shard
+    monkeypatch.setattr(scoring, "PREDICTIONS_AT_ONCE", 4)  # one of each shard
     editor, services = EventEditor(one_client), one_client.services
     event, [match] = await editor.card(10)
     first, neighbour = (_of_same_shard(name) for name in ("ada", "neighbour"))  # before and after `former-...`

@@ -11,8 +11,8 @@ import pytest
 
 from datastore.dynamo import EngineUnavailable, Table, iso
 from resolvers.requests.context import utc_now
-from resolvers.voting import board_cache
-from resolvers.voting.board_cache import BoardCache
+from resolvers.voting import settling
+from resolvers.voting.settling import BoardCache
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
@@ -154,7 +154,7 @@ async def test_another_process_knows_new_hours_in_time(default_engine: RunningEn
         board = cache.known("main")
         assert board is not None
         assert board.closes_at is None
-        second.services.cache.clock = lambda: monotonic() + board_cache.KNOWN_SECONDS
+        second.services.cache.clock = lambda: monotonic() + settling.KNOWN_SECONDS
         at(second, closes)
         assert await voter.code(CAST_VOTE, token=token, verdict="LEFT") == "LOCKED"
         at(second, closes - timedelta(milliseconds=1))
@@ -183,7 +183,7 @@ async def test_a_vote_waits_for_two_calls_when_nothing_is_kept(
         voter = client.member("ada")
         await vote(voter)
         token = (await voter.ask(DRAW_MATCHUP))["token"]
-        monkeypatch.setattr(board_cache, "KNOWN_SECONDS", 0.0)
+        monkeypatch.setattr(settling, "KNOWN_SECONDS", 0.0)
         await asyncio.sleep(2.1)
         casting = voter.ask(CAST_VOTE, token=token, verdict="LEFT")
         answer, rounds = await dependent_calls(client.services.table, casting)

@@ -20,8 +20,7 @@ from graphql import get_introspection_query
 from datastore.dynamo import Table, metered
 from datastore.dynamo.budgets import HELD_UNITS
 from datastore.values.ids import Ids
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from server.execution.documents import hash_of
 from server.execution.limits import MOST_VALUES, count_values

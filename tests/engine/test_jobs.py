@@ -18,8 +18,7 @@ from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import LeaseLost, Leases
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRun, JobRunner
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from resolvers.voting import voiding
 from tests.client import Client

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from datastore.changes.kinds import Kind
 from datastore.changes.occurrences import (
     DELIVERY,
     OCCURRENCE,
     WEBHOOK,
+    Kind,
     Occurrence,
     Webhook,
     new_delivery,
@@ -21,8 +21,7 @@ from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
 from datastore.journal import forget_member, read_occurrence
 from datastore.values.ids import Ids
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from server.settings import Settings
 from tests.client import Client, pages, serving

@@ -22,8 +22,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.records import COMMENT, HELD
 from datastore.dynamo import Table
 from datastore.journal import add_webhook
-from resolvers.requests.context import Services, utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services, utc_now
 from server.audit import breaches
 from server.settings import Settings
 from server.webhooks import delivering

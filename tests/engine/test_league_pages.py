@@ -12,8 +12,7 @@ import pytest
 from datastore.dynamo import metered
 from datastore.refusals import NotFound, Refusal
 from resolvers.pickem import standings
-from resolvers.requests.context import Context
-from resolvers.requests.viewer import Kind, Viewer
+from resolvers.requests.context import Context, Kind, Viewer
 from resolvers.values.node_ids import node_id, parse_node_key
 from tests.client import Client, pages, serving
 from tests.dependent_calls import dependent_calls

@@ -23,7 +23,7 @@ from datastore.pickem import (
     Membership,
 )
 from resolvers.pickem import leagues as league_resolvers
-from resolvers.pickem.league_codes import PER_MEMBER
+from resolvers.pickem.rules import PER_MEMBER
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import leagues as audit

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from datastore.dynamo import Table
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests import season
 from tests.client import Client, serving
 from tests.conftest import settings_for

@@ -19,7 +19,7 @@ from datastore.voting import (
     contender_pairs_request,
     read_contender_pairs_page,
 )
-from datastore.voting.seeding import Shown, seed_board
+from datastore.voting.editing import Shown, seed_board
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id
 from tests.client import Client, next_cursor

@@ -17,15 +17,14 @@ from datastore.jobs.jobs import JobState
 from datastore.members.exports import EXPORT, EXPORT_PIECE
 from datastore.people import profiles as people_store
 from datastore.values.ids import creation_time
-from datastore.voting.addresses import ORIGIN
+from datastore.voting.voiding import ORIGIN
 from resolvers.jobs.running import JobRunner
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from resolvers.whole import exporting
+from resolvers.whole.erasing import PARTS
 from resolvers.whole.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
 from resolvers.whole.jobs import JOB_KINDS
-from resolvers.whole.parts import PARTS
 from tests.client import Client
 from tests.comments import post
 from tests.engines import RunningEngine

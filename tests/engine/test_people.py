@@ -12,8 +12,7 @@ from datastore.changes.unit_of_work import RECEIPT_LIFETIME
 from datastore.people import profiles as people_store
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.people import visibility
-from resolvers.requests.context import Context, utc_now
-from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.requests.context import Context, Kind, Role, Viewer, utc_now
 from server.auth.tokens import mint
 from tests.client import Client
 from tests.queries import UPDATE_PROFILE

@@ -13,7 +13,7 @@ from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
 from datastore.pickem import read_events
 from resolvers.pickem import predictions
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from tests.client import Client, serving

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datastore.pickem import read_events, read_gates, read_pick_counts
-from datastore.pickem.removal import take_out
+from datastore.pickem.member_items import take_out
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.settings import Settings

@@ -16,8 +16,7 @@ from datastore.jobs.jobs import all_jobs
 from datastore.refusals import NotFound
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem import events, standings
-from resolvers.requests.context import Context
-from resolvers.requests.viewer import Kind, Viewer
+from resolvers.requests.context import Context, Kind, Viewer
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from tests.client import Client, serving

@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 from datastore.dynamo import Table
 from datastore.values.folding import in_form
 from datastore.vocabulary import CARD, OPEN_QUIZ, QUIZ
-from resolvers.requests.rate_limits import Rates, parse_rate
-from resolvers.requests.viewer import Role
-from resolvers.vocabulary import quiz_questions
+from resolvers.requests.context import Role
+from resolvers.requests.policy import Rates, parse_rate
+from resolvers.vocabulary import quizzes
 from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
 from resolvers.whole.exporting import file_lines
 from server import audit
@@ -442,7 +442,7 @@ async def test_a_quiz_folds_each_text_once(one_client: Client, monkeypatch: pyte
         folded.append(text)
         return in_form(form, text)
 
-    monkeypatch.setattr(quiz_questions, "in_form", fold)
+    monkeypatch.setattr(quizzes, "in_form", fold)
     assert await ada.code(START_QUIZ, input={"list": list_id, "size": 10, "kind": "MEANING"}) == "INVALID_INPUT"
     assert len(folded) == 2 * len(set(folded)) > 600
 

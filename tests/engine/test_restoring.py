@@ -12,7 +12,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.voting import BOARD, Board
 from resolvers.requests.context import utc_now
-from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.settling import BoardCache
 from server.audit.voting import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for

@@ -17,8 +17,8 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.dynamo.errors import Rejected
 from datastore.voting import Ballot, Board, Verdict
-from datastore.voting.addresses import ADDRESS_VOTER, LOOKBACK, ORIGIN
-from datastore.voting.erasing import move_votes
+from datastore.voting.member_items import move_votes
+from datastore.voting.voiding import ADDRESS_VOTER, LOOKBACK, ORIGIN
 from resolvers.requests.context import utc_now
 from tests.client import Client
 from tests.erasing import bury

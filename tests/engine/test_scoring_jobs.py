@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from datastore import pickem as pickem_store
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import OCCURRENCE
+from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Table
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs import leases
@@ -21,11 +20,8 @@ from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import Leases
 from resolvers.jobs import running
 from resolvers.jobs.running import JobRunner
-from resolvers.pickem.event_jobs import SCORE_EVENT, UNSCORE_EVENT, event_job
-from resolvers.pickem.scoring import begin_scoring
-from resolvers.pickem.unscoring import begin_unscoring
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_scoring, begin_unscoring, event_job
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import pickem as audit
 from tests.client import Client, serving

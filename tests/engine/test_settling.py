@@ -17,10 +17,9 @@ from datastore.dynamo.errors import EngineUnavailable
 from datastore.jobs import leases
 from datastore.jobs.leases import LeaseLost, Leases
 from datastore.voting import Board, BoardWithMarks, settling
-from datastore.voting.tallies import read_contender_sums
+from datastore.voting.votes import read_contender_sums
 from resolvers.requests.context import utc_now
-from resolvers.voting.board_cache import BoardCache
-from resolvers.voting.board_settler import SETTLING_INTERVAL, BoardSettler
+from resolvers.voting.settling import SETTLING_INTERVAL, BoardCache, BoardSettler
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine

@@ -15,8 +15,7 @@ from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import SUSPENSION, Suspension
 from resolvers.members import suspensions
 from resolvers.members.suspensions import Suspensions
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from resolvers.whole import erasing
 from tests.client import Client, serving

@@ -15,8 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import DELIVERY, Webhook
+from datastore.changes.occurrences import DELIVERY, Kind, Webhook
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import StorageFailed, Table, Window, iso
 from datastore.jobs import jobs as jobs_store
@@ -26,13 +25,12 @@ from datastore.people.member_items import read_member
 from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult, record_result
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Part, TakingBack
-from resolvers.requests.context import Services, utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary import quiz_leaderboard
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
-from resolvers.whole.parts import PARTS
-from resolvers.whole.taking_back import TAKE_BACK as TAKING_BACK_JOB
+from resolvers.whole.erasing import PARTS
+from resolvers.whole.erasing import TAKE_BACK as TAKING_BACK_JOB
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for

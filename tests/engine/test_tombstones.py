@@ -11,21 +11,17 @@ import orjson
 import pytest
 
 from datastore import voting as voting_store
-from datastore.changes.tombstones import MemberErased, Tombstones
-from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork, delete_receipts
+from datastore.changes.unit_of_work import AlreadyAnswered, MemberErased, Tombstones, UnitOfWork, delete_receipts
 from datastore.members import suspensions as suspension_store
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.values.seal import Seal
 from datastore.vocabulary import DAILY_EMAILS, Mail
 from resolvers.jobs.running import JobRunner
-from resolvers.pickem.event_jobs import SCORE_EVENT as SCORING
-from resolvers.pickem.event_jobs import UNSCORE_EVENT as UNSCORING
-from resolvers.pickem.event_jobs import event_job
-from resolvers.pickem.scoring import begin_scoring
-from resolvers.pickem.unscoring import begin_unscoring
-from resolvers.requests.context import Services, utc_now
-from resolvers.requests.viewer import Role
+from resolvers.pickem.scoring import SCORE_EVENT as SCORING
+from resolvers.pickem.scoring import UNSCORE_EVENT as UNSCORING
+from resolvers.pickem.scoring import begin_scoring, begin_unscoring, event_job
+from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
 from tests.client import Client
 from tests.erasing import bury

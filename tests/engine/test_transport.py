@@ -13,15 +13,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 
 from datastore.dynamo import ReadCache, Reads, Table, TooCostly, metered, open_table, request_budget
-from datastore.dynamo.budgets import HELD_UNITS
-from datastore.dynamo.calls import CALLS_AT_ONCE
+from datastore.dynamo.budgets import CALLS_AT_ONCE, HELD_UNITS
 from datastore.dynamo.declaration import create
 from datastore.dynamo.errors import dynamo_error
-from datastore.dynamo.transport.call_queue import SERVICE, Callers
-from datastore.dynamo.transport.direct_client import DirectClient
+from datastore.dynamo.transport.client import DirectClient
+from datastore.dynamo.transport.connections import SERVICE, Callers
 from datastore.people.profiles import PROFILE, Profile
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.property.attributes import TEXT, Attributes, nested

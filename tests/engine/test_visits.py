@@ -18,11 +18,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
-from datastore.changes.tombstones import VISITOR_PREFIX
+from datastore.changes.unit_of_work import VISITOR_PREFIX
 from datastore.dynamo import Table
 from datastore.values.seal import Forged, Seal
 from resolvers.requests.context import utc_now
-from resolvers.voting.visits import VALID_DAYS, open_visit, sign_visit
+from resolvers.voting.ballots import VALID_DAYS, open_visit, sign_visit
 from server.auth import identification as identification_module
 from server.settings import Settings
 from tests.attack.serving import Served, serving_on_a_socket

@@ -28,7 +28,7 @@ from datastore.vocabulary import (
     unsubscribe,
 )
 from datastore.vocabulary.daily import DAILY
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
 from server import audit
 from tests.client import Client, pages, serving

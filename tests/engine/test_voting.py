@@ -13,7 +13,7 @@ import pytest
 from datastore import voting as voting_store
 from datastore.dynamo import EngineUnavailable
 from resolvers.values.node_ids import node_id, parse_node_id
-from resolvers.voting.board_cache import BoardCache
+from resolvers.voting.settling import BoardCache
 from tests.client import Client
 from tests.queries import (
     ADD_CONTENDER,

@@ -8,7 +8,7 @@ import orjson
 
 from datastore import voting
 from datastore.dynamo import Table
-from datastore.voting.shards import shard_count
+from datastore.voting.boards import shard_count
 from server.settings import Settings
 from tests.client import Client
 from tests.engines import RunningEngine

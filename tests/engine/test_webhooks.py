@@ -15,20 +15,20 @@ import pytest
 from aiohttp import web
 
 from datastore import journal as journal_store
-from datastore.changes.kinds import Kind
 from datastore.changes.occurrences import (
     DELIVERY,
     OCCURRENCE,
     WEBHOOK,
     WEBHOOKS,
     DeliveryState,
+    Kind,
     Occurrence,
     Webhook,
     new_delivery,
 )
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table, iso
-from datastore.dynamo.conditions import absent
+from datastore.dynamo.writes import absent
 from datastore.jobs import leases
 from datastore.jobs.jobs import JOB
 from datastore.jobs.leases import Held
@@ -42,14 +42,12 @@ from datastore.journal import (
 )
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
-from resolvers.requests.context import Services, utc_now
+from resolvers.requests.context import Role, Services, utc_now
 from resolvers.requests.policy import Policy
-from resolvers.requests.viewer import Role
 from resolvers.values.node_ids import node_id
 from server.settings import Settings
 from server.webhooks import delivering, sending
-from server.webhooks.sending import open_sender
-from server.webhooks.signatures import sign
+from server.webhooks.sending import open_sender, sign
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.conftest import settings_for

@@ -26,13 +26,12 @@ from datastore.whole.layout import (
     ensure_layout,
 )
 from datastore.whole.table import ImportRefused
-from resolvers.transfer.sources import Unreadable
+from resolvers.transfer.readers import Unreadable
 from server import Failed, audit, demo
 from server.commands.transfer import exports, imports
 from server.commands.transfer.exports import export_table, open_spool
-from server.commands.transfer.file import End, ExportReader
+from server.commands.transfer.file import End, ExportReader, at_place, identity
 from server.commands.transfer.imports import import_table, open_export
-from server.commands.transfer.sources import at_place, identity
 from server.commands.whole_table import copy
 from server.engine import run_engine_async
 from server.engine.table import UnusableTable

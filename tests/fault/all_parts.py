@@ -20,16 +20,14 @@ from dataclasses import dataclass, field
 from random import Random
 from uuid import uuid4
 
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import DELIVERY_SHARDS, Webhook
+from datastore.changes.occurrences import DELIVERY_SHARDS, Kind, Webhook
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.jobs.jobs import read_unfinished_jobs
 from datastore.journal import add_webhook, read_waiting
 from datastore.whole.layout import ensure_layout
-from resolvers.requests.context import utc_now
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, utc_now
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.engines import EnginePair, RunningEngine

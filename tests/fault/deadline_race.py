@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests.client import Client
 from tests.queries import SUBMIT_PREDICTION, mutation
 from tests.season import prediction_input

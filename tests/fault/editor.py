@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from resolvers.values.node_ids import node_id
-from resolvers.whole.taking_back import CONTRIBUTIONS
+from resolvers.whole.erasing import CONTRIBUTIONS
 from tests import season
 from tests.erasing import ERASE
 from tests.fault.ledger import SEASON, ExpectedEvent

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from datastore.changes.kinds import Kind
-from resolvers.requests.viewer import FORMER_PREFIX
+from datastore.changes.occurrences import Kind
+from resolvers.requests.context import FORMER_PREFIX
 from resolvers.values.node_ids import parse_node_id
 from tests.client import Asks, pages
 from tests.leagues import LEAGUE, OWN_LEAGUES

@@ -14,7 +14,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from resolvers.values.node_ids import node_id
 from tests import season
 from tests.fault.ledger import SEASON, ExpectedComment, ExpectedLeague, ExpectedPrediction, ExpectedVote

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from datastore.comments import COMMENT, Comment
 from datastore.comments.counts import change_updates
 from datastore.dynamo import DynamoError, Table, open_table

@@ -10,7 +10,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
-from datastore.changes.kinds import Kind
+from datastore.changes.occurrences import Kind
 from tests.fault.ledger import Ledger
 from tests.fault.retrying_client import RetryingClient
 from tests.journal_kinds import NOT_RECORDED, RECORDED

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from datastore.comments import settle_product
-from datastore.comments.counts import MARK_SHARDS
-from datastore.comments.leaders import LEADER_SHARDS
+from datastore.comments.counts import LEADER_SHARDS, MARK_SHARDS
 from datastore.people import profiles as people_store
-from resolvers.comments.leaders import SETTLE_SECONDS, LeaderSettler
+from resolvers.comments.counts import SETTLE_SECONDS, LeaderSettler
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.comments import post

@@ -16,7 +16,7 @@ import pytest
 from datastore.changes.occurrences import OCCURRENCE
 from datastore.comments.records import REPORTS
 from datastore.dynamo import Table
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from server.audit.comments import breaches
 from server.settings import Settings
 from tests.client import Client, serving

@@ -13,10 +13,9 @@ import pytest
 
 from datastore.comments import settle_product
 from datastore.values.ids import first_id
-from resolvers.comments.arrivals import comment_posted
+from resolvers.comments.pages import comment_posted
 from resolvers.live import feed
-from resolvers.requests.context import Context
-from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.requests.context import Context, Kind, Role, Viewer
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.comments import Traversal, post

@@ -18,7 +18,7 @@ from datastore.dynamo import (
     deadline,
     metered,
 )
-from datastore.dynamo.conditions import absent, where
+from datastore.dynamo.writes import absent, where
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
 from server.engine.table import UnusableTable, validate_table

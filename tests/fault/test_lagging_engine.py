@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline, open_table
-from datastore.dynamo.conditions import absent
 from datastore.dynamo.declaration import create
+from datastore.dynamo.writes import absent
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
 from tests.engines import running_engine

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from datastore.changes.kinds import Kind
-from datastore.changes.occurrences import OCCURRENCE
+from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Table
 from datastore.people.profiles import PROFILE
 from datastore.pickem import EVENT
 from datastore.vocabulary import LIST, SENTENCE
 from datastore.voting import BOARD, CONTENDER
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from tests.client import Client
 from tests.intercepted import Send, intercepted
 from tests.lost_answers import ask_without_answer

@@ -24,7 +24,7 @@ from datastore.pickem import (
     submit_prediction,
 )
 from datastore.whole.layout import ensure_layout
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import pickem as audit
 from server.settings import Settings

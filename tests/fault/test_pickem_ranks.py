@@ -14,10 +14,9 @@ from datastore import pickem as pickem_store
 from datastore.dynamo import Table
 from datastore.jobs import leases
 from datastore.pickem import Event, Histogram, Match, standings
-from datastore.pickem.histograms import store_histogram
 from datastore.pickem.predictions import RANKING_SHARDS
 from datastore.pickem.seeding import seed_event
-from datastore.pickem.standings import SEASON
+from datastore.pickem.standings import SEASON, store_histogram
 from datastore.whole.layout import ensure_layout
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache

@@ -17,16 +17,23 @@ from datastore.jobs import jobs as jobs_store
 from datastore.jobs import leases
 from datastore.jobs.jobs import Job, JobState, read_unfinished_jobs
 from datastore.pickem import Credit, Share
-from datastore.pickem.auditing import all_predictions, all_standings
+from datastore.pickem.member_items import take_out
 from datastore.pickem.predictions import read_prediction
-from datastore.pickem.removal import take_out
 from datastore.pickem.seeding import seed_event
+from datastore.pickem.standings import all_predictions, all_standings
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRunner
-from resolvers.pickem.event_jobs import SCORE_EVENT, UNSCORE_EVENT, event_job
-from resolvers.pickem.removing import count_again
-from resolvers.pickem.scoring import begin_scoring, score, score_event_job
-from resolvers.pickem.unscoring import begin_unscoring, unscore_event_job
+from resolvers.pickem.scoring import (
+    SCORE_EVENT,
+    UNSCORE_EVENT,
+    begin_scoring,
+    begin_unscoring,
+    count_again,
+    event_job,
+    score,
+    score_event_job,
+    unscore_event_job,
+)
 from resolvers.requests.context import Services
 from server.audit import pickem as audit
 from server.settings import Settings

@@ -13,8 +13,7 @@ from datastore import vocabulary as vocabulary_store
 from datastore.changes.occurrences import OCCURRENCE
 from datastore.dynamo import Table
 from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION, WORD
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.settings import Settings

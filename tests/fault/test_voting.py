@@ -15,10 +15,10 @@ import pytest
 from datastore import voting
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
+from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
-from datastore.values.shards import shard_of
 from datastore.voting import CONTENDER, TALLY, VOTE, PairVerdict, Vote
-from datastore.voting.shards import shard_count
+from datastore.voting.boards import shard_count
 from datastore.voting.votes import counter_updates
 from resolvers.requests.context import Services, utc_now
 from server.audit.voting import breaches

@@ -14,9 +14,9 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.jobs.leases import Leases
-from datastore.values.shards import shard_of
+from datastore.values.ids import shard_of
 from datastore.voting import BOARD, CONTENDER, Board, Contender, PairVerdict, Vote
-from datastore.voting.shards import shard_count
+from datastore.voting.boards import shard_count
 from resolvers.requests.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine

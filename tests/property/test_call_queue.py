@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from datastore.dynamo.transport.call_queue import SERVICE, Caller, Callers, CallQueue, QueueFull
+from datastore.dynamo.transport.connections import SERVICE, Caller, Callers, CallQueue, QueueFull
 
 MOST, MOST_OF_REQUEST = 4, 2
 

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from schema import schema
-from server.execution.cost import LIST_SIZE, Cost
+from server.execution.limits import LIST_SIZE, Cost
 from tests.property.differential.comparing import definition_of
 from tests.property.differential.random_operations import RandomOperation
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key
+from datastore.dynamo.entity import Entity, Key
 
 
 class Mood(StrEnum):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.dynamo.lines import BadLine, canonical_number, item_line, parse_line
-from resolvers.transfer.sources import Unreadable
+from datastore.dynamo.bulk import BadLine, canonical_number, item_line, parse_line
+from resolvers.transfer.readers import Unreadable
 from server.commands.transfer.file import End, ExportReader, is_export, write_export
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

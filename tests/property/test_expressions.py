@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.dynamo.conditions import absent, among, less, more, outside, present, where
+from datastore.dynamo.writes import absent, among, less, more, outside, present, where
 from datastore.jobs.jobs import JOB, new_job
 
 TEXT = re.compile(r"[A-Za-z0-9_#:.,=<> ()]*")

@@ -14,10 +14,9 @@ from structlog.testing import capture_logs
 
 from datastore.dynamo import EngineUnavailable
 from datastore.values.ids import Ids
+from resolvers.live import feed
 from resolvers.live import feed as feeds
-from resolvers.live import resume_point
-from resolvers.live.feed import Arrival, Feed, Source
-from resolvers.live.resume_point import ResumePoint
+from resolvers.live.feed import Arrival, Feed, ResumePoint, Source
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 LONGEST_WRITE = timedelta(seconds=10)
@@ -213,7 +212,7 @@ def test_every_record_is_told_once(actions: list[Action]) -> None:
 @given(actions=ACTIONS)
 def test_beyond_its_bound_a_text_repeats_nothing(actions: list[Action]) -> None:
     """A text that can name two positions: what it cannot name counts as told. A listener that stays misses nothing."""
-    with patch.object(resume_point, "MAX_NAMED", 2):
+    with patch.object(feed, "MAX_NAMED", 2):
         world = play(actions)
     assert len(set(world.told)) == len(world.told)
     assert {*world.told} <= {*world.committed}

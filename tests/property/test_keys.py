@@ -12,8 +12,7 @@ from hypothesis import strategies as some
 
 from datastore.dynamo import BadKey, best_first, key_text
 from datastore.dynamo.attributes import iso, parse_moment
-from datastore.dynamo.entity import Entity
-from datastore.dynamo.keys import Key, just_above, just_below
+from datastore.dynamo.entity import Entity, Key, just_above, just_below
 
 names = some.text(
     some.characters(exclude_categories=("Cs", "Cc"), exclude_characters="#\U0010ffff"), min_size=1, max_size=40

@@ -12,8 +12,7 @@ from graphql import GraphQLSyntaxError, Lexer, Source, TokenKind
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from server.execution.document_source import DocumentSource
-from server.execution.lexer import DocumentLexer
+from server.execution.lexer import DocumentLexer, DocumentSource
 
 PIECES = [
     *'"\\#{}()[]!$&:=@|.-+eEuU0123 \t\r\n,_aDd8cfF/b',

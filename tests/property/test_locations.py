@@ -6,7 +6,7 @@ from graphql import GraphQLError, Source
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.execution.document_source import DocumentSource
+from server.execution.lexer import DocumentSource
 
 TEXTS = st.lists(st.sampled_from(["\n", "\r", "\r\n", "a", "é", "\u2028", " "]), max_size=30).map("".join)
 

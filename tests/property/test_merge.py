@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from datastore.dynamo import Slice
-from datastore.dynamo.entity import Entity, Partition
-from datastore.dynamo.keys import Key
-from datastore.dynamo.merge import merge
+from datastore.dynamo.entity import Entity, Key, Partition
+from datastore.dynamo.paging import merge
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from datastore.dynamo import EngineUnavailable, deadline
 from datastore.dynamo.budgets import current
-from resolvers.live.poller import Poller
+from resolvers.live.feed import Poller
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from datastore.dynamo import DeadlineExceeded, Rejected, Throttled, deadline, metered, retries, shared_reads
 from datastore.dynamo.budgets import current
-from datastore.dynamo.invalidation import Invalidation, written_partitions
+from datastore.dynamo.entity import Invalidation, written_partitions
 from datastore.dynamo.shared_reads import SharedReads
 
 KEYS = ("LEADERBOARD#cats", "LEADERBOARD#dogs", "BOARD#cats")

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvers.vocabulary.streaks import Streak, compute_streak, local_day
+from resolvers.vocabulary.schedules import Streak, compute_streak, local_day
 
 ONE_DAY = timedelta(days=1)
 TODAY = date(2026, 11, 20)

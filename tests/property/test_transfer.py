@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from datastore.refusals import InvalidInput
 from resolvers.transfer.loop import Added, Imported, OnProblem, RecordRefused, Store, import_records
-from resolvers.transfer.readers import LONGEST_LINE, Row, csv_rows, json_lines
-from resolvers.transfer.sources import Unreadable
+from resolvers.transfer.readers import LONGEST_LINE, Row, Unreadable, csv_rows, json_lines
 
 NAMES = st.lists(st.sampled_from(["a", "b", "c", "d", "bad", "taken"]), max_size=30)
 CELLS = st.text(st.sampled_from('ab ,;\t"\n\r'), max_size=8)

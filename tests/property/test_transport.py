@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from yarl import URL
 
+from datastore.dynamo.transport.client import Endpoint, Signer, parse_answer, parse_error, request_body
 from datastore.dynamo.transport.connections import Response
-from datastore.dynamo.transport.direct_client import parse_answer, parse_error
-from datastore.dynamo.transport.signing import Endpoint, Signer, request_body
 from tests.property.attributes import TEXT, Attributes, nested
 
 MODEL = botocore.session.get_session().get_service_model("dynamodb")

@@ -9,7 +9,7 @@ from graphql.execution import VariableValues
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.compiler.variables import VariableReader
+from server.compiler.plan import VariableReader
 
 SCHEMA = build_schema("enum Colour { RED GREEN } input Size { width: Int! } type Query { a: Int }")
 TYPES = ["Int", "String", "ID", "Boolean", "Float", "Colour", "Size", "[Int!]", "[String!]", "[Int]", "[[Int!]!]"]

@@ -19,8 +19,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from datastore.dynamo.declaration import TTL, definition
 from server.__main__ import COMMANDS
 from server.app import _routes
-from server.http.allowed_hosts import UNCHECKED
-from server.http.endpoint import GraphQLEndpoint
+from server.http.endpoint import UNCHECKED, GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.http.process import GRACE_SECONDS
 from server.settings import Settings, variable

@@ -7,17 +7,17 @@ from itertools import chain
 
 import pytest
 
-from datastore.changes import recording, unit_of_work
+from datastore.changes import occurrences, unit_of_work
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
 from resolvers.comments import rules as comment_rules
-from resolvers.pickem import league_codes
+from resolvers.pickem import rules
 from resolvers.pickem import rules as card_rules
-from resolvers.requests.rate_limits import parse_rate
+from resolvers.requests.policy import parse_rate
 from resolvers.vocabulary import quizzes, subscriptions
-from resolvers.voting import texts
-from schema.framework.windows import LARGEST_PAGE
+from resolvers.voting import boards
+from schema.framework.arguments import LARGEST_PAGE
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from tests.generated import ROOT
@@ -43,11 +43,11 @@ FIGURES = {
     "values in the variables": [LIMITS.values],
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
-    "league codes tried, per member; per address": [league_codes.PER_MEMBER.limit, league_codes.PER_ADDRESS.limit],
+    "league codes tried, per member; per address": [rules.PER_MEMBER.limit, rules.PER_ADDRESS.limit],
     "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
     "accents and other combining marks in a row, in every text that is compared": [folding.MOST_MARKS],
     "letters of a comment; of its title": [comment_rules.LONGEST_BODY, comment_rules.LONGEST_TITLE],
-    "letters of a contender's name; of its description": [texts.LONGEST_NAME, texts.LONGEST_DESCRIPTION],
+    "letters of a contender's name; of its description": [boards.LONGEST_NAME, boards.LONGEST_DESCRIPTION],
     "matches of an event; teams of a match; members of a team": [
         card_rules.MOST_MATCHES,
         card_rules.MOST_TEAMS,
@@ -60,7 +60,7 @@ FIGURES = {
     ],
     "words of a public list; of a member's own list": [words.LONGEST_LIST, words.MOST_WORDS],
     "lists of a member; active subscriptions of a member": [lists.MOST_LISTS, subscriptions.MOST_SUBSCRIPTIONS],
-    "webhooks": [recording.MOST_WEBHOOKS],
+    "webhooks": [occurrences.MOST_WEBHOOKS],
     "letters of an idempotency key": [unit_of_work.LONGEST_KEY],
     "characters of a bearer token": [tokens.MAX_TOKEN_LENGTH],
 }

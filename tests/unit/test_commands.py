@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from typer.testing import CliRunner
 
-from resolvers.transfer.sources import Unreadable
+from resolvers.transfer.readers import Unreadable
 from server import Failed
 from server import __main__ as entry
 from server.commands import err, out

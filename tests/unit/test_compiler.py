@@ -20,11 +20,10 @@ from server import Failed
 from server.__main__ import app
 from server.compiler import Fallback, PreparedOperation, to_dicts
 from server.compiler.operation import MAX_PLANS
-from server.compiler.planning import MAX_FIELDS
+from server.compiler.plan import MAX_FIELDS
 from server.execution.answers import run
-from server.execution.documents import Documents, GraphQLRequest, Operation, hash_of
+from server.execution.documents import Documents, GraphQLRequest, Operation, Result, Turns, hash_of
 from server.execution.limits import Limits
-from server.execution.turns import Result, Turns
 from tests.property.differential.comparing import execute_by_core, execute_compiled
 
 

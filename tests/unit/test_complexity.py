@@ -9,8 +9,8 @@ from graphql import FragmentDefinitionNode, OperationDefinitionNode, build_schem
 
 from schema import schema
 from schema.framework.fields import AWAITED, READ
-from server.execution.cost import Cost
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
+from server.execution.limits import Cost
 
 SCHEMA = build_schema(
     """

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from datastore.dynamo import ConditionFailed, Stale, chunks, deadline, gather_or_cancel, optimistic, optimistic_from
-from datastore.dynamo.conflicts import ATTEMPTS
+from datastore.dynamo.retries import ATTEMPTS
 from datastore.refusals import Conflict
 
 CHANGED, UNCLEAR = ConditionFailed({0: None}), ConditionFailed({0: None}, doubtful=True)
@@ -36,7 +36,7 @@ class Record:
 
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datastore.dynamo.conflicts.random.uniform", lambda *_: 0.0)
+    monkeypatch.setattr("datastore.dynamo.retries.random.uniform", lambda *_: 0.0)
 
 
 @pytest.mark.parametrize("conflict", [CHANGED, Stale()])
@@ -65,7 +65,7 @@ async def test_a_change_that_never_comes_first_is_refused_with_a_time_to_ask_aga
 
 
 async def test_no_attempt_follows_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datastore.dynamo.conflicts.random.uniform", lambda *_: A_LONG_TIME)
+    monkeypatch.setattr("datastore.dynamo.retries.random.uniform", lambda *_: A_LONG_TIME)
     record = Record(CHANGED)
     with deadline(A_LONG_TIME / 2), pytest.raises(Conflict):
         await optimistic(record.read, record.change)

@@ -31,8 +31,14 @@ from hypothesis import strategies as st
 from schema import schema
 from server.compiler import PreparedOperation
 from server.execution.answers import format_error
-from server.execution.document_cache import HALVE_AFTER, REMEMBERED, DocumentCache
-from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
+from server.execution.documents import (
+    HALVE_AFTER,
+    REMEMBERED,
+    DocumentCache,
+    Documents,
+    GraphQLRequest,
+    InvalidOperation,
+)
 from server.execution.limits import MAX_LINE_ENDS, MAX_NAME, LimitExceeded, Limits, check_text
 from tests.generated import ROOT
 from tests.query_bombs import LARGEST_DOCUMENTS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from datastore.values.seal import Seal
 from resolvers.people.confirmations import address_hash
-from resolvers.values.email_addresses import LONGEST_EMAIL, is_email_address, with_ascii_domain
+from resolvers.values.texts import LONGEST_EMAIL, is_email_address, with_ascii_domain
 
 LABEL = "b" * 63
 MANY_LETTERS = "".join(chr(0x4E00 + 97 * number) for number in range(40))

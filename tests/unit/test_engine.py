@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from server.engine import EngineRefused, choose_program, find_binary, programs, table_file
+from server.engine import EngineRefused, choose_program, find_binary, process, table_file
 
 
 @pytest.fixture(autouse=True)
 def _bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is installed but what a test puts there."""
-    monkeypatch.setattr(programs, "CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(process, "CHECKOUT", tmp_path / "checkout")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))

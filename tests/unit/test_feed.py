@@ -18,8 +18,7 @@ from datastore.refusals import Overloaded
 from datastore.values.ids import CLOCK_SKEW, Ids
 from resolvers.live import feed as arrivals
 from resolvers.live import topics as live_module
-from resolvers.live.feed import Arrival, Feed, Source
-from resolvers.live.resume_point import MAX_NAMED, ResumePoint
+from resolvers.live.feed import MAX_NAMED, Arrival, Feed, ResumePoint, Source
 from resolvers.live.topics import Live
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.pickem.event_records import slugify
+from datastore.pickem.events import slugify
 from datastore.refusals import InvalidInput
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.voting import folded
 from resolvers.values.texts import is_line
-from resolvers.vocabulary.quiz_questions import compared
+from resolvers.vocabulary.quizzes import compared
 
 MARKS = "\u0301\u0334\u0345\u0323\u3099\U0001d165"
 DECOMPOSED = "\u0344\u0f73\u0f81\uff9e\u0390\u1f82\u01d6가ㅏ각\ufdfaﬁ"

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from datastore.values.seal import Seal
-from resolvers.requests.context import Context, Services
-from resolvers.requests.viewer import Kind, Viewer
+from resolvers.requests.context import Context, Kind, Services, Viewer
 from resolvers.values.node_ids import node_id
 from schema import schema
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from datastore.values.seal import Seal
-from resolvers.requests.context import Services
-from resolvers.requests.viewer import Kind, Role, Viewer
+from resolvers.requests.context import Kind, Role, Services, Viewer
 from server.auth.errors import Unauthenticated
 from server.auth.identification import COOKIE, READER_COOKIE, Identification, Identified
 from server.auth.tokens import MAX_CACHED, MAX_TOKEN_LENGTH, Tokens, mint

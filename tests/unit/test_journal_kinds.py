@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from datastore.changes.kinds import ON_DEMAND, Kind
+from datastore.changes.occurrences import ON_DEMAND, Kind
 from schema import schema
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 
 
 def test_every_mutation_has_a_kind_or_a_reason() -> None:
-    """A new mutation is recorded with what it changes: see `datastore/changes/kinds.py`."""
+    """A new mutation is recorded with what it changes: see `datastore/changes/occurrences.py`."""
     mutation = schema._schema.mutation_type
     assert mutation is not None
     assert RECORDED.keys() | NOT_RECORDED.keys() == mutation.fields.keys()

@@ -20,9 +20,9 @@ from jwt.warnings import InsecureKeyLengthWarning
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from server.auth import jwks
+from server.auth import jwt_verification
 from server.auth.errors import Unauthenticated, Unverifiable
-from server.auth.jwks import COOLDOWN, FRESH_SECONDS, JWKS, MAX_BYTES, STALE_SECONDS
+from server.auth.jwt_verification import COOLDOWN, FRESH_SECONDS, JWKS, MAX_BYTES, STALE_SECONDS
 from server.auth.tokens import Tokens, mint
 from server.settings import Settings
 
@@ -338,7 +338,7 @@ async def test_a_refused_connection_to_the_provider_is_a_server_error() -> None:
 
 async def test_a_provider_that_never_answers_times_out(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     """FETCH_SECONDS bounds the whole fetch."""
-    monkeypatch.setattr(jwks, "FETCH_SECONDS", 0.05)
+    monkeypatch.setattr(jwt_verification, "FETCH_SECONDS", 0.05)
     provider.answering.clear()
     async with keys_of(provider) as (keys, _):
         with pytest.raises(Unverifiable):

@@ -3,7 +3,7 @@
 import pytest
 
 from datastore.refusals import InvalidInput
-from resolvers.comments.languages import parse_language
+from resolvers.comments.rules import parse_language
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from websockets.asyncio.client import connect
 
-from server.http.fast_path import with_request_ids
+from server.http.endpoint import with_request_ids
 from server.settings import Format, Level, Log
 from server.telemetry import configure_logging
 

@@ -17,7 +17,7 @@ from datastore.refusals import InvalidInput
 from datastore.values.seal import Forged, Seal
 from datastore.vocabulary import CharacterSet, Word
 from server.mail.message import Email, EmailTemplate, Section, Unsubscription, message_id
-from server.mail.serialization import UnsafeEmail, serialize
+from server.mail.rendering import UnsafeEmail, serialize
 from tests.mail_server import body_of
 
 SEAL = Seal(["a secret that is long enough to be one"])

@@ -9,8 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.telemetry import Metrics, Outcome, shared_metrics
-from server.telemetry.metrics import FOLDER
-from server.telemetry.operation_names import MAX_NAMES, USES
+from server.telemetry.metrics import FOLDER, MAX_NAMES, USES
 
 
 def samples(text: bytes) -> dict[tuple[str, ...], float]:

@@ -13,8 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from server.http.demo_viewers import demo_viewers
-from server.http.explorer import Explorer, wants_page
+from server.http.explorer import Explorer, demo_viewers, wants_page
 from server.http.hosts import LOOPBACK
 from server.settings import Settings
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo import iso
-from datastore.dynamo.merge import shard_limit
+from datastore.dynamo.paging import shard_limit
 from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, TieBreak
-from datastore.pickem.event_records import slugify
+from datastore.pickem.events import slugify
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import derived_id, season_document
-from resolvers.transfer.sources import Unreadable
+from resolvers.transfer.readers import Unreadable
 from server import Failed
 from tests.transfers import parse_season
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from datastore.vocabulary import Word
-from resolvers.vocabulary.quiz_questions import CHOICES, QuizKind, ask, compared
+from resolvers.vocabulary.quizzes import CHOICES, QuizKind, ask, compared
 
 PAIRS = some.lists(some.tuples(some.sampled_from(["a", "A", "b", "c"]), some.sampled_from(["x", "X", "y", "z", "w"])))
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from server.http.request_turns import Client, RequestTurns
+from server.http.pipeline import Client, RequestTurns
 
 FLOOD, READER = Client("10.0.0.1"), Client("10.0.0.2")
 

@@ -22,8 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from datastore.dynamo import EngineUnavailable, Table, deadline, open_table
-from datastore.dynamo.transport.direct_client import DirectClient
-from datastore.dynamo.transport.signing import read_endpoint
+from datastore.dynamo.transport.client import DirectClient, read_endpoint
 from datastore.people.profiles import PROFILE
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from datastore.values.seal import MOST_SECRETS
-from resolvers.requests.viewer import Role
+from resolvers.requests.context import Role
 from server.settings import (
     BadSettings,
     Format,
@@ -23,7 +23,7 @@ from server.settings import (
     settings_table,
     variable,
 )
-from server.settings.secret import load_or_create_secrets
+from server.settings.fields import load_or_create_secrets
 
 SECRET = "a secret that is never to be shown to anybody"
 

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from jwt.algorithms import RSAAlgorithm
 from structlog.testing import capture_logs
 
-from resolvers.requests.viewer import Role, Viewer
+from resolvers.requests.context import Role, Viewer
 from server.auth.errors import Unauthenticated, Unverifiable
-from server.auth.jwks import COOLDOWN, JWKS, MAX_BYTES, parse_keys_address
+from server.auth.jwt_verification import COOLDOWN, JWKS, MAX_BYTES, parse_keys_address
 from server.auth.tokens import Tokens, mint
 from server.settings import Settings
 from tests.generated import ROOT

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.vocabulary import ActiveDays
-from resolvers.vocabulary.streaks import Streak, compute_streak, local_day, time_zone
+from resolvers.vocabulary.schedules import Streak, compute_streak, local_day, time_zone
 
 TODAY = date(2026, 11, 20)
 DAYS = st.lists(st.dates(date(2026, 1, 1), TODAY), max_size=60)

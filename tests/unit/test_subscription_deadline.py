@@ -12,9 +12,8 @@ import strawberry
 
 from datastore.dynamo import request_budget
 from server.execution.answers import Answer, subscribe
-from server.execution.documents import Documents, GraphQLRequest
+from server.execution.documents import Documents, GraphQLRequest, Turns
 from server.execution.limits import Limits
-from server.execution.turns import Turns
 
 
 @strawberry.type

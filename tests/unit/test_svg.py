@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.refusals import InvalidInput
-from resolvers.voting.svg import LARGEST, LARGEST_RESULT, MOST_DRAWN, parse_picture, sanitize
-from resolvers.voting.svg_styles import inline_styles
+from resolvers.voting.svg import LARGEST, LARGEST_RESULT, MOST_DRAWN, inline_styles, parse_picture, sanitize
 from tests.pictures import MARK, ORDINARY, SVG, TRICKS
 
 

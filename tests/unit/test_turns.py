@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from server.execution.turns import Turns
+from server.execution.documents import Turns
 
 
 async def test_the_event_loop_goes_on_during_a_turn() -> None:

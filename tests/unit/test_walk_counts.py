@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from datastore.values.seal import Seal
+from datastore.voting.ballots import EligibleContenders
 from datastore.voting.pair_walk import RECOUNT_SLICE, PairRange, PairWalk
-from datastore.voting.pairs import EligibleContenders
 from resolvers.requests.context import Services
-from resolvers.voting.walk_counts import WalkCounts, voter_seed
+from resolvers.voting.ballots import WalkCounts, voter_seed
 
 WALK = PairWalk(seen=20_000, covered=400, ranges=(PairRange(0, 400, 20_000, 20_000),))
 HALF_RETIRED = EligibleContenders(400, sum(1 << ordinal for ordinal in range(0, 400, 2)))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from datastore.changes.occurrences import Delivery, DeliveryState, Occurrence
 from datastore.refusals import InvalidInput
 from datastore.values.ids import first_id
-from resolvers.journal.addresses import ForbiddenAddress, check_address, parse_destination
+from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
 from server.webhooks.delivering import next_attempt
-from server.webhooks.signatures import sign
+from server.webhooks.sending import sign
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 PUBLISHED_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # of the specification's example

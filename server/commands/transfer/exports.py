@@ -29,8 +29,7 @@ from datastore.whole.table import TableRow, is_expired, read_pages
 from resolvers.transfer.loop import Advance
 from server import Failed
 from server.commands.files import STANDARD, open_output, owner_only
-from server.commands.transfer.file import End, is_export, write_export
-from server.commands.transfer.sources import identity, table_to_read
+from server.commands.transfer.file import End, identity, is_export, table_to_read, write_export
 from server.engine.folder import refuse_own_file, sync
 from server.settings import Settings
 

@@ -22,7 +22,7 @@ from graphql import (
     is_non_null_type,
 )
 
-from server.compiler.fields import record_classes
+from server.compiler.plan import record_classes
 
 MAX_ITEMS = 2
 

@@ -12,8 +12,8 @@ from unittest.mock import patch
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 
 from schema.framework.arguments import parse_value
-from server.compiler import planning
-from server.compiler.fields import DirectResolver, FieldSource, SchemaResolver, field_source
+from server.compiler import plan
+from server.compiler.plan import DirectResolver, FieldSource, SchemaResolver, field_source
 from tests.property.differential.random_values import RandomValues
 
 
@@ -33,7 +33,7 @@ class InMemorySchema:
                 for name, field in type_.fields.items():
                     self._replace(type_, name, field)
         try:
-            with patch.object(planning, "field_source", self._source):
+            with patch.object(plan, "field_source", self._source):
                 yield
         finally:
             for field, resolve in self._resolvers:
