@@ -19,8 +19,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import COMMENT, Comment, CommentChange, CommentPage, change_comment, read_page
+from datastore.comments.changes import CommentChange, change_comment
+from datastore.comments.pages import CommentPage, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
+from datastore.comments.records import COMMENT, Comment
 from datastore.dynamo import Table, Window, metered, open_table
 from datastore.dynamo.declaration import create
 from datastore.values.ids import Ids

@@ -29,7 +29,9 @@ from bench.heat import SECRET, Site, add_board
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.people.profiles import PROFILE, Profile
-from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
+from datastore.vocabulary.lists import LIST, WordList
+from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription
+from datastore.vocabulary.words import WORD, Word
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, utc_now
 from server.settings import Level, Log, Settings

@@ -20,14 +20,15 @@ from typing import Final
 
 import psutil
 
-from datastore import comments as comments_store
-from datastore import vocabulary as vocabulary_store
-from datastore import voting as voting_store
-from datastore.comments import Comment, CommentChange
+from datastore.comments import changes
+from datastore.comments.changes import CommentChange
+from datastore.comments.records import Comment
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
-from datastore.vocabulary import QuizResult, Sentence
-from datastore.voting import Ballot, Verdict
+from datastore.vocabulary import learning
+from datastore.vocabulary.learning import QuizResult, Sentence
+from datastore.voting import boards, votes
+from datastore.voting.ballots import Ballot, Verdict
 from datastore.voting.pair_walk import PairWalk
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, Services
@@ -65,16 +66,16 @@ async def contribute(client: Client, size: int) -> None:
     await client.member(MEMBER).ask(UPDATE_PROFILE, input={"name": "Zoltan"})
     services, day = client.services, client.services.clock().date()
     writes: list[Awaitable[object]] = []
-    read = await voting_store.read_board_with_marks(services.table, "main")
+    read = await boards.read_board_with_marks(services.table, "main")
     assert read is not None
     for number in range(1, size // 2 + 1):
         ballot = Ballot(MEMBER, "main", number, 0, 1 + number % 9, services.clock(), PairWalk().packed())
-        vote = voting_store.vote_on(ballot, read.board, list(Verdict)[number % 3], services.clock())
-        writes.append(voting_store.cast(services.table, vote, services.unit()))
+        vote = votes.vote_on(ballot, read.board, list(Verdict)[number % 3], services.clock())
+        writes.append(votes.cast(services.table, vote, services.unit()))
     for number in range(size * 3 // 10):
         comment = Comment(f"p{number % 50}", _id(services), "en", 1 + number % 5, "Well made. " * 25, MEMBER)
         change = CommentChange(None, comment)
-        writes.append(comments_store.change_comment(services.table, services.unit(), None, change))
+        writes.append(changes.change_comment(services.table, services.unit(), None, change))
     for number in range(size // 5):
         on, id_ = day - timedelta(days=number % 300), _id(services)
         quiz = QuizResult(MEMBER, on, id_, "list", 1, 2, services.clock())
@@ -93,8 +94,8 @@ def _id(services: Services) -> str:
 
 
 async def _record(services: Services, result: QuizResult | Sentence) -> None:
-    days = await vocabulary_store.read_active_days(services.table, MEMBER)
-    await vocabulary_store.record_result(services.table, result, days, lambda _: None, services.unit())
+    days = await learning.read_active_days(services.table, MEMBER)
+    await learning.record_result(services.table, result, days, lambda _: None, services.unit())
 
 
 @dataclass

@@ -24,7 +24,8 @@ from uuid import uuid4
 
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.voting import Board, Contender
+from datastore.voting.boards import Board
+from datastore.voting.contenders import Contender
 from datastore.voting.editing import Shown, seed_board
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now

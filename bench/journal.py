@@ -20,10 +20,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 from bench.heat import BODY, SECRET, Site, add_board, vote
-from datastore import journal as journal_store
 from datastore.changes.occurrences import DELIVERY_SHARDS, Journal, Kind, Webhook
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
+from datastore.journal import webhooks
 from datastore.values.ids import Ids
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
@@ -117,9 +117,9 @@ async def heat(engines: EnginePair) -> list[str]:
             waiting = [
                 one
                 for shard in range(DELIVERY_SHARDS)
-                for one in await journal_store.read_waiting(table, webhook.id, shard, OCCURRENCES)
+                for one in await webhooks.read_waiting(table, webhook.id, shard, OCCURRENCES)
             ]
-            await site.count(partial(journal_store.mark_delivered, table, one, 200, utc_now()) for one in waiting)
+            await site.count(partial(webhooks.mark_delivered, table, one, 200, utc_now()) for one in waiting)
             return [*rows, site.row(f"{len(waiting):,} deliveries/s marked as delivered")]
 
 

@@ -23,7 +23,7 @@ import httpx
 
 from datastore.dynamo import metered, open_table
 from datastore.dynamo.declaration import create as create_table
-from datastore.pickem import LEAGUE
+from datastore.pickem.leagues import LEAGUE
 from datastore.whole.layout import ensure_layout
 from resolvers.values.node_ids import parse_node_key
 from server.audit import leagues as audit

@@ -30,7 +30,7 @@ import psutil
 
 from bench.comments_pages import generate_comments
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import CommentChange, change_comment
+from datastore.comments.changes import CommentChange, change_comment
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.whole.layout import ensure_layout

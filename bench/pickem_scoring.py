@@ -21,7 +21,7 @@ import psutil
 
 from bench.bulk import load
 from datastore.dynamo import Table, open_table
-from datastore.pickem import Event, Match
+from datastore.pickem.events import Event, Match
 from datastore.pickem.seeding import event_items
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id

@@ -20,7 +20,7 @@ from bench.bulk import load
 from datastore.dynamo import metered
 from datastore.dynamo.writes import Put
 from datastore.people.profiles import PROFILE, Profile
-from datastore.pickem import STANDING, Standing, recount_season
+from datastore.pickem.standings import STANDING, Standing, recount_season
 from resolvers.values.node_ids import node_id
 from server.engine import run_engine
 from server.settings import Settings

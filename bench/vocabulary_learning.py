@@ -17,7 +17,7 @@ from typing import Any
 
 from datastore.dynamo import metered, open_table
 from datastore.dynamo.declaration import create
-from datastore.vocabulary import CARD, QUEUED_CARD, Card
+from datastore.vocabulary.quizzes import CARD, QUEUED_CARD, Card
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
 from server.engine import run_engine

@@ -27,12 +27,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import bulk
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import metered, open_table
 from datastore.dynamo.writes import Put
 from datastore.people.profiles import PROFILE, Profile
 from datastore.values.seal import Seal
-from datastore.vocabulary import LIST, SUBSCRIPTION, WORD, CharacterSet, Subscription, Word, WordList
+from datastore.vocabulary.lists import LIST, WordList
+from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription, all_subscribers
+from datastore.vocabulary.words import WORD, Word
 from resolvers.requests.context import Services
 from server.engine import run_engine
 from server.mail.daily_run import DailyRun
@@ -92,7 +93,7 @@ async def read(url: str) -> None:
     async with open_table("bench", url=url) as table:
         before, began, users, subscriptions = peak_memory(), time.perf_counter(), Counter[str](), 0
         with metered() as spent:
-            async for reader in vocabulary_store.all_subscribers(table):
+            async for reader in all_subscribers(table):
                 users[reader.user] += 1
                 subscriptions += len(reader.subscriptions)
         print(

@@ -29,16 +29,17 @@ from uuid import uuid4
 import aiohttp
 import psutil
 
-from datastore import voting
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
-from datastore.voting import BOARD, CONTENDER, VOTE, Board, Contender, PairVerdict, Vote
-from datastore.voting.boards import shard_count
+from datastore.voting import boards
+from datastore.voting import votes as stored_votes
+from datastore.voting.boards import BOARD, Board, shard_count
+from datastore.voting.contenders import CONTENDER, NAME, Contender, Name
 from datastore.voting.pair_walk import PairWalk
-from datastore.voting.votes import counter_updates
+from datastore.voting.votes import VOTE, PairVerdict, Vote, counter_updates
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Services, utc_now
 from server.audit.voting import breaches
@@ -58,7 +59,7 @@ async def create_board(table: Table, contenders: int) -> None:
     now = utc_now()
     rows = [Contender("main", ordinal, f"c{ordinal}", now) for ordinal in range(contenders)]
     await table.write_many(CONTENDER.put(row) for row in rows)
-    await table.write_many(voting.NAME.put(voting.Name("main", row.sort_name, row.ordinal, "")) for row in rows)
+    await table.write_many(NAME.put(Name("main", row.sort_name, row.ordinal, "")) for row in rows)
     await table.write(BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders)))
 
 
@@ -110,7 +111,7 @@ async def measure_service(engine: str, contenders: int, votes: int) -> None:
         found = [breach async for breach in breaches(services)]
         await services.close()
         print(
-            f"| {contenders} | {shard_count(contenders, voting.DEFAULT_RATE)} | {attempts:.3f} | {conflicts} "
+            f"| {contenders} | {shard_count(contenders, boards.DEFAULT_RATE)} | {attempts:.3f} | {conflicts} "
             f"| {dict(answered)} | {votes / seconds:.0f} | {cpu * 1000:.2f} | {len(found)} |",
             *found[:3],
             flush=True,
@@ -149,11 +150,11 @@ async def cast_with_separate_updates(table: Table, vote: Vote) -> None:
 
 
 async def cast_in_one_shard(table: Table, vote: Vote) -> None:
-    await voting.cast(table, replace(vote, shard=0), UnitOfWork.unkeyed(vote.at))
+    await stored_votes.cast(table, replace(vote, shard=0), UnitOfWork.unkeyed(vote.at))
 
 
 async def cast_in_shards(table: Table, vote: Vote) -> None:
-    await voting.cast(table, vote, UnitOfWork.unkeyed(vote.at))
+    await stored_votes.cast(table, vote, UnitOfWork.unkeyed(vote.at))
 
 
 DESIGNS = {
@@ -172,7 +173,7 @@ async def measure_data_path(engine: str, contenders: int, votes: int, hold: floa
     ):
         await create(table)
         proxy.reset_counts()
-        shards = shard_count(contenders, voting.DEFAULT_RATE)
+        shards = shard_count(contenders, boards.DEFAULT_RATE)
         chance = Random(3)
 
         async def cast(number: int) -> None:

@@ -22,7 +22,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from datastore import journal as journal_store
 from datastore.changes.occurrences import (
     DELIVERY,
     DELIVERY_SHARDS,
@@ -34,6 +33,7 @@ from datastore.changes.occurrences import (
 )
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.journal import webhooks
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from datastore.whole.layout import ensure_layout
@@ -123,7 +123,7 @@ async def run(url: str, options: argparse.Namespace) -> list[str]:
                 process.kill()
                 process.wait()
         seconds = time.monotonic() - began
-        waiting = [await journal_store.read_waiting(table, webhook.id, shard, 1000) for shard in range(DELIVERY_SHARDS)]
+        waiting = [await webhooks.read_waiting(table, webhook.id, shard, 1000) for shard in range(DELIVERY_SHARDS)]
         dead = [one async for one in table.scan(DELIVERY) if one.state is DeliveryState.DEAD]
         return rows(receiver, options, kills[0], seconds, sum(map(len, waiting)), len(dead))
 

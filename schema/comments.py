@@ -6,9 +6,9 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import comments as comments_store
 from datastore.changes.occurrences import Ground
-from datastore.comments import Leader
+from datastore.comments import records
+from datastore.comments.counts import Leader
 from resolvers.comments import counts, pages, visibility, writing
 from schema.framework.arguments import NAMED_IN_ALL
 from schema.framework.connections import connection, subscription
@@ -22,7 +22,7 @@ from schema.framework.types import (
     record_type,
 )
 
-CommentStatus = comments_store.Status
+CommentStatus = records.Status
 
 enum(
     CommentStatus,
@@ -46,7 +46,7 @@ enum(
 )
 
 
-@record_type(comments_store.Comment, "A member's comment on a product, with a rating.")
+@record_type(records.Comment, "A member's comment on a product, with a rating.")
 class Comment(Node):
     product: strawberry.ID = described("The product's id in the shop.")
     language: str = described("The language it is written in, as a BCP 47 tag.")

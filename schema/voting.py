@@ -6,7 +6,9 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import voting as voting_store
+from datastore.voting import boards as stored_boards
+from datastore.voting.ballots import Verdict
+from datastore.voting.contenders import CountedContender
 from resolvers.voting import ballots, boards, bradley_terry, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from schema.framework.connections import connection, counted, subscription
@@ -36,7 +38,7 @@ LEADERBOARD_ORDER = (
 )
 
 enum(
-    voting_store.Verdict,
+    Verdict,
     "A voter's verdict on the two contenders of a ballot.",
     LEFT="The left one wins.",
     RIGHT="The right one wins.",
@@ -65,7 +67,7 @@ class Strength:
     high: float = described("Upper end of the interval.")
 
 
-@record_type(voting_store.CountedContender, "Someone or something to vote for.")
+@record_type(CountedContender, "Someone or something to vote for.")
 class Contender(Node):
     board: Board = field(board_resolvers.contender_board, "Its board.")
     name: str = described("Unique on its board, ignoring case.")
@@ -119,7 +121,7 @@ class Matchup:
     votes: int = described("The total, without skips.")
 
 
-@record_type(voting_store.Board, "A set of contenders to vote on in pairs.")
+@record_type(stored_boards.Board, "A set of contenders to vote on in pairs.")
 class Board(Node):
     slug: str = described("The name used in queries.")
     title: str = described("The name shown to people.")

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from datastore.dynamo import Table
-from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team
+from datastore.pickem.events import Event, EventState, Match, MatchOutcome, Result, Team
+from datastore.pickem.predictions import Prediction
 from datastore.pickem.standings import all_predictions, listed_standings
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import derived_id

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
-from datastore import vocabulary as vocabulary_store
 from datastore.people.profiles import PROFILE, Profile
-from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
+from datastore.vocabulary import subscriptions
+from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations
 from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary.subscriptions import record_id
@@ -101,7 +101,7 @@ async def mailing(
 
 
 async def subscriptions_of(client: Client, user: str) -> list[tuple[str, bool]]:
-    stored = await vocabulary_store.read_subscriptions(client.services.table, user)
+    stored = await subscriptions.read_subscriptions(client.services.table, user)
     return [(each.list, each.active) for each in stored]
 
 
@@ -121,7 +121,7 @@ async def migrated(mail: MailingService, address: str, *lists: str) -> str:
     await services.table.write(PROFILE.put(Profile(user, "Reader", mail.clock(), email=address)))
     for list_id in lists:
         old = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=mail.clock())
-        await vocabulary_store.import_subscription(services.table, old)
+        await subscriptions.import_subscription(services.table, old)
     return user
 
 

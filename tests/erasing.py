@@ -10,7 +10,7 @@ import orjson
 from datastore.dynamo import Table
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job
-from datastore.vocabulary import AddressClaim, note_claim
+from datastore.vocabulary.subscriptions import AddressClaim, note_claim
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import ERASE_MEMBER, Contributions
 from resolvers.requests.context import Role, Services

@@ -9,8 +9,8 @@ from typing import Any
 from datastore.dynamo import Table
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
-from datastore.pickem import LEAGUE as LEAGUE_RECORD
-from datastore.pickem import LEAGUE_MEMBER, MEMBER_LEAGUES, LeagueMember, MemberLeagues, Membership
+from datastore.pickem.leagues import LEAGUE as LEAGUE_RECORD
+from datastore.pickem.leagues import LEAGUE_MEMBER, MEMBER_LEAGUES, LeagueMember, MemberLeagues, Membership
 from datastore.pickem.seeding import seed_event
 from resolvers.values.node_ids import node_id, parse_node_key
 from tests import bulk_predictions

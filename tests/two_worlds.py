@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from datastore.comments import settle_product
+from datastore.comments.counts import settle_product
 from datastore.pickem.standings import all_standings
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id

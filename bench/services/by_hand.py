@@ -24,18 +24,19 @@ import orjson
 import uvicorn
 from yarl import URL
 
-from datastore.comments import COMMENT, NO_COUNTS, RATINGS, TALLY, CommentCounts, Filter
-from datastore.comments.planner import PartitionRead, plans
+from datastore.comments.counts import TALLY
+from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter, PartitionRead, plans
+from datastore.comments.records import COMMENT
 from datastore.dynamo.attributes import iso
 from datastore.dynamo.entity import HIGHEST, Partition
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.transport.client import Endpoint, Signer
 from datastore.people.profiles import PROFILE
-from datastore.pickem import EVENT, MATCH, PREDICTION
-from datastore.pickem.predictions import RANKING_SHARDS
+from datastore.pickem.events import EVENT, MATCH
+from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS
 from datastore.values.ids import creation_time
-from datastore.voting import BOARD, CONTENDER, RESULTS, folded
-from datastore.voting.boards import BLOCK_SIZE
+from datastore.voting.boards import BLOCK_SIZE, BOARD
+from datastore.voting.contenders import CONTENDER, RESULTS, folded
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.http.process import tune_process
 

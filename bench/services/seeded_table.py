@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from datastore import voting
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.dynamo.writes import Put
 from datastore.values.seal import Seal
-from datastore.voting import BOARD, CONTENDER, MAIN, NAME, RESULTS, Board, Contender, Counts, ResultsBlock
+from datastore.voting import contenders
+from datastore.voting.boards import BOARD, MAIN, Board
+from datastore.voting.contenders import CONTENDER, NAME, RESULTS, Contender, Counts, ResultsBlock
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Services, utc_now
 from resolvers.values.node_ids import node_id
@@ -56,7 +57,7 @@ def board(slug: str, title: str) -> Iterator[Put]:
     for ordinal in range(CONTENDERS):
         contender = Contender(slug, ordinal, f"Contender {ordinal:03d}", now)
         yield CONTENDER.put(contender)
-        yield NAME.put(voting.Name(slug, contender.sort_name, contender.ordinal, "bench"))
+        yield NAME.put(contenders.Name(slug, contender.sort_name, contender.ordinal, "bench"))
     counts = {ordinal: Counts(900 - ordinal, 400 + ordinal // 2, 3) for ordinal in range(CONTENDERS)}
     yield RESULTS.put(ResultsBlock.of(slug, 0, counts))
     yield BOARD.put(Board(slug, title, now, CONTENDERS, revision=CONTENDERS, votes=50_000))

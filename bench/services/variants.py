@@ -13,8 +13,9 @@ import orjson
 from ulid import ULID
 
 from bench.services import seeded_table
-from datastore.comments import COMMENT, RATINGS, Comment
 from datastore.comments.counts import count_updates
+from datastore.comments.planner import RATINGS
+from datastore.comments.records import COMMENT, Comment
 from datastore.dynamo import Table, open_table
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.demo.people import MEMBERS

@@ -15,32 +15,3 @@ of the latest ones, `transfer` imports and exports.
 A published comment is a COMMENT item. One that waits for a moderator or was rejected is a HELD item: no reader's index
 and no count includes it. Every change goes through `change_comment`, which moves the counts with the comment.
 """
-
-from datastore.comments.changes import CommentChange, Decision, change_comment, read_queue, read_reports, report_comment
-from datastore.comments.counts import (
-    LEADER,
-    TALLY,
-    Leader,
-    Tally,
-    leaders_request,
-    read_counts,
-    read_leaders_page,
-    read_unsettled_products,
-    settle_product,
-)
-from datastore.comments.pages import CommentPage, ReadReport, read_arrivals, read_comment, read_page
-from datastore.comments.planner import MAX_VALUES, NO_COUNTS, RATINGS, CommentCounts, Filter, Plan
-from datastore.comments.records import (
-    COMMENT,
-    HELD,
-    LATE_ARRIVAL,
-    REPORTS,
-    Comment,
-    LateArrival,
-    MemberComments,
-    Reports,
-    Status,
-    count_member_comments,
-    read_latest_comments,
-    read_member_comments,
-)

@@ -11,9 +11,17 @@ from math import inf
 
 import structlog
 
-from datastore import comments as comments_store
-from datastore.comments import Comment, CommentChange, Leader
+from datastore.comments.changes import CommentChange
+from datastore.comments.counts import (
+    Leader,
+    leaders_request,
+    read_counts,
+    read_leaders_page,
+    read_unsettled_products,
+    settle_product,
+)
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
+from datastore.comments.records import Comment
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context
 from datastore.refusals import Conflict
 from resolvers.comments.rules import parse_filter, parse_language, validate_product
@@ -101,7 +109,7 @@ class CountsCache:
         self._counts = services.cache.each("comment_counts", self._read, kept=inf)
 
     async def _read(self, product: str) -> CommentCounts:
-        return await comments_store.read_counts(self._services.table, product)
+        return await read_counts(self._services.table, product)
 
     def recent(self, comment_filter: Filter) -> CommentCounts:
         """The last known counts, for planning; none for a filter that leaves nothing to plan.
@@ -146,12 +154,10 @@ async def top_products(ctx: Context, /, *, window: Window) -> Page[Leader]:
 
     The ranking is read while products are settled, and once more if one of them was.
     """
-    request = comments_store.leaders_request(window)
+    request = leaders_request(window)
     settler = ctx.services.get(LeaderSettler)
-    page, was_settled = await asyncio.gather(
-        comments_store.read_leaders_page(ctx.table, request), settler.settle_briefly()
-    )
-    return await comments_store.read_leaders_page(ctx.table, request) if was_settled else page
+    page, was_settled = await asyncio.gather(read_leaders_page(ctx.table, request), settler.settle_briefly())
+    return await read_leaders_page(ctx.table, request) if was_settled else page
 
 
 async def leader_statistics(ctx: Context, leader: Leader, /) -> Statistics:
@@ -221,7 +227,7 @@ class LeaderSettler:
     async def _settle(self, product: str) -> None:
         try:
             async with self._turns:
-                await comments_store.settle_product(self._services.table, product)
+                await settle_product(self._services.table, product)
             self._settled += 1
         except (DynamoError, Conflict) as error:
             # Its counts stay marked in the table, so the next write or sweep settles it.
@@ -232,7 +238,7 @@ class LeaderSettler:
     async def _sweep(self) -> None:
         """Begin to settle every marked product."""
         try:
-            for product in await comments_store.read_unsettled_products(self._services.table):
+            for product in await read_unsettled_products(self._services.table):
                 self.settle_soon(product)
         except DynamoError as error:
             _log.warning("unsettled products could not be read", reason=str(error))
@@ -250,7 +256,7 @@ class LeaderSettler:
         await self._tasks.close()
         for product in self._to_settle:
             try:
-                await comments_store.settle_product(self._services.table, product)
+                await settle_product(self._services.table, product)
             except DynamoError:
                 return
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from datastore import comments as comments_store
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import Comment, CommentChange, Decision, Status
+from datastore.comments import pages
+from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.member_items import MEMBER_ITEMS, forget_reporter
-from datastore.comments.records import Pointer, member_pointers
+from datastore.comments.records import Comment, Pointer, Status, member_pointers
 from datastore.dynamo import optimistic
 from datastore.values.ids import creation_time
 from resolvers.comments.writing import revised, store_change
@@ -43,7 +43,7 @@ async def _reject(services: Services, pointer: Pointer, unit: UnitOfWork) -> boo
         await store_change(services, unit, None, change)
         return True
 
-    read = partial(comments_store.read_comment, services.table, pointer.product, pointer.ulid)
+    read = partial(pages.read_comment, services.table, pointer.product, pointer.ulid)
     return await optimistic(read, reject, idempotent=True)
 
 
@@ -63,7 +63,7 @@ async def _erase_comment(erasure: Erasure, pointer: Pointer) -> bool:
         await store_change(erasure.services, erasure.told if alias is None else erasure.silent, None, change)
         return True
 
-    read = partial(comments_store.read_comment, erasure.table, pointer.product, pointer.ulid)
+    read = partial(pages.read_comment, erasure.table, pointer.product, pointer.ulid)
     return await optimistic(read, erase, idempotent=True)
 
 

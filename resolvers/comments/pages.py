@@ -8,9 +8,10 @@ from contextlib import aclosing, suppress
 from datetime import timedelta
 from typing import Any
 
-from datastore import comments as comments_store
-from datastore.comments import Comment, ReadReport, Status
+from datastore.comments import pages, records
+from datastore.comments.pages import ReadReport
 from datastore.comments.planner import Filter
+from datastore.comments.records import Comment, Status
 from datastore.dynamo import Page, Window, metered
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
@@ -91,7 +92,7 @@ async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysW
 
 async def latest_comments(ctx: Context, /, *, window: Window, status: Status | None = None) -> Page[ShownComment]:
     """The whole site's comments, newest first; for moderators."""
-    return await read_for_moderators(ctx, lambda: comments_store.read_latest_comments(ctx.table, status, window))
+    return await read_for_moderators(ctx, lambda: records.read_latest_comments(ctx.table, status, window))
 
 
 # ── arrivals ──
@@ -107,7 +108,7 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
     table, longest = ctx.services.table, timedelta(seconds=ctx.services.policy.request_seconds)
 
     async def read_arrivals(past: str, up_to: str) -> tuple[list[Arrival[Comment]], str]:
-        comments, reached = await comments_store.read_arrivals(table, product, past, up_to)
+        comments, reached = await pages.read_arrivals(table, product, past, up_to)
         return [Arrival(position, comment) for position, comment in comments], reached
 
     source = Source(read_arrivals, ctx.services.clock, longest)

@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
-from datastore.comments import Comment, Status, transfer
+from datastore.comments import transfer
+from datastore.comments.records import Comment, Status
 from datastore.dynamo import BadKey, Table, iso, key_text
 from datastore.refusals import InvalidInput
 from datastore.values.ids import derived_id, first_id, is_ulid

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Final, NewType
 
-from datastore import comments as comments_store
-from datastore.comments import Comment, CommentPage, MemberComments, Reports
+from datastore.comments import changes, pages, records
+from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
+from datastore.comments.records import Comment, MemberComments, Reports
 from datastore.dynamo import Page, PageRequest, Reads, Window
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
@@ -50,7 +51,7 @@ async def load_comment(ctx: Context, key: str, *, held: bool = True) -> Comment 
     product, _, ulid = key.rpartition("#")
     if not is_ulid(ulid) or not product or "#" in product:
         return None
-    return await comments_store.read_comment(ctx.table, product, ulid, held=held)
+    return await pages.read_comment(ctx.table, product, ulid, held=held)
 
 
 async def comment(ctx: Context, /, *, id: CommentId) -> ShownComment | None:  # noqa: A002 - the argument's public name
@@ -81,13 +82,13 @@ async def show_answer(_: Context, comment: Comment) -> ShownComment:
 
 async def read_page(ctx: Context, comment_filter: Filter, counts: CommentCounts, request: PageRequest) -> ShownPage:
     """The published comments of a product."""
-    return ShownPage(await comments_store.read_page(ctx.table, comment_filter, counts, request))
+    return ShownPage(await pages.read_page(ctx.table, comment_filter, counts, request))
 
 
 async def read_member_page(ctx: Context, member: str, window: Window) -> ShownMemberPage:
     """A member's published comments; all of them for the member and for moderators."""
     with_held = ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(member)
-    return ShownMemberPage(await comments_store.read_member_comments(ctx.table, member, window, with_held=with_held))
+    return ShownMemberPage(await records.read_member_comments(ctx.table, member, window, with_held=with_held))
 
 
 async def read_for_moderators(ctx: Context, read: Callable[[], Awaitable[Page[Comment]]]) -> Page[ShownComment]:
@@ -103,7 +104,7 @@ async def read_for_moderators(ctx: Context, read: Callable[[], Awaitable[Page[Co
 async def total_count(ctx: Context, page: ShownPage | ShownMemberPage, /) -> int:
     """The current number of comments in the page's list."""
     if isinstance(page, MemberComments):
-        return await comments_store.count_member_comments(ctx.table, page.author, with_held=page.with_held)
+        return await records.count_member_comments(ctx.table, page.author, with_held=page.with_held)
     exact = await ctx.services.get(CountsCache).exact(page.filter.product)
     return exact.count(page.filter.languages, page.filter.ratings)
 
@@ -129,6 +130,6 @@ def report_reads(services: Services) -> Reads[tuple[str, str], Reports]:
     """Reports by product and comment, read in one batch for a page."""
 
     async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-        return await comments_store.read_reports(services.table, keys)
+        return await changes.read_reports(services.table, keys)
 
     return services.cache.batches("reports", read)

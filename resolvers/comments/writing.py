@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from datastore import comments as comments_store
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import Comment, CommentChange, Decision, Status
+from datastore.comments import changes as stored_changes
+from datastore.comments.changes import CommentChange, Decision
+from datastore.comments.records import Comment, Status
 from datastore.dynamo import Page, Window, optimistic
 from datastore.refusals import NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
@@ -135,7 +136,7 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 async def store_change(services: Services, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
     """Store a change of a comment, and tell what this process remembers of its product; may raise ConditionFailed."""
-    await comments_store.change_comment(services.table, unit, answer, change)
+    await stored_changes.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
 
@@ -158,7 +159,7 @@ def _needs_moderation(ctx: Context) -> bool:
 
 async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[ShownComment]:
     """Comments that need a decision, oldest first."""
-    return await read_for_moderators(ctx, lambda: comments_store.read_queue(ctx.table, status, window))
+    return await read_for_moderators(ctx, lambda: stored_changes.read_queue(ctx.table, status, window))
 
 
 # ── writing ──
@@ -174,7 +175,7 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
         if reported.held is not None:  # it needs a moderator's decision already
             await ctx.unit.store_receipt(ctx.table, reported, about=reported.author)
             return reported
-        await comments_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
+        await stored_changes.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported
 
     return await optimistic(lambda: load_visible_comment(ctx, comment), report)

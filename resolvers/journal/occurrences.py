@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datastore import journal as journal_store
 from datastore.changes.occurrences import Occurrence
 from datastore.dynamo import Page, Window
+from datastore.journal import reading
 from datastore.journal.reading import MEMBER_ITEMS
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
@@ -24,7 +24,7 @@ async def journal(
     """Newest first."""
     ctx.with_role(Role.MODERATOR)
     actor_name, object_name = _parse_name(actor, "actor"), _parse_name(object, "object")
-    return await journal_store.read_journal(ctx.table, actor_name, object_name, window)
+    return await reading.read_journal(ctx.table, actor_name, object_name, window)
 
 
 def _parse_name(text: str | None, argument: str) -> str | None:
@@ -41,7 +41,7 @@ async def occurrence_node(ctx: Context, key: str) -> Occurrence | None:
     """None for those who may not read the journal."""
     if not ctx.viewer.may(Role.MODERATOR) or not is_ulid(key):
         return None
-    return await journal_store.read_occurrence(ctx.table, key)
+    return await reading.read_occurrence(ctx.table, key)
 
 
 def actor(_: Context, occurrence: Occurrence, /) -> str | None:
@@ -65,7 +65,7 @@ def id_of(name: str | None) -> str | None:
 
 
 async def _erase_listed(erasure: Erasure) -> None:
-    await journal_store.forget_member(erasure.table, erasure.user)
+    await reading.forget_member(erasure.table, erasure.user)
 
 
 MEMBER_DATA = MemberData(MEMBER_ITEMS, erase_listed=_erase_listed)

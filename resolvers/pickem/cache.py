@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from datastore import pickem as pickem_store
 from datastore.changes.occurrences import Kind
 from datastore.dynamo import (
     BadKey,
@@ -32,18 +31,11 @@ from datastore.dynamo import (
     shared_context,
     within_deadline,
 )
-from datastore.pickem import (
-    Event,
-    EventState,
-    Histogram,
-    League,
-    LeagueMember,
-    Match,
-    MemberPage,
-    Membership,
-    PickCounts,
-    Season,
-)
+from datastore.pickem import events, gates, standings
+from datastore.pickem.events import Event, EventState, Match
+from datastore.pickem.gates import PickCounts
+from datastore.pickem.leagues import League, LeagueMember, Membership, read_leagues, read_whole_league
+from datastore.pickem.standings import Histogram, MemberPage, Season
 from datastore.refusals import Refusal, Unavailable
 from datastore.values.ids import is_ulid
 from resolvers.loading.bounded_dict import BoundedDict
@@ -99,7 +91,7 @@ class PickemCache:
 
     async def _read_events(self, ids: Sequence[str]) -> Mapping[str, Event]:
         ulids = [event_id for event_id in ids if is_ulid(event_id)]
-        return await pickem_store.read_events(self._services.table, ulids)
+        return await events.read_events(self._services.table, ulids)
 
     async def shown(self, event: Event) -> Event:
         """The event as fields show it: locked from its start on, even while the lock is still being stored."""
@@ -124,15 +116,15 @@ class PickemCache:
         table = self._services.table
 
         async def read() -> Event | None:
-            return (await pickem_store.read_events(table, [event.id])).get(event.id)
+            return (await events.read_events(table, [event.id])).get(event.id)
 
         async def settle(current: Event | None) -> Event | None:
             now, unit = self._services.clock(), self._services.unit()
             if current is not None and current.is_due(now):
                 locked = current.locked()
-                return await pickem_store.change_event(table, current, locked, unit, locked, kind=Kind.EVENT_LOCKED)
+                return await events.change_event(table, current, locked, unit, locked, kind=Kind.EVENT_LOCKED)
             if current is not None and current.is_locking:
-                return await pickem_store.finish_lock(table, current, now)
+                return await events.finish_lock(table, current, now)
             return current
 
         known: Event | None = event
@@ -148,11 +140,11 @@ class PickemCache:
         return await self.cards.load((event.id, event.version)) or {}
 
     async def _read_card(self, key: tuple[str, int]) -> Mapping[str, Match]:
-        return await pickem_store.read_matches(self._services.table, key[0])
+        return await events.read_matches(self._services.table, key[0])
 
     async def _read_pick_counts(self, key: tuple[str, int]) -> PickCounts:
         """By event and version: removing a prediction gives the event another version too."""
-        return await pickem_store.read_pick_counts(self._services.table, key[0])
+        return await gates.read_pick_counts(self._services.table, key[0])
 
     # ── ranks ──
 
@@ -178,16 +170,16 @@ class PickemCache:
         return name in (await self._unscored_seasons.load(None) or ())
 
     async def _read_unscored_seasons(self, keys: Sequence[None]) -> Mapping[None, frozenset[str]]:
-        return dict.fromkeys(keys, await pickem_store.read_unscored_seasons(self._services.table))
+        return dict.fromkeys(keys, await events.read_unscored_seasons(self._services.table))
 
     async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
-        return await pickem_store.read_seasons(self._services.table, names)
+        return await standings.read_seasons(self._services.table, names)
 
     async def _read_event_histogram(self, key: tuple[str, int]) -> Histogram | None:
-        return await pickem_store.read_histogram(self._services.table, pickem_store.event_scope(key[0]), key[1])
+        return await standings.read_histogram(self._services.table, standings.event_scope(key[0]), key[1])
 
     async def _read_season_histogram(self, key: tuple[str, int]) -> Histogram | None:
-        return await pickem_store.read_histogram(self._services.table, pickem_store.season_scope(key[0]), key[1])
+        return await standings.read_histogram(self._services.table, standings.season_scope(key[0]), key[1])
 
     # ── members ──
 
@@ -210,8 +202,8 @@ class PickemCache:
 
     async def _read_member_page(self, user: str, sizes: Sequence[int]) -> MemberPage:
         if not sizes:
-            return MemberPage(await pickem_store.read_member_standings(self._services.table, user), ())
-        return await pickem_store.read_member_page(self._services.table, user, max(sizes))
+            return MemberPage(await standings.read_member_standings(self._services.table, user), ())
+        return await standings.read_member_page(self._services.table, user, max(sizes))
 
 
 def pickem_cache(ctx: Context) -> PickemCache:
@@ -279,7 +271,7 @@ class LeagueCache:
     async def _read_many(self, keys: Sequence[LeagueKey]) -> Mapping[LeagueKey, LeagueRecords]:
         """In one batch: the leagues, the viewers' places in them, and the seasons."""
         seasons = sorted({season_of(league) for league, _ in keys})
-        records, revisions = await pickem_store.read_leagues(self._services.table, keys, seasons)
+        records, revisions = await read_leagues(self._services.table, keys, seasons)
         return {
             key: LeagueRecords(record[0], record[1], revisions.get(record[0].season, Season(record[0].season)))
             for key, record in zip(keys, records, strict=True)
@@ -290,7 +282,7 @@ class LeagueCache:
         """A league that is new to this process, with its members, which saves its first page a round trip."""
         league, season = keys[0][0], season_of(keys[0][0])
         found, seasons = await asyncio.gather(
-            self._read_whole(league), pickem_store.read_seasons(self._services.table, [season])
+            self._read_whole(league), standings.read_seasons(self._services.table, [season])
         )
         if found is None:
             return {}
@@ -300,7 +292,7 @@ class LeagueCache:
         }
 
     async def _read_whole(self, league_id: str) -> tuple[League, Mapping[str, LeagueMember]] | None:
-        found = await pickem_store.read_whole_league(self._services.table, league_id)
+        found = await read_whole_league(self._services.table, league_id)
         if found is None:
             return None
         league, members = found
@@ -315,7 +307,7 @@ class LeagueCache:
         return self._turns.setdefault(league, asyncio.Lock())
 
     async def _read_roster(self, key: RosterKey) -> Sequence[str]:
-        found = await pickem_store.read_whole_league(self._services.table, key.league)
+        found = await read_whole_league(self._services.table, key.league)
         return _roster(found[1]) if found else ()
 
 

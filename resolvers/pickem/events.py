@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, TypeVar
 
-from datastore import pickem as pickem_store
 from datastore.changes.occurrences import Kind
 from datastore.dynamo import Page, optimistic
-from datastore.pickem import Event, EventState, Locked, Match, MatchOutcome
+from datastore.pickem import events as stored_events
+from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
@@ -49,7 +49,7 @@ async def existing_event(ctx: Context, id_: str) -> ShownEvent:
 
 async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[ShownEvent]:
     """Newest first."""
-    page = await pickem_store.read_events_page(ctx.table, state, window, ctx.now())
+    page = await stored_events.read_events_page(ctx.table, state, window, ctx.now())
     return page.map(await asyncio.gather(*(show_event(ctx, event) for event in page.nodes)))
 
 
@@ -110,7 +110,7 @@ async def create_event(
         **rules.parse_details(ctx.services.policy.image_hosts, description, place, image_url),
     )
     event = created.locked().reveal(now) if created.is_due(now) else created
-    await pickem_store.create_event(ctx.table, event, (), ctx.unit)
+    await stored_events.create_event(ctx.table, event, (), ctx.unit)
     return event
 
 
@@ -152,7 +152,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
             return before
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves else None
-        return await pickem_store.change_event(
+        return await stored_events.change_event(
             ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_CHANGED, clock=clock
         )
 
@@ -189,7 +189,7 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
         if before.state is EventState.CANCELLED:
             raise Conflict("This event is cancelled.", path=("input", "event"))
         after = before.locked()
-        return await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_LOCKED)
+        return await stored_events.change_event(ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_LOCKED)
 
     return await change_event(ctx, event, change)
 
@@ -242,7 +242,7 @@ async def add_match(
         matches = {**await pickem_cache(ctx).card(before), new.id: new}
         after = before.changed(card=_preshow_first((*before.card, new.id), matches))
         answer = MatchAndEvent(show_match(after, new), show_changed(after))
-        await pickem_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, new=new)
+        await stored_events.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, new=new)
         return answer
 
     return await change_event(ctx, event, change)
@@ -277,7 +277,7 @@ async def update_match(
         )
         after = before.changed(card=_preshow_first(before.card, {**matches, match_id: new}))
         answer = show_match(after, new)
-        await pickem_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, old, new)
+        await stored_events.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, old, new)
         return answer
 
     return await change_event(ctx, event_id, change, "match")
@@ -293,7 +293,7 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
         old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
-        await pickem_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock, old)
+        await stored_events.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock, old)
         return after
 
     return await change_event(ctx, event_id, change, "match")
@@ -312,7 +312,7 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
                 f"Name each of the card's {len(before.card)} matches exactly once.", path=("input", "matches")
             )
         after = before.changed(card=_preshow_first(tuple(ids), await pickem_cache(ctx).card(before)))
-        await pickem_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock)
+        await stored_events.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock)
         return after
 
     return await change_event(ctx, event, change)
@@ -358,7 +358,7 @@ async def record_result(
         after = before.changed(results=results, generation=before.generation + 1)
         answer = show_match(after, ended)
         kind = Kind.RESULT_RECORDED
-        await pickem_store.change_event(ctx.table, before, after, ctx.unit, answer, kind=kind, about=ended)
+        await stored_events.change_event(ctx.table, before, after, ctx.unit, answer, kind=kind, about=ended)
         return answer
 
     return await change_event(ctx, event_id, change, "match")
@@ -379,7 +379,7 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
         answered = replace(before.tie_break, thousandths=thousandths)
         after = before.changed(tie_break=answered, generation=before.generation + 1)
         kind = Kind.TIE_BREAK_RECORDED
-        return await pickem_store.change_event(ctx.table, before, after, ctx.unit, after, kind=kind)
+        return await stored_events.change_event(ctx.table, before, after, ctx.unit, after, kind=kind)
 
     return await change_event(ctx, event, change)
 

@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
-from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window, optimistic
 from datastore.people.profiles import Profile
-from datastore.pickem import Entry, League, LeagueMember, MemberLeagues, Membership
+from datastore.pickem import leagues
+from datastore.pickem.leagues import Entry, League, LeagueMember, MemberLeagues, Membership
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
@@ -71,7 +71,7 @@ async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
     """Find a code's league, which counts as an attempt. The league's code is compared, so an old one finds nothing."""
     await admit_attempt(ctx)
     code = parse_code(text)
-    coded = await pickem_store.read_league_of_code(ctx.table, code) if code else None
+    coded = await leagues.read_league_of_code(ctx.table, code) if code else None
     found = await load_league(ctx, coded) if coded else None
     return found if found is not None and found.code == code else None
 
@@ -92,7 +92,7 @@ async def user_leagues(
     request = window.open(f"leagues:{profile.user}:{season}")
     ids: list[str] = []
     if ctx.viewer.is_user(profile.user):
-        own = await pickem_store.read_member_leagues(ctx.table, profile.user)
+        own = await leagues.read_member_leagues(ctx.table, profile.user)
         ids = sorted((league for league, of in own.leagues.items() if season in (None, of)), reverse=True)
     records = await league_cache(ctx).leagues.load_many([(each, profile.user) for each in ids])
     found = [(each.league.id, show_league(each)) for each in records if each is not None]
@@ -121,7 +121,7 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
 
     async def create(own: MemberLeagues) -> ShownLeague:
         new = replace(empty, code=new_code() if entry is Entry.CODE else None)
-        await pickem_store.create_league(ctx.table, new, captain, own, ctx.unit, show_to_everybody(new))
+        await leagues.create_league(ctx.table, new, captain, own, ctx.unit, show_to_everybody(new))
         return show_to_everybody(new)
 
     return await _with_own_leagues(ctx, create)
@@ -133,20 +133,20 @@ async def _with_own_leagues(ctx: Context, change: Callable[[MemberLeagues], Awai
     async def with_room(own: MemberLeagues) -> A:
         return await change(await _with_room(ctx, own))
 
-    return await optimistic(lambda: pickem_store.read_member_leagues(ctx.table, ctx.viewer.id), with_room)
+    return await optimistic(lambda: leagues.read_member_leagues(ctx.table, ctx.viewer.id), with_room)
 
 
 async def _with_room(ctx: Context, own: MemberLeagues) -> MemberLeagues:
     """The member's leagues, fewer than the limit; deleted ones are dropped first."""
-    most = pickem_store.MOST_LEAGUES
+    most = leagues.MOST_LEAGUES
     if len(own.leagues) < most:
         return own
     ids = sorted(own.leagues)
-    found, _ = await pickem_store.read_leagues(ctx.table, [(each, None) for each in ids])
+    found, _ = await leagues.read_leagues(ctx.table, [(each, None) for each in ids])
     gone = [each for each, league in zip(ids, found, strict=True) if league is None]
     if not gone:
         raise Conflict(f"You are already in {most} leagues, which is the limit. Leave one first.")
-    return await pickem_store.drop_leagues(ctx.table, own, gone)
+    return await leagues.drop_leagues(ctx.table, own, gone)
 
 
 async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: str | None = None) -> Joined:
@@ -165,7 +165,7 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
         place = LeagueMember(found.id, member.id, membership, ctx.now(), token)
         answer = Joined(show_to_everybody(found), membership)
         async with league_cache(ctx).turn(found.id):
-            await pickem_store.join_league(ctx.table, found, place, own, ctx.unit, answer)
+            await leagues.join_league(ctx.table, found, place, own, ctx.unit, answer)
         return answer
 
     by_code = None if code is None else await _league_of_code(ctx, code)
@@ -192,7 +192,7 @@ async def _load_to_join(ctx: Context, key: str) -> LeagueView:
 async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, captain: bool = False) -> Admitted:
     """Admit somebody who is waiting, or make a member a captain."""
     current, own_place = await _load_as_captain(ctx, league)
-    before = await pickem_store.read_place(ctx.table, league, user)
+    before = await leagues.read_place(ctx.table, league, user)
     if before is None:
         raise NotFound("This member has not asked to join the league.", path=("input", "user"))
     wanted = Membership.CAPTAIN if captain else Membership.MEMBER
@@ -203,7 +203,7 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
     since = ctx.now() if before.membership is Membership.WAITING else before.since
     after = replace(before, membership=wanted, since=since, token=ctx.new_id())
     answer = replace(answer, member=show_to_captain(after))
-    await pickem_store.admit(ctx.table, own_place, before, after, ctx.unit, answer)
+    await leagues.admit(ctx.table, own_place, before, after, ctx.unit, answer)
     return answer
 
 
@@ -212,14 +212,14 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
 
     async def remove(found: tuple[LeagueView, LeagueMember]) -> ShownLeague:
         current, captain = found
-        place = await pickem_store.read_place(ctx.table, league, user)
+        place = await leagues.read_place(ctx.table, league, user)
         if place is None:
             raise NotFound("They are neither in this league nor waiting for it.", path=("input", "user"))
         if place.membership is Membership.CAPTAIN:
             raise Conflict("Captains cannot be removed: they leave with `leaveLeague`.", path=("input", "user"))
-        own = await pickem_store.read_member_leagues(ctx.table, user)
+        own = await leagues.read_member_leagues(ctx.table, user)
         answer = show_to_everybody(current)
-        await pickem_store.remove(ctx.table, captain, place, own, ctx.unit, answer)
+        await leagues.remove(ctx.table, captain, place, own, ctx.unit, answer)
         return answer
 
     return await optimistic(lambda: _load_as_captain(ctx, league), remove)
@@ -234,9 +234,9 @@ async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId |
             raise Conflict("You are not a member of this league.", path=("input", "league"))
         if successor is not None:
             _validate_successor(current, successor)
-        own = await pickem_store.read_member_leagues(ctx.table, ctx.viewer.id)
+        own = await leagues.read_member_leagues(ctx.table, ctx.viewer.id)
         answer = show_to_everybody(current)
-        await pickem_store.leave(ctx.table, current.place, successor, own, ctx.unit, answer)
+        await leagues.leave(ctx.table, current.place, successor, own, ctx.unit, answer)
         return answer
 
     return await optimistic(lambda: load_for_change(ctx, league), leave)
@@ -268,7 +268,7 @@ async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> ShownLeagu
         if current.entry is not Entry.CODE:
             raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
         after = replace(current, code=new_code())
-        await pickem_store.rotate_code(ctx.table, captain, current, after, ctx.unit, show_to_everybody(current))
+        await leagues.rotate_code(ctx.table, captain, current, after, ctx.unit, show_to_everybody(current))
         return show_to_everybody(current)
 
     return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
@@ -280,12 +280,12 @@ async def delete_league(ctx: Context, /, *, league: LeagueId) -> str:
     if not is_league_id(league):
         raise NotFound(path=("input", "league"))
     stored, place = await asyncio.gather(
-        pickem_store.read_league(ctx.table, league), pickem_store.read_place(ctx.table, league, member.id)
+        leagues.read_league(ctx.table, league), leagues.read_place(ctx.table, league, member.id)
     )
     if stored is None or (stored.deleted_at is not None and place is None):
         raise NotFound(path=("input", "league"))
     if place is None or place.membership is not Membership.CAPTAIN:
         raise NotAllowed("Only a captain of the league may do this.")
     answer = node_id("League", league)
-    await pickem_store.delete_league(ctx.table, place, stored, ctx.unit, answer)
+    await leagues.delete_league(ctx.table, place, stored, ctx.unit, answer)
     return answer

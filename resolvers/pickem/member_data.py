@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from datastore import pickem as pickem_store
 from datastore.changes.unit_of_work import MemberErased, UnitOfWork
-from datastore.pickem import Event
+from datastore.pickem.events import Event, every_event, read_events
 from datastore.pickem.member_items import MEMBER_ITEMS, clear_standing, leave_every_league, predictions_in, take_out
 from datastore.pickem.standings import recount_season
 from resolvers.jobs.running import JobRun
@@ -40,7 +39,7 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
 
 async def _erase(erasure: Erasure) -> None:
     services, user = erasure.services, erasure.user
-    events = await pickem_store.every_event(erasure.table)
+    events = await every_event(erasure.table)
 
     async def announce(affected: list[str]) -> None:
         await _announce(erasure.run, dict.fromkeys(affected))
@@ -93,5 +92,5 @@ async def _was_scored(services: Services, event_id: str, generation: int) -> boo
 
     One that is under way notices by itself. A corrected result that nobody has scored yet waits for its scoring.
     """
-    event = (await pickem_store.read_events(services.table, [event_id])).get(event_id)
+    event = (await read_events(services.table, [event_id])).get(event_id)
     return event is not None and event.scored == event.generation != generation

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window, optimistic_from
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
-from datastore.pickem import Event, EventState, Locked, Prediction, Submission
+from datastore.pickem import predictions as stored_predictions
+from datastore.pickem.events import Event, EventState, Locked, read_matches
+from datastore.pickem.predictions import Prediction, Submission
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.loading.batched import batched
 from resolvers.people.profile import new_profile
@@ -41,13 +42,13 @@ async def viewer_prediction(ctx: Context, event: ShownEvent, /) -> PredictionVie
     """The viewer's own prediction, which they may always see."""
     if not ctx.viewer.is_member:
         return None
-    prediction = await pickem_store.read_prediction(ctx.table, event.id, ctx.viewer.id)
+    prediction = await stored_predictions.read_prediction(ctx.table, event.id, ctx.viewer.id)
     return show_prediction(event, prediction) if prediction else None
 
 
 async def event_predictions(ctx: Context, event: ShownEvent, /, *, window: Window) -> Page[PredictionView]:
     """Best first once the event is scored; in the order of the members' ids until then."""
-    reading = pickem_store.read_event_predictions(ctx.table, event, window)
+    reading = stored_predictions.read_event_predictions(ctx.table, event, window)
     if window.cursor is None:
         reading = pickem_cache(ctx).with_prefetched_profiles(f"predictions of {event.id}", reading)
     page = await reading
@@ -63,12 +64,12 @@ async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Pag
 
 async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window) -> Page[PredictionView]:
     """A member's predictions, newest event first; the first page shares its read with the member's standings."""
-    request = pickem_store.member_predictions_request(profile.user, window)
+    request = stored_predictions.member_predictions_request(profile.user, window)
     if request.forward and request.position is None:
         member = await pickem_cache(ctx).members.load((profile.user, request.wanted))
         page = Page.cut(member.predictions if member else (), request)
     else:
-        page = await pickem_store.read_member_predictions(ctx.table, profile.user, request)
+        page = await stored_predictions.read_member_predictions(ctx.table, profile.user, request)
     return page.map(await _with_events(ctx, page.nodes))
 
 
@@ -85,7 +86,7 @@ async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
     event = await load_event(ctx, event_id)
     if event is None:
         return None
-    prediction = await pickem_store.read_prediction(ctx.table, event.id, user)
+    prediction = await stored_predictions.read_prediction(ctx.table, event.id, user)
     return show_prediction(event, prediction) if prediction else None
 
 
@@ -139,9 +140,9 @@ async def submit_prediction(
         )
         if before is not None and not before.picks.keys() <= card.keys():
             # A later request of this member's may have picked a match that was added since the event was read.
-            card = await pickem_store.read_matches(ctx.table, event)
+            card = await read_matches(ctx.table, event)
         submission, answer = Submission(new, before, current, card), show_prediction(current, new)
-        await pickem_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.unit, answer)
+        await stored_predictions.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.unit, answer)
         return answer
 
     known = await _load_for_submission(ctx, event)
@@ -154,7 +155,7 @@ async def _load_for_submission(
     """The event, the member's earlier prediction, and when they joined."""
     found, before, joined_at = await asyncio.gather(
         pickem_cache(ctx).events.load(event_id),
-        pickem_store.read_prediction(ctx.table, event_id, ctx.viewer.id),
+        stored_predictions.read_prediction(ctx.table, event_id, ctx.viewer.id),
         _load_joined_at(ctx),
     )
     if (event := event or found) is None:

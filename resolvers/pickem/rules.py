@@ -23,17 +23,8 @@ from typing import Any
 
 from datastore.dynamo import Table
 from datastore.people.address_use import AddressUse, reserve
-from datastore.pickem import (
-    THOUSAND,
-    Event,
-    Match,
-    MatchOutcome,
-    Prediction,
-    Result,
-    Team,
-    TieBreak,
-    predictions_to_score,
-)
+from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result, Team, TieBreak
+from datastore.pickem.predictions import Prediction, predictions_to_score
 from datastore.refusals import InvalidInput, RateLimited
 from resolvers.requests.context import Context, Unset
 from resolvers.requests.policy import Rate, address_hash

@@ -33,14 +33,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from datastore import pickem as pickem_store
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Stale, Table, optimistic, optimistic_from
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job, JobState
-from datastore.pickem import Credit, Event, EventState, Histogram, Prediction, Share
+from datastore.pickem import gates, standings
+from datastore.pickem.events import Event, EventState, change_event, every_event, read_matches
 from datastore.pickem.member_items import predictions_in, take_out
+from datastore.pickem.predictions import Prediction, Share, predictions_to_score
+from datastore.pickem.standings import Credit, Histogram
 from datastore.refusals import Conflict, NotFound
 from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, starter_of
 from resolvers.pickem import rules
@@ -81,7 +83,7 @@ async def credit_every_prediction(
 ) -> Histogram:
     """Credit all predictions, which the job counts; how many of them have how many points."""
     for _ in range(_MOST_PASSES):
-        run.total = (await pickem_store.read_pick_counts(table, event.id)).predictions
+        run.total = (await gates.read_pick_counts(table, event.id)).predictions
         counts, is_complete = await _credit_once(table, event, share_of, run)
         if is_complete:
             break
@@ -94,9 +96,9 @@ async def _credit_once(
     """The points of the predictions that were seen, and whether these were all of them."""
     counts, tokens = Counter[int](), _Tokens()
     run.done = gone = 0
-    async for predictions in pickem_store.predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
+    async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
-        gone += await pickem_store.credit(table, event.season, credits_)
+        gone += await standings.credit(table, event.season, credits_)
         # If another scorer gave points of a later generation, these counts are not used.
         counts.update(credit.share.points for credit in credits_)
         for prediction in predictions:
@@ -139,7 +141,7 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
             return earlier
         if begun is None:
             return replace(new, state=JobState.DONE)
-        await pickem_store.change_event(table, event, begun, unit, begun, jobs_store.job_put(new))
+        await change_event(table, event, begun, unit, begun, jobs_store.job_put(new))
         return new
 
     return await optimistic(lambda: load_locked_if_due(services, new.input["event"]), begin)
@@ -168,12 +170,12 @@ async def work_on_event(
         if event is None:
             return
         await give_shares(event)
-        await pickem_store.recount_season(services.table, event.season)
+        await standings.recount_season(services.table, event.season)
         await run.report()  # the number is stored before the event no longer names the job
         known: Event | None = event
         if not await optimistic_from(known, read, partial(end_generation, event.generation)):
             raise Stale
-        await pickem_store.delete_older_histograms(services.table, pickem_store.event_scope(event.id), event.generation)
+        await standings.delete_older_histograms(services.table, standings.event_scope(event.id), event.generation)
 
     async def end_generation(generation: int, event: Event | None) -> bool:
         """Another attempt, if the event was renamed or so, needs no other shares."""
@@ -182,7 +184,7 @@ async def work_on_event(
         if event is not None:
             unit, after = services.unit(run.input["actor"] or None), replace(end(event), job=None)
             is_new = event.scored != event.generation
-            await pickem_store.change_event(services.table, event, after, unit, after, kind=kind if is_new else None)
+            await change_event(services.table, event, after, unit, after, kind=kind if is_new else None)
         return True
 
     await optimistic(read, work, idempotent=True)
@@ -258,9 +260,9 @@ async def score_event_job(services: Services, run: JobRun) -> str:
 
     async def give_points(event: Event) -> None:
         worst = await worst_distance(table, event, PREDICTIONS_AT_ONCE)
-        winners = rules.winners(event, await pickem_store.read_matches(table, event.id))
+        winners = rules.winners(event, await read_matches(table, event.id))
         histogram = await credit_every_prediction(table, event, partial(_share, event, winners, worst), run)
-        await pickem_store.store_histogram(table, pickem_store.event_scope(event.id), event.generation, histogram)
+        await standings.store_histogram(table, standings.event_scope(event.id), event.generation, histogram)
 
     await work_on_event(services, run, Kind.EVENT_SCORED, give_points, _scored)
     return f"Predictions scored: {run.done:,}."
@@ -351,7 +353,7 @@ async def remove_predictions(
 
     `announce` must remember the events for `count_again` before the first of their predictions is removed.
     """
-    events = await pickem_store.every_event(services.table)
+    events = await every_event(services.table)
     found = [
         event
         async for event, prediction in predictions_in(services.table, user, events)
@@ -376,7 +378,7 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
         if event is None:
             return None
         after = event.changed(generation=event.generation + event.may_have_points)
-        return await pickem_store.change_event(services.table, event, after, services.unit(unit.actor), after)
+        return await change_event(services.table, event, after, services.unit(unit.actor), after)
 
     async def read() -> Event | None:
         return await load_locked_if_due(services, event_id)

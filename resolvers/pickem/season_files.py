@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from datastore.dynamo import Table, iso
-from datastore.pickem import (
+from datastore.pickem.events import (
     Event,
     EventChanged,
     EventState,

@@ -10,10 +10,12 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from datastore import pickem as pickem_store
 from datastore.dynamo import Page, PageRequest, Window
 from datastore.people.profiles import Profile
-from datastore.pickem import Event, League
+from datastore.pickem.events import Event
+from datastore.pickem.leagues import League
+from datastore.pickem.predictions import prediction_position, read_predictions
+from datastore.pickem.standings import Standing, read_standing, read_standings, read_standings_page, standing_position
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
@@ -43,7 +45,7 @@ LARGEST_PAGE = 100
 async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[StandingView]:
     """By points, then by correct picks, then by time of joining. Equal points share a rank."""
     name = _validate_season(season)
-    cache, reading = pickem_cache(ctx), pickem_store.read_standings_page(ctx.table, name, window)
+    cache, reading = pickem_cache(ctx), read_standings_page(ctx.table, name, window)
     if window.cursor is None:
         reading = cache.with_prefetched_profiles(f"standings of {name}", reading)
     page, (season_record, histogram) = await asyncio.gather(reading, cache.season_ranks(name))
@@ -62,7 +64,7 @@ async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView
 async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> StandingView | None:
     name = _validate_season(season)
     standing, (_, histogram) = await asyncio.gather(
-        pickem_store.read_standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
+        read_standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
     )
     return show_ranked(standing, histogram) if standing else None
 
@@ -90,7 +92,7 @@ async def standings_changed(
         raise NotFound("There is no event in this season.", path=("season",))
 
     async def read_rows(number: int) -> list[StandingView]:
-        page = await pickem_store.read_standings_page(services.table, name, Window(number, services.seal))
+        page = await read_standings_page(services.table, name, Window(number, services.seal))
         _, histogram = await cache.season_ranks(name)
         return [show_ranked(standing, histogram) for standing in page.nodes]
 
@@ -159,13 +161,13 @@ class LeaguePages:
 
     async def _read_table(self, key: TableKey) -> LeagueTable:
         users = await self._rosters.load(key.roster) or ()
-        standings = await pickem_store.read_standings(self._services.table, key.season, users)
+        standings = await read_standings(self._services.table, key.season, users)
         return _ranked(list(standings.values()))
 
     async def _read_entries(self, key: EntriesKey) -> Entries:
         users = await self._rosters.load(key.roster) or ()
-        predictions = await pickem_store.read_predictions(self._services.table, key.event, users)
-        position = partial(pickem_store.prediction_position, is_scored=key.is_scored)
+        predictions = await read_predictions(self._services.table, key.event, users)
+        position = partial(prediction_position, is_scored=key.is_scored)
         placed = sorted((position(prediction), prediction.user) for prediction in predictions)
         return Entries(tuple(position for position, _ in placed), tuple(user for _, user in placed))
 
@@ -174,9 +176,9 @@ def roster_key(league: LeagueView) -> RosterKey:
     return RosterKey(league.id, league.revision)
 
 
-def _ranked(standings: Sequence[pickem_store.Standing]) -> LeagueTable:
+def _ranked(standings: Sequence[Standing]) -> LeagueTable:
     """In the season's order. A rank is one more than the number of members with more points."""
-    placed = sorted((pickem_store.standing_position(standing), standing) for standing in standings)
+    placed = sorted((standing_position(standing), standing) for standing in standings)
     rows: list[StandingView] = []
     for index, (_, standing) in enumerate(placed):
         shared = rows[-1].rank if rows and rows[-1].points == standing.points else index + 1
@@ -240,7 +242,7 @@ async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, wind
     if not event.revealed:
         return Page.cut([], request)
     users: Page[str] = _page(entries.positions, entries.users, request)
-    predictions = await pickem_store.read_predictions(ctx.table, event.id, users.nodes)
+    predictions = await read_predictions(ctx.table, event.id, users.nodes)
     by_user = {prediction.user: show_prediction(event, prediction) for prediction in predictions}
     # All are there, unless a member was erased since.
     items = tuple((position, by_user[user]) for position, user in users.items if user in by_user)

@@ -11,22 +11,13 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final, NewType
 
-from datastore import pickem as pickem_store
 from datastore.dynamo import Page, Window
-from datastore.pickem import (
-    THOUSAND,
-    Event,
-    Histogram,
-    League,
-    LeagueMember,
-    Match,
-    Membership,
-    PickCounts,
-    Prediction,
-    Result,
-    Season,
-    Standing,
-)
+from datastore.pickem import leagues
+from datastore.pickem.events import THOUSAND, Event, Match, Result
+from datastore.pickem.gates import PickCounts
+from datastore.pickem.leagues import League, LeagueMember, Membership
+from datastore.pickem.predictions import Prediction
+from datastore.pickem.standings import Histogram, Season, Standing
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Entries, LeagueRecords, league_cache, pickem_cache
 from resolvers.pickem.rules import guess_of, spelled
@@ -292,5 +283,5 @@ async def members(ctx: Context, league: League, /, *, window: Window) -> Page[Sh
     view = await current_view(ctx, league)
     if view is None or not view.is_visible:
         return None
-    page = await pickem_store.read_members(ctx.table, view.id, window, with_waiting=view.is_captain)
+    page = await leagues.read_members(ctx.table, view.id, window, with_waiting=view.is_captain)
     return page.map(map(ShownLeagueMember, page.nodes))

@@ -10,10 +10,13 @@ from typing import TypeVar
 
 import structlog
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import PageRequest, Reads, gather_or_cancel, read_each
 from datastore.refusals import Conflict
-from datastore.vocabulary import DailyWord, DateRange, ListBroken, ProfileScreen, Word, WordList
+from datastore.vocabulary import learning
+from datastore.vocabulary.daily import DailyWord, ListBroken, daily_words_of_date, draw_daily_word
+from datastore.vocabulary.learning import DateRange, ProfileScreen
+from datastore.vocabulary.lists import WordList, lists_by_name, read_lists
+from datastore.vocabulary.words import Word, read_words
 from resolvers.requests.context import Context, Services
 
 R = TypeVar("R")
@@ -35,15 +38,15 @@ class VocabularyCache:
         self.days = cache.each("daily_words", self._draw_missing, age=_AGE, most=_MOST_DAYS)
 
     async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
-        return await vocabulary_store.read_lists(self._services.table, ids)
+        return await read_lists(self._services.table, ids)
 
     async def _read_words(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
         """Missing words are read again, consistently: another process may have written them a moment ago."""
-        words = await vocabulary_store.read_words(self._services.table, keys)
+        words = await read_words(self._services.table, keys)
         missing = [key for key in keys if key not in words]
         if not missing:
             return words
-        return {**words, **await vocabulary_store.read_words(self._services.table, missing, consistent=True)}
+        return {**words, **await read_words(self._services.table, missing, consistent=True)}
 
     def put_written_list(self, word_list: WordList) -> None:
         """Take over a list that this process has just written. It may be one without a daily word."""
@@ -63,8 +66,8 @@ class VocabularyCache:
         owner, day = key
         table = self._services.table
         listed, lists = await asyncio.gather(
-            collect(vocabulary_store.daily_words_of_date(table, day, owner)),
-            collect(vocabulary_store.lists_by_name(table, owner)),
+            collect(daily_words_of_date(table, day, owner)),
+            collect(lists_by_name(table, owner)),
         )
         drawn = {daily.list for daily in listed}
         missing = [each for each in lists if each.word_count and each.list not in drawn]
@@ -74,7 +77,7 @@ class VocabularyCache:
     async def _draw(self, list_id: str, day: date) -> DailyWord | None:
         """One list's word; None if it cannot have one, so that the other lists still get theirs."""
         try:
-            return await vocabulary_store.draw_daily_word(self._services.table, list_id, day)
+            return await draw_daily_word(self._services.table, list_id, day)
         except (ListBroken, Conflict) as error:
             _log.error("a list has no daily word", list=list_id, reason=str(error))
             return None
@@ -109,7 +112,7 @@ def profile_screens(services: Services) -> Reads[tuple[str, date], ProfileScreen
         for user, since in keys:
             earliest[user] = min(since, earliest.get(user, since))
         screens = await read_each(
-            list(earliest), lambda user: vocabulary_store.read_profile_screen(services.table, user, earliest[user])
+            list(earliest), lambda user: learning.read_profile_screen(services.table, user, earliest[user])
         )
         return {(user, since): screens[user] for user, since in keys if user in screens}
 

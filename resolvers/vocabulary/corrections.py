@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from datastore import vocabulary as vocabulary_store
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
-from datastore.vocabulary import Word, WordList
+from datastore.vocabulary import daily, learning, lists, words
+from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.words import Word
 from resolvers.requests.context import UNSET, Context, Role, Unset
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.cache import VocabularyCache
@@ -59,7 +60,7 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
         new = replace(as_new_word(current), **given, **spelling)
         return replace(parse_word(list_id, new, ("input",)), ordinal=ordinal)
 
-    changed = await vocabulary_store.change_word(ctx.table, list_id, ordinal, corrected, ctx.unit)
+    changed = await words.change_word(ctx.table, list_id, ordinal, corrected, ctx.unit)
     cache = ctx.services.get(VocabularyCache)
     cache.lists.forget(list_id)
     cache.put_written_word(changed)
@@ -69,7 +70,7 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
 async def remove_word(ctx: Context, /, *, word: WordId) -> WordList:
     """The list without the word, even if the word was removed before."""
     list_id, ordinal = await _require_editable_word(ctx, word)
-    word_list = await vocabulary_store.remove_word(ctx.table, list_id, ordinal, ctx.unit)
+    word_list = await words.remove_word(ctx.table, list_id, ordinal, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(word_list)
     return word_list
 
@@ -110,7 +111,7 @@ async def update_word_list(
                 path=("input", "public"),
             )
         if public and not current.public:  # first, since nothing repeats it if this process is killed in between
-            await vocabulary_store.show_daily_words_to_everyone(ctx.table, list)
+            await daily.show_daily_words_to_everyone(ctx.table, list)
         return replace(
             current,
             name=current.name if new_name is None else new_name,
@@ -119,7 +120,7 @@ async def update_word_list(
             owner=None if public else current.owner,
         )
 
-    after = await vocabulary_store.change_list(ctx.table, list, changed, ctx.unit)
+    after = await lists.change_list(ctx.table, list, changed, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(after)
     return after
 
@@ -128,16 +129,16 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
     """The id of the deleted list, even if it was deleted before."""
     deleted_id = node_id("WordList", list)
     ctx.signed_in()
-    stored = await vocabulary_store.read_list(ctx.table, list, consistent=True)
+    stored = await lists.read_list(ctx.table, list, consistent=True)
     if stored is None or not stored.was_visible_to(ctx.viewer.member_id):
         raise NotFound("There is no list with this id.", path=("input", "list"))
     require_editable(ctx, stored)
     ctx.services.rates.hit(CHANGE_RATE, "lists", ctx.viewer.id)
-    await vocabulary_store.delete_list(ctx.table, list, deleted_id, ctx.unit)
-    after = await vocabulary_store.read_list(ctx.table, list, consistent=True)
+    await lists.delete_list(ctx.table, list, deleted_id, ctx.unit)
+    after = await lists.read_list(ctx.table, list, consistent=True)
     if after is not None:
         ctx.services.get(VocabularyCache).put_written_list(after)
-        await vocabulary_store.clear_deleted_list(ctx.table, after, _CLEARED_AT_ONCE)
+        await daily.clear_deleted_list(ctx.table, after, _CLEARED_AT_ONCE)
     return deleted_id
 
 
@@ -161,6 +162,6 @@ async def delete_sentence(ctx: Context, /, *, sentence: SentenceId) -> str:
     if not viewer.is_user(existing.user) and not viewer.may(Role.MODERATOR):
         raise NotAllowed("Only its author or a moderator may delete a sentence.", path=("input", "sentence"))
     deleted_id = node_id("Sentence", sentence)
-    await vocabulary_store.delete_sentence(ctx.table, existing, deleted_id, ctx.unit)
+    await learning.delete_sentence(ctx.table, existing, deleted_id, ctx.unit)
     ctx.services.get(QuizLeaderboards).discard(existing)
     return deleted_id

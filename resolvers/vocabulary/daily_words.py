@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, date
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
 from datastore.refusals import InvalidInput
-from datastore.vocabulary import DailyWord
+from datastore.vocabulary.daily import (
+    DailyWord,
+    daily_words_of_date,
+    draw_daily_word,
+    read_daily_word,
+    read_past_daily_words,
+)
 from resolvers.loading.batched import batched
 from resolvers.people import visibility as members
 from resolvers.requests.context import Context
@@ -47,9 +52,9 @@ async def daily_word(ctx: Context, word_list: ShownList, /, *, on: date | None =
     """The list's word of a date. The first request of a day draws its word; past days without a request have none."""
     day = await _validated_day(ctx, on)
     if day < _utc_today(ctx):
-        daily = await vocabulary_store.read_daily_word(ctx.table, word_list.list, day)
+        daily = await read_daily_word(ctx.table, word_list.list, day)
     else:
-        daily = await vocabulary_store.draw_daily_word(ctx.table, word_list.list, day)
+        daily = await draw_daily_word(ctx.table, word_list.list, day)
     return None if daily is None else show_daily_word(word_list, daily)
 
 
@@ -57,7 +62,7 @@ async def review(
     ctx: Context, word_list: ShownList, /, *, from_: date | None = None, to: date | None = None, window: Window
 ) -> Page[ShownDailyWord]:
     newest = await _newest_day(ctx)
-    page = await vocabulary_store.read_past_daily_words(ctx.table, word_list.list, from_, to, window, newest)
+    page = await read_past_daily_words(ctx.table, word_list.list, from_, to, window, newest)
     return page.map([show_daily_word(word_list, daily) for daily in page.nodes])
 
 
@@ -100,5 +105,5 @@ async def _newest_day(ctx: Context) -> date:
 async def _load_daily_words(ctx: Context, owner: str | None, day: date) -> Sequence[DailyWord]:
     """A day's words of all public lists, or of a member's private ones. Today's missing words are drawn."""
     if day < _utc_today(ctx):
-        return await collect(vocabulary_store.daily_words_of_date(ctx.table, day, owner))
+        return await collect(daily_words_of_date(ctx.table, day, owner))
     return await ctx.services.get(VocabularyCache).days.load((owner, day)) or ()

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Annotated
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from datastore.values.ids import is_ulid
-from datastore.vocabulary import Card, DateRange, QuizResult, Sentence, Word
+from datastore.vocabulary import learning, quizzes
+from datastore.vocabulary.learning import DateRange, QuizResult, Sentence
+from datastore.vocabulary.quizzes import Card
+from datastore.vocabulary.words import Word
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.requests.context import UNSET, Context, NodeOf, Unset
@@ -44,7 +46,7 @@ async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
     word_key = (reviewing.list, reviewing.ordinal)
     ctx.services.rates.hit(REVIEW_RATE, "reviews", member.id)
     now = ctx.now()
-    return await vocabulary_store.review_card(
+    return await quizzes.review_card(
         ctx.table, member.id, *word_key, lambda before: reviewed(before, member.id, word_key, grade, now), ctx.unit
     )
 
@@ -54,9 +56,7 @@ async def card_words(ctx: Context, cards: Sequence[ShownCard], /) -> list[ShownW
     """The words. Cards whose words are gone leave the queue, and are shown for the last time."""
     keys = [(card.list, card.ordinal) for card in cards]
     words = await ctx.services.get(VocabularyCache).words.load_many(keys)
-    await vocabulary_store.drop_cards(
-        ctx.table, [card for card, word in zip(cards, words, strict=True) if word is None]
-    )
+    await quizzes.drop_cards(ctx.table, [card for card, word in zip(cards, words, strict=True) if word is None])
     return [show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
 
 
@@ -98,7 +98,7 @@ async def record_quiz(
         raise InvalidInput(f"Of {total} questions, 0 to {total} can be answered correctly.", path=("input", "correct"))
     ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
     word_list, (profile, days) = await asyncio.gather(
-        require_input_list(ctx, list), vocabulary_store.read_profile_and_days(ctx.table, member.id)
+        require_input_list(ctx, list), learning.read_profile_and_days(ctx.table, member.id)
     )
     result = QuizResult(
         user=member.id,
@@ -111,7 +111,7 @@ async def record_quiz(
         private=not word_list.public,
     )
     today = member_today(ctx, profile)
-    answer: QuizRecorded = await vocabulary_store.record_result(
+    answer: QuizRecorded = await learning.record_result(
         ctx.table,
         result,
         days,
@@ -139,7 +139,7 @@ async def write_sentence(
         practised = await _load_practised(ctx, word)
         return await _amend(ctx, sentence, practised if word is not UNSET else UNSET, parsed_text)
     practised, (profile, days) = await asyncio.gather(
-        _load_practised(ctx, word), vocabulary_store.read_profile_and_days(ctx.table, member.id)
+        _load_practised(ctx, word), learning.read_profile_and_days(ctx.table, member.id)
     )
     new = Sentence(
         user=member.id,
@@ -150,7 +150,7 @@ async def write_sentence(
         list=practised.list if practised else None,
         ordinal=practised.ordinal if practised else None,
     )
-    await vocabulary_store.record_result(ctx.table, new, days, lambda _: new, ctx.unit)
+    await learning.record_result(ctx.table, new, days, lambda _: new, ctx.unit)
     ctx.services.get(QuizLeaderboards).add_written(new)
     return new
 
@@ -164,7 +164,7 @@ async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -
     values: dict[str, str | int | None] = {"text": text}
     if not isinstance(word, Unset):
         values |= {"list": word.list if word else None, "ordinal": word.ordinal if word else None}
-    return await vocabulary_store.amend_sentence(ctx.table, existing, values, ctx.unit)
+    return await learning.amend_sentence(ctx.table, existing, values, ctx.unit)
 
 
 async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:
@@ -208,12 +208,12 @@ async def sentences(
     dates = DateRange(from_, to)
     request = window.open(f"sentences {profile.user} {dates}")
     screen = await load_screen(ctx, profile.user, dates, request)
-    return await vocabulary_store.read_sentence_page(ctx.table, profile.user, dates, request, screen)
+    return await learning.read_sentence_page(ctx.table, profile.user, dates, request, screen)
 
 
 async def streak(ctx: Context, profile: Profile, /) -> Streak:
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
-    days = screen.days if screen else await vocabulary_store.read_active_days(ctx.table, profile.user)
+    days = screen.days if screen else await learning.read_active_days(ctx.table, profile.user)
     today = member_today(ctx, profile)
     return compute_streak(days.dates(), today) if days else compute_streak((), today)
 
@@ -237,13 +237,13 @@ async def sentence_word(ctx: Context, sentence: Sentence, /) -> ShownWord | None
 
 async def quiz_node(ctx: Context, key: str) -> ShownQuizResult | None:
     result_key = _split_key(key)
-    result = await vocabulary_store.read_quiz_result(ctx.table, *result_key) if result_key else None
+    result = await learning.read_quiz_result(ctx.table, *result_key) if result_key else None
     return show_quiz_result(ctx, result)
 
 
 async def sentence_node(ctx: Context, key: str) -> Sentence | None:
     sentence_key = _split_key(key)
-    return await vocabulary_store.read_sentence(ctx.table, *sentence_key) if sentence_key else None
+    return await learning.read_sentence(ctx.table, *sentence_key) if sentence_key else None
 
 
 def _split_key(key: str) -> tuple[str, date, str] | None:

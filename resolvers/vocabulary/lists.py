@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from datastore import vocabulary as vocabulary_store
 from datastore.refusals import InvalidInput, NotFound
-from datastore.vocabulary import LONGEST_LIST, MOST_WORDS, AddedWords, WordBatch, WordList
+from datastore.vocabulary import lists, subscriptions
+from datastore.vocabulary import words as stored_words
+from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.words import LONGEST_LIST, MOST_WORDS, AddedWords, WordBatch
 from resolvers.people.visibility import ShownProfile, author
 from resolvers.requests.context import Context, NodeOf, Role
 from resolvers.vocabulary.cache import VocabularyCache
@@ -41,7 +43,7 @@ async def owner(ctx: Context, word_list: ShownList, /) -> ShownProfile | None:
 
 
 async def subscriber_count(ctx: Context, word_list: ShownList, /) -> int:
-    return await vocabulary_store.read_subscriber_count(ctx.table, word_list.list)
+    return await subscriptions.read_subscriber_count(ctx.table, word_list.list)
 
 
 # ── writing ──
@@ -60,7 +62,7 @@ async def create_word_list(ctx: Context, /, *, name: str, level: int | None = No
         level=level,
     )
     ctx.services.rates.hit(CHANGE_RATE, "lists", creator.id)
-    await vocabulary_store.create_list(ctx.table, new, ctx.unit)
+    await lists.create_list(ctx.table, new, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(new)
     return new
 
@@ -77,7 +79,7 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     # A repeated request gets the id of its first attempt, so that it does not wait for that.
     batch_id = f"{ctx.viewer.id} {ctx.unit.key}" if ctx.unit.key else ctx.new_id()
     batch = WordBatch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
-    added = await vocabulary_store.add_words(ctx.table, list, batch, ctx.unit)
+    added = await stored_words.add_words(ctx.table, list, batch, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(added.list)
     return added
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.vocabulary import QuizResult, Sentence
+from datastore.vocabulary import member_items
+from datastore.vocabulary.learning import QuizResult, Sentence
 from datastore.vocabulary.member_items import MEMBER_ITEMS, delete_private_lists, end_subscriptions, move_results
 from resolvers.jobs.running import JobRun
 from resolvers.people.member_data import (
@@ -23,7 +23,7 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
             return Part.QUIZZES in wanted.parts and wanted.is_recent(result.submitted_at)
         return Part.SENTENCES in wanted.parts and wanted.is_recent(result.created_at)
 
-    async for removed in vocabulary_store.remove_results(services.table, wanted.user, is_wanted, unit):
+    async for removed in member_items.remove_results(services.table, wanted.user, is_wanted, unit):
         services.get(QuizLeaderboards).discard(removed)
         run.done += 1
 
@@ -32,7 +32,7 @@ async def _erase(erasure: Erasure) -> None:
     table, run, user, silent = erasure.table, erasure.run, erasure.user, erasure.silent
     leaderboards = erasure.services.get(QuizLeaderboards)
     if erasure.alias is None:
-        async for removed in vocabulary_store.remove_results(table, user, lambda _: True, silent):
+        async for removed in member_items.remove_results(table, user, lambda _: True, silent):
             leaderboards.discard(removed)
             run.done += 1
     else:

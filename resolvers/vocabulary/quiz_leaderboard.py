@@ -17,9 +17,9 @@ from datetime import date
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, PageRequest, best_first
-from datastore.vocabulary import QuizResult, Sentence
+from datastore.vocabulary import learning
+from datastore.vocabulary.learning import QuizResult, Sentence
 from resolvers.loading.bounded_dict import BoundedDict
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class QuizLeaderboards:
     async def _build(self, on: date) -> QuizLeaderboard:
         began = time.monotonic()
         leaderboard = QuizLeaderboard()
-        await vocabulary_store.read_results_of_day(self._services.table, on, leaderboard.add)
+        await learning.read_results_of_day(self._services.table, on, leaderboard.add)
         for deleted in self._deleted.values():
             if deleted.date == on:
                 leaderboard.discard(deleted)

@@ -23,22 +23,13 @@ from weakref import WeakValueDictionary
 
 import orjson
 
-from datastore import vocabulary as vocabulary_store
 from datastore.refusals import InvalidInput, NotFound, RateLimited
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.values.seal import Forged
-from datastore.vocabulary import (
-    ActiveDays,
-    AskedWord,
-    Card,
-    OpenQuiz,
-    QuizAnswered,
-    QuizExpired,
-    QuizResult,
-    QuizSheet,
-    QuizUnknown,
-    Word,
-)
+from datastore.vocabulary import quizzes
+from datastore.vocabulary.learning import ActiveDays, QuizResult
+from datastore.vocabulary.quizzes import AskedWord, Card, OpenQuiz, QuizAnswered, QuizExpired, QuizSheet, QuizUnknown
+from datastore.vocabulary.words import Word, find_words
 from resolvers.loading.batched import batched
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.vocabulary.cache import VocabularyCache
@@ -231,7 +222,7 @@ async def start_quiz(
     )
     token = ctx.services.seal.sign_text(_PURPOSE, orjson.dumps([member.id, list, quiz_id]))
     view = QuizView(token, list, tuple(question for _, question in asked), expires)
-    await vocabulary_store.ask_quiz(ctx.table, quiz, view, ctx.unit)
+    await quizzes.ask_quiz(ctx.table, quiz, view, ctx.unit)
     return view
 
 
@@ -243,7 +234,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, att
     known = last.next_ordinal if last else 0
     ordinals = range(wanted) if known <= wanted else _random.sample(range(known), wanted)
     for consistent in (False, True):  # a plain read may lack what was written a moment ago
-        word_list, words, cards = await vocabulary_store.read_list_and_words(
+        word_list, words, cards = await quizzes.read_list_and_words(
             ctx.table, user, list_id, ordinals, consistent=consistent
         )
         words = [word for word in words if word_list is not None and word.ordinal < word_list.next_ordinal]
@@ -254,7 +245,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, att
     if len(attempt(words)) == size or word_list.next_ordinal <= len(ordinals):
         return _Loaded(words, cards, list_has_words=bool(words))
     # Many words were removed or cannot be asked about: look at more of them, from a random one on.
-    found = await vocabulary_store.find_words(
+    found = await find_words(
         ctx.table,
         word_list,
         _random.randrange(word_list.next_ordinal),
@@ -263,7 +254,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, att
     )
     words = [*found.words][:_MOST_WORDS]
     complete = found.complete and len(found.words) <= _MOST_WORDS
-    cards = await vocabulary_store.read_cards(ctx.table, user, list_id, [word.ordinal for word in words])
+    cards = await quizzes.read_cards(ctx.table, user, list_id, [word.ordinal for word in words])
     return _Loaded(words, cards, list_has_words=word_list.word_count > 0, complete=complete)
 
 
@@ -307,7 +298,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
     list_id, quiz_id = _parse_token(ctx, token)
     ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
     async with ctx.services.get(QuizTurns).turn(member.id):
-        sheet = await vocabulary_store.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
+        sheet = await quizzes.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
         return await _grade(ctx, sheet, texts)
 
 
@@ -336,7 +327,7 @@ async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGr
 
     for word in quiz.words:  # the answer shows them
         ctx.services.get(VocabularyCache).words.prefetch((quiz.list, word.ordinal))
-    answer: QuizGraded = await vocabulary_store.record_answers(
+    answer: QuizGraded = await quizzes.record_answers(
         ctx.table,
         sheet,
         result,

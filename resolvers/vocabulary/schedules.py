@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import fsrs
 
-from datastore.vocabulary import Card
+from datastore.vocabulary.quizzes import Card
 
 ONE_DAY = timedelta(days=1)
 DAYS_PER_FREEZE = 7

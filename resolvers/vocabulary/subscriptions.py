@@ -9,12 +9,13 @@ from datetime import date, datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import gather_or_cancel
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, NotAllowed, NotFound
-from datastore.vocabulary import AddressClaim, CharacterSet, Subscription, WordList
+from datastore.vocabulary import subscriptions as stored_subscriptions
+from datastore.vocabulary.lists import WordList, read_list, read_lists
+from datastore.vocabulary.subscriptions import AddressClaim, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations, Link, Purpose
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Context
@@ -35,7 +36,9 @@ async def subscriptions(ctx: Context, profile: Profile, /) -> list[ShownSubscrip
     if not ctx.viewer.is_user(profile.user):
         return []
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
-    subscribed = screen.subscriptions if screen else await vocabulary_store.read_subscriptions(ctx.table, profile.user)
+    subscribed = (
+        screen.subscriptions if screen else await stored_subscriptions.read_subscriptions(ctx.table, profile.user)
+    )
     lists = await ctx.services.get(VocabularyCache).lists.load_many([each.list for each in subscribed])
     named = [
         replace(subscription, active=subscription.active and word_list.deleted_at is None)
@@ -55,12 +58,12 @@ async def subscribe(
     member = ctx.member()
     ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
     word_list, existing = await asyncio.gather(
-        require_input_list(ctx, list), vocabulary_store.read_subscriptions(ctx.table, member.id)
+        require_input_list(ctx, list), stored_subscriptions.read_subscriptions(ctx.table, member.id)
     )
     wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())
     superfluous = make_room(existing, wanted, "You have")
-    await vocabulary_store.delete_ended(ctx.table, superfluous)
-    return await vocabulary_store.subscribe(ctx.table, wanted, ctx.unit)
+    await stored_subscriptions.delete_ended(ctx.table, superfluous)
+    return await stored_subscriptions.subscribe(ctx.table, wanted, ctx.unit)
 
 
 def make_room(existing: Sequence[Subscription], wanted: Subscription, owner: str) -> Sequence[Subscription]:
@@ -86,7 +89,7 @@ async def unsubscribe(
 ) -> Subscription:
     member = ctx.member()
     await require_input_list(ctx, list)
-    return await vocabulary_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
+    return await stored_subscriptions.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
 
 
 # ── address subscriptions ──
@@ -131,7 +134,7 @@ async def request_subscription(
 
 async def read_list_to_confirm(services: Services, link: Link) -> WordList:
     """The list that a link is about; NotFound if it is not there for everybody any more."""
-    word_list = await vocabulary_store.read_list(services.table, link.about[0], consistent=True)
+    word_list = await read_list(services.table, link.about[0], consistent=True)
     if word_list is None or word_list.deleted_at is not None or not word_list.public:
         raise NotFound("This list was deleted.")
     return word_list
@@ -142,12 +145,12 @@ async def confirm_subscription(services: Services, link: Link) -> WordList:
     word_list = await read_list_to_confirm(services, link)
     record = await _load_record(services.table, services.seal, link.email)
     owner = record or new_record(services.seal, link.email, services.clock())
-    existing = await vocabulary_store.read_subscriptions(services.table, owner.user)
+    existing = await stored_subscriptions.read_subscriptions(services.table, owner.user)
     unit = services.unit(f"User:{owner.user}")
     owner = replace(owner, email=link.email, email_confirmed=unit.now)
     wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=unit.now)
-    await vocabulary_store.delete_ended(services.table, make_room(existing, wanted, "This address has"))
-    await vocabulary_store.confirm_subscription(services.table, owner, wanted, link.used_up, unit)
+    await stored_subscriptions.delete_ended(services.table, make_room(existing, wanted, "This address has"))
+    await stored_subscriptions.confirm_subscription(services.table, owner, wanted, link.used_up, unit)
     services.profiles.put(owner.user, owner)
     return word_list
 
@@ -208,36 +211,36 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
     What was sent to the record is noted for the member first, so that no kill in between lets it be sent again; and at
     the end once more, for what was sent meanwhile. A member with lists of their own still needs those lists' words.
     """
-    left = await vocabulary_store.read_subscriptions(ctx.table, record.user)
+    left = await stored_subscriptions.read_subscriptions(ctx.table, record.user)
     if record.email is not None or any(each.active for each in left):  # somebody else's claim may have left nothing
         claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
-        await vocabulary_store.note_claim(ctx.table, claim, ctx.unit)
-    own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
+        await stored_subscriptions.note_claim(ctx.table, claim, ctx.unit)
+    own = await stored_subscriptions.read_subscriptions(ctx.table, ctx.viewer.id)
     has_own = any(each.active for each in own)
     if not has_own:
         await _note_sent(ctx, record)
     await _move_all(ctx, record)
     if record.email is not None:
-        await vocabulary_store.drop_address(ctx.table, record.user, record.email)
+        await stored_subscriptions.drop_address(ctx.table, record.user, record.email)
         ctx.services.profiles.forget(record.user)
     old = await _move_all(ctx, record)
     if not has_own:
         await _note_sent(ctx, record)
     keys = {_key(each) for each in old}
-    own = await vocabulary_store.read_subscriptions(ctx.table, ctx.viewer.id)
+    own = await stored_subscriptions.read_subscriptions(ctx.table, ctx.viewer.id)
     return {_key(each): each for each in own if each.active and _key(each) in keys}
 
 
 async def _note_sent(ctx: Context, record: Profile) -> None:
     """The emails of the dates that may be due to somebody, in any zone."""
     dates = [ctx.now().date() + timedelta(days=days) for days in (-1, 0, 1)]
-    await vocabulary_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.unit)
+    await stored_subscriptions.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.unit)
 
 
 async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
     """Everything that the record had; what was active has moved, except from lists that are no longer public."""
-    old = await vocabulary_store.read_subscriptions(ctx.table, record.user)
-    lists = await vocabulary_store.read_lists(ctx.table, list({each.list for each in old}))
+    old = await stored_subscriptions.read_subscriptions(ctx.table, record.user)
+    lists = await read_lists(ctx.table, list({each.list for each in old}))
     moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
     await gather_or_cancel((_move(ctx, subscription) for subscription in moving), _AT_ONCE)
     return old
@@ -246,7 +249,7 @@ async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
 async def _move(ctx: Context, subscription: Subscription) -> None:
     ended = replace(subscription, active=False)
     started = replace(subscription, user=ctx.viewer.id)
-    await vocabulary_store.move_subscription(ctx.table, ended, started, ctx.unit)
+    await stored_subscriptions.move_subscription(ctx.table, ended, started, ctx.unit)
 
 
 async def _give_address(ctx: Context, email: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datastore.refusals import InvalidInput
-from datastore.vocabulary import Word
+from datastore.vocabulary.words import Word
 from resolvers.values.texts import parse_line, validate_web_address
 
 LONGEST_NAME = 100

@@ -8,10 +8,21 @@ from itertools import chain, count
 
 from ulid import ULID
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Stale, optimistic
 from datastore.refusals import Conflict
-from datastore.vocabulary import LONGEST_LIST, WORDS_AT_ONCE, ListGrown, Word, WordBatch, WordContent, WordList
+from datastore.vocabulary import lists
+from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.words import (
+    LONGEST_LIST,
+    WORDS_AT_ONCE,
+    ListGrown,
+    Word,
+    WordBatch,
+    WordContent,
+    add_words,
+    all_words,
+    removed_words,
+)
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Store
 from resolvers.transfer.readers import Row
@@ -65,7 +76,7 @@ class WordStore(Store[Word]):
                 services = self._services
                 batch = WordBatch(services.ids.next(services.clock()), missing, LONGEST_LIST, current.next_ordinal)
                 try:
-                    added = await vocabulary_store.add_words(services.table, current.list, batch, services.unit())
+                    added = await add_words(services.table, current.list, batch, services.unit())
                 except ListGrown as grown:
                     self._list = grown.word_list
                     self._contents |= await self._read_contents(current.next_ordinal)
@@ -83,8 +94,8 @@ class WordStore(Store[Word]):
     async def _read_contents(self, start: int) -> set[WordContent]:
         """Those of the words from an ordinal on. A removed word moves behind the others, so it is not missed."""
         table, word_list = self._services.table, self._list
-        words = vocabulary_store.all_words(table, word_list, start=start, consistent=True)
-        removed = vocabulary_store.removed_words(table, word_list.list)
+        words = all_words(table, word_list, start=start, consistent=True)
+        removed = removed_words(table, word_list.list)
         return {word.content for group in (words, removed) async for word in group}
 
 
@@ -95,19 +106,19 @@ async def _ensure_list(services: Services, name: str, level: int | None) -> Word
     name: an import that is run again, or twice at once, finds it in the table.
     """
     name = parse_list_name(name, ("list",))
-    ids = {each.list async for each in vocabulary_store.lists_by_name(services.table, None) if each.name == name}
+    ids = {each.list async for each in lists.lists_by_name(services.table, None) if each.name == name}
     if len(ids) > 1:
         raise Conflict(f"{len(ids)} public lists are called {name}. Choose a name that no list has.")
     for list_id in chain(ids, _derived_ids(name)):
-        existing = await vocabulary_store.read_list(services.table, list_id, consistent=True)
+        existing = await lists.read_list(services.table, list_id, consistent=True)
         if existing is None:
             break
         if existing.deleted_at is None and existing.name == name:
             return existing
     now = services.clock()
     new = WordList(list_id, name, public=True, created_at=now, level=level)
-    await vocabulary_store.create_list(services.table, new, services.unit())
-    return await vocabulary_store.read_list(services.table, list_id, consistent=True) or new
+    await lists.create_list(services.table, new, services.unit())
+    return await lists.read_list(services.table, list_id, consistent=True) or new
 
 
 def _derived_ids(name: str) -> Iterator[str]:

@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Final, NewType, Protocol
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Page, Window, key_text
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
-from datastore.vocabulary import AddedWords, Card, DailyWord, DateRange, QuizResult, Subscription, Word, WordList
+from datastore.vocabulary import learning, lists, quizzes
+from datastore.vocabulary.daily import DailyWord
+from datastore.vocabulary.learning import DateRange, QuizResult
+from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.quizzes import Card
+from datastore.vocabulary.subscriptions import Subscription
+from datastore.vocabulary.words import AddedWords, Word, read_added_words, read_words_page
 from resolvers.requests.context import Context, NodeOf, Role
 from resolvers.vocabulary.cache import VocabularyCache, load_screen
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
@@ -85,7 +90,7 @@ def require_editable(ctx: Context, word_list: WordList) -> None:
 
 async def word_lists(ctx: Context, /, *, window: Window) -> Page[ShownList]:
     """Public lists and the viewer's own private ones, merged by name."""
-    page = await vocabulary_store.read_lists_page(ctx.table, ctx.viewer.member_id, window)
+    page = await lists.read_lists_page(ctx.table, ctx.viewer.member_id, window)
     return page.map(map(ShownList, page.nodes))
 
 
@@ -121,7 +126,7 @@ def show_own_word(key: tuple[str, int], word: Word | None) -> ShownWord:
 
 
 async def words(ctx: Context, word_list: ShownList, /, *, window: Window) -> Page[ShownWord]:
-    page = await vocabulary_store.read_words_page(ctx.table, word_list, window)
+    page = await read_words_page(ctx.table, word_list, window)
     return page.map(map(ShownWord, page.nodes))
 
 
@@ -146,7 +151,7 @@ async def show_added(_: Context, added: AddedWords) -> AddedView:
 
 
 async def words_added(ctx: Context, view: AddedView, /) -> Sequence[ShownWord]:
-    return [ShownWord(word) for word in await vocabulary_store.read_added_words(ctx.table, view.added)]
+    return [ShownWord(word) for word in await read_added_words(ctx.table, view.added)]
 
 
 # ── daily words ──
@@ -183,7 +188,7 @@ async def quiz_results(
     dates, own = DateRange(from_, to), ctx.viewer.is_user(profile.user)
     request = window.open(f"quizzes {profile.user} {dates} {own}")
     screen = await load_screen(ctx, profile.user, dates, request)
-    page = await vocabulary_store.read_quiz_page(ctx.table, profile.user, dates, request, screen, all_lists=own)
+    page = await learning.read_quiz_page(ctx.table, profile.user, dates, request, screen, all_lists=own)
     return page.map(map(ShownQuizResult, page.nodes))
 
 
@@ -210,14 +215,14 @@ async def quiz_leaderboard(
 async def due(ctx: Context, profile: Profile, /, *, window: Window) -> Page[ShownCard]:
     if not ctx.viewer.is_user(profile.user):
         return Page.cut((), window.open(f"due {profile.user}"))
-    page = await vocabulary_store.read_due_page(ctx.table, profile.user, ctx.now(), window)
+    page = await quizzes.read_due_page(ctx.table, profile.user, ctx.now(), window)
     return page.map(map(ShownCard, page.nodes))
 
 
 async def due_count(ctx: Context, profile: Profile, /) -> int:
     if not ctx.viewer.is_user(profile.user):
         return 0
-    return await vocabulary_store.count_due(ctx.table, profile.user, ctx.now())
+    return await quizzes.count_due(ctx.table, profile.user, ctx.now())
 
 
 async def show_own_card(_: Context, card: Card) -> ShownCard:

@@ -22,13 +22,14 @@ from hashlib import blake2b, sha256
 from math import inf
 from typing import NamedTuple
 
-from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, check_before_each_attempt
 from datastore.refusals import NotAllowed, Refusal, Unavailable
 from datastore.values.seal import Seal
-from datastore.voting import MAIN, Ballot, Board, PairTally, TokenExpired, TokenSpent, TokenUnknown, Verdict, Vote
-from datastore.voting.ballots import EligibleContenders
+from datastore.voting import boards, voiding, votes
+from datastore.voting.ballots import Ballot, EligibleContenders, TokenExpired, TokenSpent, TokenUnknown, Verdict
+from datastore.voting.boards import MAIN, Board
 from datastore.voting.pair_walk import DrawnPair, PairWalk
+from datastore.voting.votes import PairTally, Vote
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.requests.policy import OFF, address_hash
@@ -63,7 +64,7 @@ class Origins:
         return await self._tags.load(_Origin(ctx.viewer.id, board, address, ctx.now().date()))
 
     async def _remember(self, origin: _Origin) -> str:
-        return await voting_store.remember_origin(self._services.table, *origin, self._services.unit())
+        return await voiding.remember_origin(self._services.table, *origin, self._services.unit())
 
 
 # ── visits ──
@@ -186,7 +187,7 @@ class WalkCounts:
     async def _read_seen(self, wanted: _Count) -> frozenset[tuple[int, int]] | None:
         if wanted.walk.seen > _MOST_VOTES:
             return None
-        return await voting_store.read_seen_pairs(self._services.table, wanted.voter, wanted.board, wanted.walk.cycle)
+        return await votes.read_seen_pairs(self._services.table, wanted.voter, wanted.board, wanted.walk.cycle)
 
 
 # ── ballots ──
@@ -233,11 +234,11 @@ class VoteCast:
 async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     """The viewer's next pair. Nothing is written: the same pair is drawn again until the viewer votes on it."""
     _limit_draws(ctx)
-    if not voting_store.is_slug(board):
-        raise voting_store.board_not_found(board)
+    if not boards.is_slug(board):
+        raise boards.board_not_found(board)
     voter = ctx.viewer.id
     cached, latest = await asyncio.gather(
-        board_cache(ctx).boards.load(board), voting_store.read_latest_vote(ctx.table, voter, board)
+        board_cache(ctx).boards.load(board), votes.read_latest_vote(ctx.table, voter, board)
     )
     current, drawn = cached.board if cached else None, None
     if current is not None:
@@ -271,7 +272,7 @@ def _open_contenders(ctx: Context, board: Board) -> EligibleContenders:
 async def _load_board_now(ctx: Context, slug: str) -> Board:
     current = await board_cache(ctx).boards.load(slug, 0)
     if current is None:
-        raise voting_store.board_not_found(slug)
+        raise boards.board_not_found(slug)
     return current.board
 
 
@@ -308,7 +309,7 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
     await asyncio.wait({reading}, timeout=_SHOWN_SECONDS)
     before = reading.result() if reading.done() else None
     reading.cancel()
-    vote = voting_store.vote_on(ballot, board, verdict, ctx.now(), origin)
+    vote = votes.vote_on(ballot, board, verdict, ctx.now(), origin)
     if verdict is Verdict.SKIP:
         counted = await _count(ctx, vote, board)
     else:
@@ -318,7 +319,7 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
     _require_same(counted, vote)
     # Not if an earlier attempt may have counted it, or if there are other shards.
     is_new = before is not None and counted is vote and before.shards == board.read_shards
-    record = voting_store.with_vote(before.record, vote) if before is not None and is_new else None
+    record = votes.with_vote(before.record, vote) if before is not None and is_new else None
     return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible), record)
 
 
@@ -342,7 +343,7 @@ async def _read_what_is_shown(ctx: Context, ballot: Ballot) -> _Before | None:
     if "matchup" not in selected:
         return None
     with suppress(DynamoError):
-        return _Before(await voting_store.read_pair_record(ctx.table, board, low, high), board.read_shards)
+        return _Before(await votes.read_pair_record(ctx.table, board, low, high), board.read_shards)
     return None
 
 
@@ -364,11 +365,11 @@ async def _cast_before(ctx: Context, ballot: Ballot | None, verdict: Verdict) ->
     """The answer to the repeat of a vote that was counted before its ballot expired."""
     if ballot is None:
         raise TokenUnknown(path=("input", "token"))
-    counted = await voting_store.read_vote(ctx.table, ballot.voter, ballot.board, ballot.number)
+    counted = await votes.read_vote(ctx.table, ballot.voter, ballot.board, ballot.number)
     if counted is None:
         raise TokenExpired(path=("input", "token"))
     board = await _load_board_now(ctx, ballot.board)
-    _require_same(counted, voting_store.vote_on(ballot, board, verdict, ctx.now()))
+    _require_same(counted, votes.vote_on(ballot, board, verdict, ctx.now()))
     return VoteCast(ballot, verdict, await _progress(ctx, counted, board.eligible))
 
 
@@ -393,10 +394,10 @@ async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
 
     try:
         with check_before_each_attempt(check):
-            return await voting_store.cast(ctx.table, vote, ctx.unit)
+            return await votes.cast(ctx.table, vote, ctx.unit)
     except VotingClosed:
         # A vote that was counted in time is answered as before, however late it is repeated.
-        stored = await voting_store.read_vote(ctx.table, vote.voter, vote.board, vote.number)
+        stored = await votes.read_vote(ctx.table, vote.voter, vote.board, vote.number)
         if stored is None:
             raise
         return stored
@@ -412,7 +413,7 @@ async def _board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
     current = await cache.boards.load(ballot.board) or await cache.boards.load(ballot.board, 0)
     if current is None:
         raise TokenUnknown(path=("input", "token"))
-    if await voting_store.ensure_shards_are_read(ctx.table, current.board):
+    if await boards.ensure_shards_are_read(ctx.table, current.board):
         cache.changed(ballot.board)
     return current.board
 
@@ -450,7 +451,7 @@ async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
 
 async def progress(ctx: Context, board: ShownBoard, /) -> Progress:
     """The viewer's progress through this board's pairs."""
-    latest = await voting_store.read_latest_vote(ctx.table, ctx.viewer.id, board.slug)
+    latest = await votes.read_latest_vote(ctx.table, ctx.viewer.id, board.slug)
     return await _progress(ctx, latest, board.eligible) if latest else Progress(0, board.pair_count)
 
 

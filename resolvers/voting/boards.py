@@ -9,11 +9,21 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from datastore import voting as voting_store
 from datastore.dynamo import Page, Window, iso
 from datastore.refusals import InvalidInput, NotFound, Refusal
 from datastore.values.folding import MOST_MARKS
-from datastore.voting import MAIN, Board, Contender, ContenderChange, CountedContender, Details
+from datastore.voting import boards as stored_boards
+from datastore.voting import editing, votes
+from datastore.voting.boards import MAIN, Board
+from datastore.voting.contenders import (
+    Contender,
+    CountedContender,
+    Details,
+    contenders_request,
+    folded,
+    leaderboard_request,
+)
+from datastore.voting.editing import ContenderChange
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.texts import is_line, parse_image_address, parse_link
 from resolvers.voting.svg import parse_picture
@@ -98,13 +108,13 @@ async def board(ctx: Context, /, *, slug: str = MAIN) -> ShownBoard | None:
 
 async def _load_results(ctx: Context, slug: str) -> Results | None:
     """A board's results, which include all votes of two seconds ago; None if there is no such board."""
-    current = await board_cache(ctx).board(slug) if voting_store.is_slug(slug) else None
+    current = await board_cache(ctx).board(slug) if stored_boards.is_slug(slug) else None
     return await results(ctx, current) if current else None
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[ShownBoard]:
     """Each board is read again, since the index settles nothing; as the index shows it if that fails."""
-    page, cache = await voting_store.read_boards_page(ctx.table, window), board_cache(ctx)
+    page, cache = await stored_boards.read_boards_page(ctx.table, window), board_cache(ctx)
     found = await asyncio.gather(*(cache.board(listed.slug) for listed in page.nodes), return_exceptions=True)
     current = [
         settled if isinstance(settled, Board) else listed for listed, settled in zip(page.nodes, found, strict=True)
@@ -130,13 +140,13 @@ async def contender(ctx: Context, /, *, id: ContenderId) -> ShownContender | Non
 
 
 async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[ShownContender]:
-    request = voting_store.contenders_request(board, window)
+    request = contenders_request(board, window)
     of_board = await _load_results(ctx, board)
     return await of_board.contenders(request) if of_board else Page.cut((), request).counted(0)
 
 
 async def board_contenders(ctx: Context, board: ShownBoard, /, *, window: Window) -> Page[ShownContender]:
-    return await (await results(ctx, board)).contenders(voting_store.contenders_request(board.slug, window))
+    return await (await results(ctx, board)).contenders(contenders_request(board.slug, window))
 
 
 async def svg(ctx: Context, contender: ShownContender, /) -> str | None:
@@ -164,13 +174,13 @@ async def _details(ctx: Context, contender: ShownContender) -> Details:
 
 
 async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
-    request = voting_store.leaderboard_request(board, window)
+    request = leaderboard_request(board, window)
     of_board = await _load_results(ctx, board)
     return await of_board.leaderboard(request) if of_board else Page.cut((), request).counted(0)
 
 
 async def board_leaderboard(ctx: Context, board: ShownBoard, /, *, window: Window) -> Page[LeaderboardRow]:
-    return await (await results(ctx, board)).leaderboard(voting_store.leaderboard_request(board.slug, window))
+    return await (await results(ctx, board)).leaderboard(leaderboard_request(board.slug, window))
 
 
 async def leaderboard_changed(
@@ -213,13 +223,13 @@ async def matchups(
     """The pairs with votes: of a board in the order of joining, or of one contender on its own board."""
     if contender is not None:
         return await _matchups_of(ctx, parse_contender_key(contender), window)
-    request = voting_store.pairs_request(board, window)
+    request = votes.pairs_request(board, window)
     of_board = await _load_results(ctx, board)
     return await of_board.matchups(request) if of_board else Page.cut((), request).counted(0)
 
 
 async def _matchups_of(ctx: Context, key: tuple[str, int] | None, window: Window) -> Page[Matchup]:
-    request = voting_store.contender_pairs_request(*key or ("", 0), window)
+    request = votes.contender_pairs_request(*key or ("", 0), window)
     found = await board_cache(ctx).contenders.load(key) if key else None
     if found is None:
         return Page.cut((), request).counted(0)
@@ -227,7 +237,7 @@ async def _matchups_of(ctx: Context, key: tuple[str, int] | None, window: Window
 
 
 async def contender_matchups(ctx: Context, contender: ShownContender, /, *, window: Window) -> Page[Matchup]:
-    request = voting_store.contender_pairs_request(contender.board, contender.ordinal, window)
+    request = votes.contender_pairs_request(contender.board, contender.ordinal, window)
     return await (await results_of(ctx, contender.board)).matchups_of(contender, request)
 
 
@@ -255,14 +265,14 @@ async def create_board(
     closes_at: datetime | None = None,
 ) -> Board:
     ctx.with_role(Role.EDITOR)
-    if not voting_store.is_slug(slug):
+    if not stored_boards.is_slug(slug):
         raise InvalidInput(
             "A slug has 1 to 64 lowercase letters, digits and dashes, and neither begins nor ends with a dash.",
             path=("input", "slug"),
         )
     new = Board(slug, parse_title(title), ctx.now(), opens_at=opens_at, closes_at=closes_at)
     validate_hours(new, None, ctx.now())
-    created = await voting_store.create_board(ctx.table, new, ctx.unit)
+    created = await stored_boards.create_board(ctx.table, new, ctx.unit)
     board_cache(ctx).changed(slug)
     return created
 
@@ -278,8 +288,8 @@ async def update_board(
 ) -> Board:
     """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
-    if not voting_store.is_slug(slug):
-        raise voting_store.board_not_found(slug, "slug")
+    if not stored_boards.is_slug(slug):
+        raise stored_boards.board_not_found(slug, "slug")
     new_title = None if title is None else parse_title(title)
 
     def change(board: Board) -> Board:
@@ -288,7 +298,7 @@ async def update_board(
     def check(before: Board, after: Board) -> None:
         validate_hours(after, before, ctx.now())
 
-    changed = await voting_store.change_board(ctx.table, slug, change, check, ctx.unit)
+    changed = await editing.change_board(ctx.table, slug, change, check, ctx.unit)
     board_cache(ctx).changed(slug)
     return changed
 
@@ -308,15 +318,15 @@ async def add_contender(
     image_url: str | None = None,
 ) -> Contender:
     ctx.with_role(Role.EDITOR)
-    if not voting_store.is_slug(board):
-        raise voting_store.board_not_found(board)
+    if not stored_boards.is_slug(board):
+        raise stored_boards.board_not_found(board)
     change = ContenderChange(
         ctx.new_id(),
         parse_name(name),
         None if svg is None else await asyncio.to_thread(parse_picture, svg),
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
-    added = await voting_store.add_contender(ctx.table, board, change, ctx.now(), ctx.unit)
+    added = await editing.add_contender(ctx.table, board, change, ctx.now(), ctx.unit)
     board_cache(ctx).changed(board, added, change)
     return added
 
@@ -341,7 +351,7 @@ async def update_contender(
         replaces_picture=svg is not UNSET,
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
-    changed = await voting_store.change_contender(ctx.table, _parse_contender(contender), change, ctx.unit)
+    changed = await editing.change_contender(ctx.table, _parse_contender(contender), change, ctx.unit)
     board_cache(ctx).changed(changed.board, changed, change)
     return changed
 
@@ -365,14 +375,14 @@ def parse_details(
 
 async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
     ctx.with_role(Role.EDITOR)
-    retired = await voting_store.retire_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
+    retired = await editing.retire_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
     board_cache(ctx).changed(retired.board, retired)
     return retired
 
 
 async def restore_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
     ctx.with_role(Role.EDITOR)
-    restored = await voting_store.restore_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
+    restored = await editing.restore_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
     board_cache(ctx).changed(restored.board, restored)
     return restored
 
@@ -403,7 +413,7 @@ def parse_title(text: str) -> str:
 
 def parse_name(text: str) -> str:
     name = _parse_line(text, "name", LONGEST_NAME)
-    if len(voting_store.folded(name).encode()) > LONGEST_FOLDED:
+    if len(folded(name).encode()) > LONGEST_FOLDED:
         raise InvalidInput(
             "This name is too long once its ligatures are spelled out. Choose a shorter one.", path=("input", "name")
         )

@@ -22,9 +22,9 @@ from math import exp, inf, log, sqrt
 
 import structlog
 
-from datastore import voting as voting_store
 from datastore.dynamo import DynamoError
-from datastore.voting import Board
+from datastore.voting import votes
+from datastore.voting.boards import Board
 from resolvers.requests.context import Services
 from resolvers.voting.settling import BoardCache
 
@@ -220,7 +220,7 @@ class Strengths:
         board, before = cached.board, self._fits.known(slug, inf)
         meetings = [
             Meeting(pair.low, pair.high, pair.low_wins + pair.ties / 2, pair.high_wins + pair.ties / 2)
-            for pair in await voting_store.read_pair_tallies(self._services.table, board)
+            for pair in await votes.read_pair_tallies(self._services.table, board)
             if pair.votes
         ]
         start = {ordinal: strength.value for ordinal, strength in before.strengths.items()} if before else None

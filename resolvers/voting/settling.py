@@ -16,22 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
-from datastore import voting as voting_store
 from datastore.dynamo import DynamoError, SingleFlight, read_each, shared_context
 from datastore.jobs.leases import LeaseLost
-from datastore.voting import (
-    Board,
-    BoardResults,
-    BoardWithMarks,
-    Contender,
-    ContenderChange,
-    CountedContender,
-    Counts,
-    Details,
-    DirtyMark,
-    ResultsBlock,
-)
-from datastore.voting.boards import BLOCK_SIZE
+from datastore.voting import boards, settling
+from datastore.voting import contenders as stored_contenders
+from datastore.voting.boards import BLOCK_SIZE, Board, BoardWithMarks, DirtyMark
+from datastore.voting.contenders import BoardResults, Contender, CountedContender, Counts, Details, ResultsBlock
+from datastore.voting.editing import ContenderChange
 
 if TYPE_CHECKING:
     from datastore.jobs.leases import Held
@@ -114,7 +105,7 @@ class BoardSettler:
                     return
             self._marks += 1
             mark = DirtyMark(self._slug, self._leases.holder, self._marks)
-            self._mark = await voting_store.put_mark(self._leases, mark)
+            self._mark = await boards.put_mark(self._leases, mark)
 
     async def _renew_mark(self) -> None:
         async with self._marking:
@@ -132,7 +123,7 @@ class BoardSettler:
             # Forgotten before it is deleted: the next vote waits for the lock and marks the board again.
             mark, self._mark = self._mark, None
             try:
-                await voting_store.delete_mark(self._services.table, mark.record)
+                await boards.delete_mark(self._services.table, mark.record)
             except DynamoError as error:
                 _log.warning("a dirty mark was not deleted; readers settle this board for a while", reason=str(error))
 
@@ -171,7 +162,7 @@ class BoardSettler:
         Where this process cannot know, because it has not looked for a while, the clock of the last settling decides.
         So a wrong clock makes a settling too early, or late once, but never prevents one.
         """
-        age = voting_store.settling_age(self._leases, board)
+        age = settling.settling_age(self._leases, board)
         if age.at_most < seconds or age.at_least >= seconds:
             return age.at_most >= seconds
         return board.settled_at is None or board.settled_at < self._services.clock() - timedelta(seconds=seconds)
@@ -225,7 +216,7 @@ class BoardSettler:
         if board.holder == self._leases.holder:
             return True  # this process's own has failed
         if board.holder is not None:
-            return voting_store.settling_age(self._leases, board).at_least >= SETTLING_INTERVAL
+            return settling.settling_age(self._leases, board).at_least >= SETTLING_INTERVAL
         return self._is_older(board, SETTLING_INTERVAL)
 
     async def _read_current(self) -> BoardWithMarks | None:
@@ -233,7 +224,7 @@ class BoardSettler:
         busy, changed = self._is_busy(), self._changed
         self._changed = busy
         try:
-            current = await voting_store.read_board_with_marks(self._services.table, self._slug)
+            current = await boards.read_board_with_marks(self._services.table, self._slug)
         except BaseException:
             self._changed = self._changed or changed
             raise
@@ -251,15 +242,15 @@ class BoardSettler:
             self._required_term = None
 
     async def _settle(self, current: BoardWithMarks) -> bool:
-        dead_marks = [mark for mark in current.marks if voting_store.is_dead(self._leases, mark)]
-        lease = await voting_store.begin_settling(self._leases, current.board)
+        dead_marks = [mark for mark in current.marks if boards.is_dead(self._leases, mark)]
+        lease = await settling.begin_settling(self._leases, current.board)
         if lease is None:
             return False
-        results = await voting_store.settle(self._services.table, lease, self._services.clock())
+        results = await settling.settle(self._services.table, lease, self._services.clock())
         self._publish(lease.record, results)
         self._note_settled(lease.record.settled)
         for mark in dead_marks:  # of processes that have gone: their votes are settled now
-            await voting_store.delete_mark(self._services.table, mark)
+            await boards.delete_mark(self._services.table, mark)
         return True
 
     async def close(self) -> None:
@@ -320,31 +311,31 @@ class BoardCache:
         table = self._services.table
         new = [slug for slug in slugs if self.boards.known(slug, inf) is None]
         if len(new) > 1:  # they may be invented: a Query each is for those that exist
-            existing = await voting_store.existing_boards(table, new)
+            existing = await boards.existing_boards(table, new)
             slugs = [slug for slug in slugs if slug not in new or slug in existing]
-        return await read_each(slugs, lambda slug: voting_store.read_board_with_marks(table, slug))
+        return await read_each(slugs, lambda slug: boards.read_board_with_marks(table, slug))
 
     async def _read_contenders(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
-        return await voting_store.read_contenders(self._services.table, keys)
+        return await stored_contenders.read_contenders(self._services.table, keys)
 
     async def _read_details(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
         """Map a contender without details to empty ones, since absence is not kept."""
         empty = {key: Details(*key) for key in keys}
-        return {**empty, **await voting_store.read_details(self._services.table, keys)}
+        return {**empty, **await stored_contenders.read_details(self._services.table, keys)}
 
     async def _read_pictures(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
         """Map a contender without a picture to an empty text, since absence is not kept."""
-        return {**dict.fromkeys(keys, ""), **await voting_store.read_pictures(self._services.table, keys)}
+        return {**dict.fromkeys(keys, ""), **await stored_contenders.read_pictures(self._services.table, keys)}
 
     async def _read_counts(self, keys: Sequence[CountsKey]) -> Mapping[CountsKey, Sequence[Counts]]:
-        blocks = await voting_store.read_results_blocks(
+        blocks = await stored_contenders.read_results_blocks(
             self._services.table, list({(slug, block) for slug, _, block in keys})
         )
         return {(slug, term, block): blocks[slug, block].counts for slug, term, block in keys}
 
     async def _read_by_name(self, wanted: NamesKey) -> Sequence[Contender]:
         slug, _, blocks = wanted
-        contenders = await voting_store.all_contenders(self._services.table, slug, blocks)
+        contenders = await stored_contenders.all_contenders(self._services.table, slug, blocks)
         return sorted(contenders.values(), key=lambda each: each.place_by_name)
 
     async def _read_board_results(self, wanted: ResultsKey) -> BoardResults | None:
@@ -401,8 +392,8 @@ class BoardCache:
         found, (block,) = await asyncio.gather(
             self.contenders.load(key), self._counts.load_many([(board.slug, board.settled, ordinal // BLOCK_SIZE)])
         )
-        found = found or await voting_store.read_contender(self._services.table, *key)
-        return voting_store.counted(found, block or ()) if found else None
+        found = found or await stored_contenders.read_contender(self._services.table, *key)
+        return stored_contenders.counted(found, block or ()) if found else None
 
     def prefetch(self, board: Board, *ordinals: int) -> None:
         """Begin to read contenders that a request shows later."""
@@ -414,7 +405,7 @@ class BoardCache:
         """Contenders of a board with their counts in its state."""
         blocks = {each.block: (board.slug, board.settled, each.block) for each in contenders}
         counts = dict(zip(blocks, await self._counts.load_many(list(blocks.values())), strict=True))
-        return [voting_store.counted(each, counts[each.block] or ()) for each in contenders]
+        return [stored_contenders.counted(each, counts[each.block] or ()) for each in contenders]
 
     async def results(self, board: Board) -> BoardResults:
         results = await self._results.load((board.slug, board.stamp))

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datastore import voting as voting_store
 from datastore.dynamo import Table, iso
 from datastore.refusals import Conflict, InvalidInput, NotFound
-from datastore.voting import MAIN, ContenderChange, PairVerdict, Vote
+from datastore.voting import boards, editing, votes
+from datastore.voting.boards import MAIN
+from datastore.voting.contenders import all_contenders, folded, read_known_names
+from datastore.voting.editing import ContenderChange
+from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Store, json_line
 from resolvers.transfer.readers import Row, Unreadable, decode_xml, read_inside
@@ -40,9 +43,9 @@ class ContenderStore(Store[NewContender]):
         self._known: frozenset[str] = frozenset()
 
     async def begin(self) -> int:
-        if not voting_store.is_slug(self._board):
+        if not boards.is_slug(self._board):
             raise NotFound(f"There is no board called {self._board}.")
-        self._known = await voting_store.read_known_names(self._services.table, self._board)
+        self._known = await read_known_names(self._services.table, self._board)
         return 0
 
     def parse(self, row: Row) -> NewContender:
@@ -53,7 +56,7 @@ class ContenderStore(Store[NewContender]):
         )
         svg = self._read_picture(given["svg"]) if "svg" in given else None
         name = parse_name(given.get("name", ""))
-        if (first := self._places.setdefault(voting_store.folded(name), row.place)) != row.place:
+        if (first := self._places.setdefault(folded(name), row.place)) != row.place:
             raise InvalidInput(f"{name} is already the name at {first}.")
         return NewContender(name, svg, details)
 
@@ -65,7 +68,7 @@ class ContenderStore(Store[NewContender]):
         return parse_picture(text)
 
     async def add(self, records: Sequence[NewContender]) -> Added:
-        new = [contender for contender in records if voting_store.folded(contender.name) not in self._known]
+        new = [contender for contender in records if folded(contender.name) not in self._known]
         return Added(sum([await self._add(contender) for contender in new]))
 
     async def _add(self, contender: NewContender) -> bool:
@@ -76,7 +79,7 @@ class ContenderStore(Store[NewContender]):
             services.ids.next(now), contender.name, contender.svg, details=contender.details, imported=True
         )
         try:
-            await voting_store.add_contender(services.table, self._board, change, now, services.unit())
+            await editing.add_contender(services.table, self._board, change, now, services.unit())
         except Conflict as conflict:
             if conflict.path[-1:] != ("name",):
                 raise
@@ -89,19 +92,19 @@ class ContenderStore(Store[NewContender]):
 
 async def open_votes(table: Table, board: str | None) -> AsyncIterator[bytes]:
     """As lines: every vote, or those on one board; NotFound if there is none."""
-    if board not in (None, MAIN) and await voting_store.read_board_with_marks(table, board) is None:
+    if board not in (None, MAIN) and await boards.read_board_with_marks(table, board) is None:
         raise NotFound(f"There is no board called {board}.")  # the main one is created with its first contender
     return _vote_lines(table, board)
 
 
 async def _vote_lines(table: Table, board: str | None) -> AsyncIterator[bytes]:
     names: dict[tuple[str, int], str] = {}
-    for slug in await voting_store.every_slug(table):
-        current = await voting_store.read_board_with_marks(table, slug)
+    for slug in await boards.every_slug(table):
+        current = await boards.read_board_with_marks(table, slug)
         blocks = current.board.blocks if current is not None else 0
-        contenders = await voting_store.all_contenders(table, slug, blocks)
+        contenders = await all_contenders(table, slug, blocks)
         names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
-    async for vote in voting_store.all_votes(table):
+    async for vote in votes.all_votes(table):
         if board in (None, vote.board):
             yield json_line(_fields(vote, names))
 

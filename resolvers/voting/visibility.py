@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, NewType
 
-from datastore import voting as voting_store
 from datastore.dynamo import Page, PageRequest
 from datastore.refusals import NotFound
-from datastore.voting import Board, Contender, CountedContender, PairTally
+from datastore.voting.boards import Board
+from datastore.voting.contenders import Contender, CountedContender, read_contenders_page
+from datastore.voting.votes import PairTally, read_contender_pairs_page, read_pair_record, read_pairs_page
 from resolvers.requests.context import Context
 from resolvers.voting.bradley_terry import Strength, Strengths
 from resolvers.voting.settling import BoardCache
@@ -121,7 +122,7 @@ class Results:
         return found
 
     async def contenders(self, request: PageRequest) -> Page[ShownContender]:
-        page = await voting_store.read_contenders_page(self._ctx.table, self._board, request)
+        page = await read_contenders_page(self._ctx.table, self._board, request)
         return page.map(await self.of_contenders(page.nodes)).counted(self._board.size)
 
     async def rank(self, contender: ShownContender) -> int:
@@ -147,17 +148,17 @@ class Results:
 
     async def matchup(self, left: int, right: int) -> Matchup:
         pair = (min(left, right), max(left, right))
-        return self.matchup_of(await voting_store.read_pair_record(self._ctx.table, self._board, *pair), left)
+        return self.matchup_of(await read_pair_record(self._ctx.table, self._board, *pair), left)
 
     async def matchups(self, request: PageRequest) -> Page[Matchup]:
         """The pairs with votes in the order of joining; the one that joined first is on the left."""
-        page = await voting_store.read_pairs_page(self._ctx.table, self._board, request)
+        page = await read_pairs_page(self._ctx.table, self._board, request)
         return page.map([self.matchup_of(record, record.low) for record in page.nodes])
 
     async def matchups_of(self, contender: Contender, request: PageRequest) -> Page[Matchup]:
         """The matchups with this contender on the left, in the order in which the others joined."""
         ordinal = contender.ordinal
-        page = await voting_store.read_contender_pairs_page(self._ctx.table, self._board, ordinal, request)
+        page = await read_contender_pairs_page(self._ctx.table, self._board, ordinal, request)
         return page.map([self.matchup_of(record, ordinal) for record in page.nodes])
 
     def matchup_of(self, record: PairTally, left: int) -> Matchup:

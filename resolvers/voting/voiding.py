@@ -7,13 +7,15 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from datastore import voting as voting_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, key_text, remaining
 from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput
-from datastore.voting import MAIN
+from datastore.voting import boards
+from datastore.voting.boards import MAIN
 from datastore.voting.member_items import MEMBER_ITEMS, clear_voter, move_votes
+from datastore.voting.voiding import void_votes, void_votes_of_addresses
+from datastore.voting.votes import read_latest_vote
 from resolvers.jobs.running import JobRun, begin_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services
@@ -40,8 +42,8 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     Half of the request's time is for voiding, the rest for settling. What is left then becomes a job.
     """
     ctx.with_role(Role.EDITOR)
-    if not voting_store.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
-        raise voting_store.board_not_found(board)
+    if not boards.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
+        raise boards.board_not_found(board)
     wanted = _Wanted(board, _parse_voter(voter), same_address, ctx.unit.actor)
     until, voided, job = remaining() / 2, 0, None
     async with wanted.voiding(ctx.services) as counts:
@@ -66,12 +68,12 @@ async def void_voter_job(services: Services, run: JobRun) -> str:
 async def void_votes_since(services: Services, voter: str, since: datetime | None, unit: UnitOfWork) -> int:
     """Void a voter's votes since a time on every board, and settle the boards; return their number."""
     table, voided = services.table, 0
-    for board in await voting_store.every_slug(table):
-        if await voting_store.read_latest_vote(table, voter, board) is None:
+    for board in await boards.every_slug(table):
+        if await read_latest_vote(table, voter, board) is None:
             continue
         settler = services.get(BoardCache).settler(board)
         async with settler.voting():
-            voided += sum([votes async for votes in voting_store.void_votes(table, voter, board, unit, since=since)])
+            voided += sum([votes async for votes in void_votes(table, voter, board, unit, since=since)])
         await settler.settle_anew()
     return voided
 
@@ -103,10 +105,10 @@ class _Wanted:
 
     async def _void(self, services: Services) -> AsyncGenerator[int]:
         table, unit = services.table, services.unit(self.actor)
-        async for votes in voting_store.void_votes(table, self.voter, self.board, unit):
+        async for votes in void_votes(table, self.voter, self.board, unit):
             yield votes
         if self.same_address:
-            async for votes in voting_store.void_votes_of_addresses(table, self.voter, self.board, unit):
+            async for votes in void_votes_of_addresses(table, self.voter, self.board, unit):
                 yield votes
 
 
@@ -137,7 +139,7 @@ async def _erase(erasure: Erasure) -> None:
     table, run, user, alias = erasure.table, erasure.run, erasure.user, erasure.alias
     if alias is None:
         run.done += await void_votes_since(erasure.services, user, None, erasure.silent)
-    for board in await voting_store.every_slug(table):
+    for board in await boards.every_slug(table):
         if alias is not None:
             run.done += await move_votes(table, user, board, alias)
         await clear_voter(table, user, board)

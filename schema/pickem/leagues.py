@@ -6,7 +6,7 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import pickem as pickem_store
+from datastore.pickem import leagues as stored_leagues
 from resolvers.pickem import leagues as league_resolvers  # the class of a query with a field `league` would hide it
 from resolvers.pickem import standings as standing_resolvers
 from resolvers.pickem import visibility
@@ -26,8 +26,8 @@ STANDINGS_COMPLEXITY = 250
 EVENT_COMPLEXITY = 500
 """Both read something of each member, 1,000 at most, unless the process has read it in the last minute."""
 
-Entry = pickem_store.Entry
-Membership = pickem_store.Membership
+Entry = stored_leagues.Entry
+Membership = stored_leagues.Membership
 
 enum(
     Entry,
@@ -45,7 +45,7 @@ enum(
 )
 
 
-@record_type(pickem_store.LeagueMember, "Somebody's place in a league.")
+@record_type(stored_leagues.LeagueMember, "Somebody's place in a league.")
 class LeagueMember:
     user: LazyUser = field(league_resolvers.league_member_users, "Who it is.")
     membership: Membership = described("Whether they are a captain, a member or waiting.")
@@ -67,7 +67,7 @@ class LeagueEvent:
 
 
 @record_type(
-    pickem_store.League,
+    stored_leagues.League,
     "Members of a season who are ranked among themselves. Those who are not members of a private league (CODE, "
     "APPROVAL) see its id, name, season and entry; the rest is null for them.",
 )

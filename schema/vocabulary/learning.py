@@ -6,7 +6,7 @@ from datetime import datetime
 
 import strawberry
 
-from datastore import vocabulary as vocabulary_store
+from datastore.vocabulary.quizzes import Card
 from resolvers.vocabulary import learning, quizzes, schedules, subscriptions, visibility
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
@@ -26,7 +26,7 @@ enum(
 )
 
 
-@record_type(vocabulary_store.Card, "A word that a member reviews, and when it is next due by FSRS.")
+@record_type(Card, "A word that a member reviews, and when it is next due by FSRS.")
 class DueCard:
     word: Word = field(learning.card_words, "The word.")
     list: WordList = field(visibility.list_of, "Its list.")

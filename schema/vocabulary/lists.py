@@ -7,7 +7,11 @@ from typing import Any
 
 import strawberry
 
-from datastore import vocabulary as vocabulary_store
+from datastore.vocabulary import daily
+from datastore.vocabulary import learning as stored_learning
+from datastore.vocabulary import lists as stored_lists
+from datastore.vocabulary import words as stored_words
+from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from resolvers.vocabulary import (
     corrections,
     daily_words,
@@ -32,7 +36,7 @@ from schema.framework.types import (
 )
 
 enum(
-    vocabulary_store.CharacterSet,
+    CharacterSet,
     "One of the two spellings of a Chinese word; without effect on words of other languages.",
     SIMPLIFIED="As written in mainland China and Singapore.",
     TRADITIONAL="As written in Taiwan, Hong Kong and Macau.",
@@ -52,7 +56,7 @@ _TO = "The last day to include."
 # ── lists and words ──
 
 
-@record_type(vocabulary_store.Word, "A word to learn, of any language.")
+@record_type(stored_words.Word, "A word to learn, of any language.")
 class Word(Node):
     term: str = described("The word; a Chinese one in simplified characters.")
     reading: str | None = described("How it is read: kana, a transcription or, for a Chinese word, its pinyin.")
@@ -65,7 +69,7 @@ class Word(Node):
 
 
 @record_type(
-    vocabulary_store.DailyWord,
+    daily.DailyWord,
     "A list's word of one day. It is the same for everyone, and no word is repeated before all have been used.",
 )
 class DailyWord:
@@ -82,9 +86,7 @@ DailyWordConnection = connection(
 )
 
 
-@record_type(
-    vocabulary_store.WordList, "A list of words: a public one, maintained by editors, or a member's private one."
-)
+@record_type(stored_lists.WordList, "A list of words: a public one, maintained by editors, or a member's private one.")
 class WordList(Node):
     name: str = described("Its name.")
     level: int | None = described("The difficulty of its words, 0 to 100, on the community's own scale.")
@@ -115,17 +117,17 @@ WordListConnection = connection(WordList, "A page of lists, by name.", edge="A l
 # ── learning ──
 
 
-@record_type(vocabulary_store.Subscription, "A member's subscription to a list's words by email.")
+@record_type(Subscription, "A member's subscription to a list's words by email.")
 class ListSubscription:
     list: WordList = field(visibility.list_of, "The list.")
-    character_set: vocabulary_store.CharacterSet = described("The spelling of its words in the email.")
+    character_set: CharacterSet = described("The spelling of its words in the email.")
     active: bool = described(
         "Whether it is active; an ended one stays in the member's history. It ends when its list is deleted."
     )
     since: datetime = described("When it began.")
 
 
-@record_type(vocabulary_store.QuizResult, "The result of one quiz.")
+@record_type(stored_learning.QuizResult, "The result of one quiz.")
 class QuizResult(Node):
     user: LazyUser = field(learning.users, "The member who took the quiz.")
     list: WordList = field(visibility.list_of, "The list of the quiz; without its words if it was deleted.")
@@ -136,7 +138,7 @@ class QuizResult(Node):
     proven: bool = described("Whether the service set and graded it, about a public list; `recordQuiz` gives false.")
 
 
-@record_type(vocabulary_store.Sentence, "A practice sentence.")
+@record_type(stored_learning.Sentence, "A practice sentence.")
 class Sentence(Node):
     user: LazyUser = field(learning.users, "Its author.")
     word: Word | None = field(

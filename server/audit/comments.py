@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from datastore.comments import Comment, Leader, Status, Tally
+from datastore.comments.counts import Leader, Tally
 from datastore.comments.planner import RATINGS
-from datastore.comments.records import Pointer, pointer_to
+from datastore.comments.records import Comment, Pointer, Status, pointer_to
 from datastore.comments.transfer import all_records, listed_comments, listed_held, listed_latest
 from resolvers.requests.context import Services
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 
-from datastore import journal as journal_store
 from datastore.changes.occurrences import Delivery, DeliveryState, Kind, Occurrence
 from datastore.journal.reading import JournalItem, journal_items
+from datastore.journal.webhooks import read_webhooks
 from datastore.values.ids import is_ulid
 from datastore.whole.named_objects import keys_of, missing_objects
 from resolvers.requests.context import Services
@@ -25,7 +25,7 @@ _GO_SILENTLY = ("WordList:", "Word:")
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    webhooks = {webhook.id for webhook in await journal_store.read_webhooks(services.table)}
+    webhooks = {webhook.id for webhook in await read_webhooks(services.table)}
     objects: set[str] = set()
     async for item in journal_items(services.table):
         for breach in _item_breaches(item, webhooks):

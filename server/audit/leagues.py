@@ -6,8 +6,16 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from datastore.pickem import League, LeagueCode, LeagueMember, MemberLeagues, Membership
-from datastore.pickem.leagues import MOST_LEAGUES, MOST_MEMBERS, all_leagues
+from datastore.pickem.leagues import (
+    MOST_LEAGUES,
+    MOST_MEMBERS,
+    League,
+    LeagueCode,
+    LeagueMember,
+    MemberLeagues,
+    Membership,
+    all_leagues,
+)
 from resolvers.requests.context import Services
 
 

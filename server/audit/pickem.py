@@ -10,23 +10,19 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeAlias
 
-from datastore import pickem as pickem_store
-from datastore.pickem import (
-    Event,
-    Gate,
+from datastore.pickem import standings
+from datastore.pickem.events import Event, Match, all_events, read_matches
+from datastore.pickem.gates import Gate, pick_counter, read_gates
+from datastore.pickem.predictions import Prediction, Share
+from datastore.pickem.standings import (
     Histogram,
-    Match,
-    Prediction,
-    Share,
     Standing,
-    all_events,
+    all_predictions,
+    all_standings,
     event_scope,
-    pick_counter,
-    read_gates,
-    read_matches,
+    listed_standings,
     season_scope,
 )
-from datastore.pickem.standings import all_predictions, all_standings, listed_standings
 from resolvers.pickem import rules
 from resolvers.pickem.rules import closeness, worst_distance
 from resolvers.pickem.scoring import PREDICTIONS_AT_ONCE
@@ -68,7 +64,7 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
     if difference := _difference(gates, counted, matches):
         yield f"the gates and the predictions differ: {difference}"
     if event.scored == event.generation:
-        histogram = await pickem_store.read_histogram(services.table, event_scope(event.id), event.generation)
+        histogram = await standings.read_histogram(services.table, event_scope(event.id), event.generation)
         for breach in _histogram_breaches(histogram, points, "predictions"):
             yield breach
 
@@ -166,7 +162,7 @@ def _histogram_breaches(histogram: Histogram | None, counts: Counter[int], count
 
 
 async def _published_histogram(services: Services, season: str) -> Histogram | None:
-    seasons = await pickem_store.read_seasons(services.table, [season])
+    seasons = await standings.read_seasons(services.table, [season])
     if season not in seasons:
         return None
-    return await pickem_store.read_histogram(services.table, season_scope(season), seasons[season].published)
+    return await standings.read_histogram(services.table, season_scope(season), seasons[season].published)

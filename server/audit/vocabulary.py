@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
-from datastore import vocabulary as vocabulary_store
-from datastore.vocabulary import ActiveDays, Card, QueueChange, QuizResult, Sentence, WordList, member_items
+from datastore.vocabulary import member_items, subscriptions, words
+from datastore.vocabulary.learning import ActiveDays, QuizResult, Sentence
+from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.quizzes import Card, QueueChange
 from resolvers.requests.context import Services
 
 R = TypeVar("R", QuizResult | Sentence | ActiveDays, Card | QueueChange)
@@ -27,8 +29,8 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
             continue
         if not word_list.public:
             private[word_list.owner] += 1
-        ordinals = [word.ordinal async for word in vocabulary_store.all_words(services.table, word_list)]
-        removed = [word.ordinal async for word in vocabulary_store.removed_words(services.table, word_list.list)]
+        ordinals = [word.ordinal async for word in words.all_words(services.table, word_list)]
+        removed = [word.ordinal async for word in words.removed_words(services.table, word_list.list)]
         if sorted(ordinals + removed) != list(range(word_list.next_ordinal)) or len(removed) != word_list.removed:
             yield f"the list {word_list.list} counts {word_list.word_count} words and has {len(ordinals)}"
         async for breach in _daily_word_breaches(services, word_list):
@@ -60,7 +62,7 @@ async def _subscription_breaches(services: Services) -> AsyncIterator[str]:
     """The index of active subscriptions and the counts of subscribers, shard by shard."""
     listed = 0
     subscribers: Counter[tuple[str, int]] = Counter()
-    async for reader in vocabulary_store.all_subscribers(services.table):
+    async for reader in subscriptions.all_subscribers(services.table):
         listed += len(reader.subscriptions)
         lists = {subscription.list for subscription in reader.subscriptions}
         subscribers.update((list_id, reader.index_shard) for list_id in lists)

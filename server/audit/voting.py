@@ -6,11 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
-from datastore import voting as voting_store
-from datastore.voting import Board, Contender, Counts, Name, PairTally, ResultsBlock, Tally, Vote
-from datastore.voting.boards import BLOCK_SIZE
-from datastore.voting.contenders import NO_VOTES
-from datastore.voting.votes import COUNTERS, VotingRecord, all_records
+from datastore.voting.boards import BLOCK_SIZE, Board, all_boards
+from datastore.voting.contenders import NO_VOTES, Contender, Counts, Name, ResultsBlock
+from datastore.voting.votes import COUNTERS, PairTally, Tally, Vote, VotingRecord, all_records
 from resolvers.requests.context import Services
 from resolvers.voting.settling import BoardCache
 
@@ -63,7 +61,7 @@ class _Records:
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     """Read every board first: that settles the votes which a killed process left unsettled."""
-    async for board in voting_store.all_boards(services.table):
+    async for board in all_boards(services.table):
         await services.get(BoardCache).board(board.slug)
     boards: dict[str, _Records] = defaultdict(_Records)
     async for record in all_records(services.table):

@@ -10,7 +10,7 @@ from typing import Annotated, BinaryIO
 import orjson
 import typer
 
-from datastore.comments import Comment
+from datastore.comments.records import Comment
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
 from resolvers.comments import transfer as comments_transfer

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from datastore.voting import MAIN
+from datastore.voting.boards import MAIN
 from resolvers.comments.transfer import CommentStore
 from resolvers.pickem.season_files import SeasonStore, season_rows
 from resolvers.requests.context import Services

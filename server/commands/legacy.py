@@ -27,23 +27,25 @@ from typing import Any, Generic, NamedTuple, TextIO, TypeVar
 
 from ulid import ULID
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, chunks, foreign_rows, gather_or_cancel
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, Refusal
-from datastore.vocabulary import (
+from datastore.vocabulary import daily
+from datastore.vocabulary.daily import DailyWord
+from datastore.vocabulary.lists import WordList, create_list, read_list
+from datastore.vocabulary.subscriptions import CharacterSet, Subscription, import_subscription, read_same_subscriptions
+from datastore.vocabulary.words import (
     LONGEST_LIST,
     WORDS_AT_ONCE,
-    CharacterSet,
-    DailyWord,
     ListGrown,
-    Subscription,
     Word,
     WordBatch,
     WordContent,
-    WordList,
+    add_words,
+    all_words,
+    removed_words,
 )
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Services
@@ -165,15 +167,15 @@ class Migration:
         days = _Kind(
             "past word",
             self._parse_day,
-            vocabulary_store.read_same_daily_words,
-            lambda day: vocabulary_store.import_daily_word(table, day),
+            daily.read_same_daily_words,
+            lambda day: daily.import_daily_word(table, day),
             _day_difference,
         )
         subscriptions = _Kind(
             "subscription",
             self._parse_subscription,
-            vocabulary_store.read_same_subscriptions,
-            lambda subscription: vocabulary_store.import_subscription(table, subscription),
+            read_same_subscriptions,
+            lambda subscription: import_subscription(table, subscription),
             _subscription_difference,
         )
         with _open_report(self._report_path) as report:
@@ -255,19 +257,19 @@ class Migration:
         self._progress(f"words of {mapped.new.name}", self.summary.rows["word"])
 
     async def _ensure_list(self, new: WordList) -> WordList:
-        existing = await vocabulary_store.read_list(self._table, new.list, consistent=True)
+        existing = await read_list(self._table, new.list, consistent=True)
         if existing is not None:
             self.summary.existing["list"] += 1
             return existing
         self.summary.written["list"] += 1
         if not self._options.dry_run:
-            await vocabulary_store.create_list(self._table, new, self._once)
+            await create_list(self._table, new, self._once)
         return new
 
     async def _ordinals(self, word_list: WordList) -> dict[WordContent, int]:
         """The ordinal of each of a list's words, also of those that were removed here."""
-        words = vocabulary_store.all_words(self._table, word_list, consistent=True)
-        removed = vocabulary_store.removed_words(self._table, word_list.list)
+        words = all_words(self._table, word_list, consistent=True)
+        removed = removed_words(self._table, word_list.list)
         return {word.content: word.ordinal for group in (words, removed) async for word in group}
 
     async def _add_words(self, word_list: WordList, words: Sequence[Word]) -> WordList:
@@ -275,7 +277,7 @@ class Migration:
             batch_id = self._services.ids.next(self._services.clock())
             batch = WordBatch(batch_id, some, LONGEST_LIST, word_list.next_ordinal)
             try:
-                word_list = (await vocabulary_store.add_words(self._table, word_list.list, batch, self._once)).list
+                word_list = (await add_words(self._table, word_list.list, batch, self._once)).list
             except ListGrown:
                 raise Failed(f"Somebody else has added words to {word_list.name} meanwhile. Run this again.") from None
         return word_list
@@ -330,7 +332,7 @@ class Migration:
             raise InvalidInput("the words file has no such list, or no such word in it")
         if day > self._services.clock().astimezone(UTC).date():
             raise InvalidInput("this day has not begun")
-        return vocabulary_store.imported_daily_word(word, day)
+        return daily.imported_daily_word(word, day)
 
     # ── subscriptions ──
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import Comment, Status
+from datastore.comments.records import Comment, Status
 from datastore.comments.transfer import AT_ONCE, import_comments, settle_products
 from datastore.dynamo import chunks
 from datastore.values.ids import derived_id

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datastore import pickem as pickem_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.pickem import Entry, League, LeagueMember, Membership
+from datastore.pickem import leagues
+from datastore.pickem.leagues import Entry, League, LeagueMember, Membership
 from resolvers.pickem.cache import league_id
 from resolvers.pickem.rules import new_code
 from resolvers.requests.context import Services
@@ -31,11 +31,11 @@ async def _seed_league(services: Services, name: str, entry: Entry, users: Seque
     unit = UnitOfWork.unkeyed(now)
     captain, *others = (LeagueMember(key, user, Membership.MEMBER, now, f"demo:{key}") for user in users)
     first = LeagueMember(key, captain.user, Membership.CAPTAIN, now, captain.token)
-    own = await pickem_store.read_member_leagues(services.table, captain.user)
-    await pickem_store.create_league(services.table, new, first, own, unit, None)
-    league = await pickem_store.read_league(services.table, key)
+    own = await leagues.read_member_leagues(services.table, captain.user)
+    await leagues.create_league(services.table, new, first, own, unit, None)
+    league = await leagues.read_league(services.table, key)
     if league is None or league.deleted_at is not None:
         return
     for member in others:
-        own = await pickem_store.read_member_leagues(services.table, member.user)
-        await pickem_store.join_league(services.table, league, member, own, unit, None)
+        own = await leagues.read_member_leagues(services.table, member.user)
+        await leagues.join_league(services.table, league, member, own, unit, None)

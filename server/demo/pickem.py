@@ -9,7 +9,8 @@ from random import Random
 
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
-from datastore.pickem import Event, EventState, Match, MatchOutcome, Prediction, Result, Team, TieBreak
+from datastore.pickem.events import Event, EventState, Match, MatchOutcome, Result, Team, TieBreak
+from datastore.pickem.predictions import Prediction
 from datastore.pickem.seeding import seed_event
 from resolvers.pickem.rules import preshow_first
 from resolvers.pickem.scoring import score

@@ -8,9 +8,12 @@ from random import Random
 
 from ulid import ULID
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.vocabulary import CharacterSet, QuizResult, Subscription, WordBatch, WordList
+from datastore.vocabulary import daily, learning, lists, subscriptions
+from datastore.vocabulary.learning import QuizResult
+from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.subscriptions import CharacterSet, Subscription
+from datastore.vocabulary.words import WordBatch, add_words
 from resolvers.requests.context import Services
 from resolvers.vocabulary.texts import NewWord, parse_word
 from server.demo.files import read_rows
@@ -36,7 +39,7 @@ async def seed(services: Services) -> str:
         count += word_list.word_count
         today = services.clock().astimezone(UTC).date()
         for days_ago in reversed(range(DAYS)):
-            await vocabulary_store.draw_daily_word(services.table, word_list.list, today - timedelta(days=days_ago))
+            await daily.draw_daily_word(services.table, word_list.list, today - timedelta(days=days_ago))
         await _add_learners(services, word_list, number)
     return f"{len(LISTS)} word lists of {count} words, learned by {LEARNERS} members"
 
@@ -46,15 +49,15 @@ async def _ensure_list(services: Services, name: str, level: int, file: str) -> 
     now = services.clock()
     unit = UnitOfWork.unkeyed(now)
     new = WordList(_id(name), name, public=True, created_at=now - timedelta(days=DAYS), level=level)
-    word_list = await vocabulary_store.read_list(services.table, new.list, consistent=True)
+    word_list = await lists.read_list(services.table, new.list, consistent=True)
     if word_list is None:
-        await vocabulary_store.create_list(services.table, new, unit)
+        await lists.create_list(services.table, new, unit)
         word_list = new
     if word_list.word_count:
         return word_list
     words = [parse_word(new.list, NewWord(**row), (file,)) for row in read_rows(file)]
     batch = WordBatch(_id("words", name), words, len(words))
-    return (await vocabulary_store.add_words(services.table, new.list, batch, unit)).list
+    return (await add_words(services.table, new.list, batch, unit)).list
 
 
 async def _add_learners(services: Services, word_list: WordList, seed: int) -> None:
@@ -65,7 +68,7 @@ async def _add_learners(services: Services, word_list: WordList, seed: int) -> N
         characters = random.choice(tuple(CharacterSet))
         since = now - timedelta(days=random.randrange(90))
         subscription = Subscription(user, word_list.list, characters, active=True, since=since)
-        await vocabulary_store.subscribe(services.table, subscription, unit)
+        await subscriptions.subscribe(services.table, subscription, unit)
         for days_ago in range(DAYS // 2):
             total = random.choice((5, 10, 20))
             correct = random.randint(total // 2, total)
@@ -73,8 +76,8 @@ async def _add_learners(services: Services, word_list: WordList, seed: int) -> N
                 at = now - timedelta(days=days_ago)
                 quiz = _id(user, seed, days_ago)
                 result = QuizResult(user, at.date(), quiz, word_list.list, correct, total, at)
-                days = await vocabulary_store.read_active_days(services.table, user)
-                await vocabulary_store.record_result(services.table, result, days, lambda _: None, unit)
+                days = await learning.read_active_days(services.table, user)
+                await learning.record_result(services.table, result, days, lambda _: None, unit)
 
 
 def _id(*parts: object) -> str:

@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from math import exp
 from random import Random
 
-from datastore import voting as voting_store
-from datastore.voting import MAIN, Board, Contender, PairVerdict, Vote
+from datastore.voting import boards
 from datastore.voting.ballots import EligibleContenders
+from datastore.voting.boards import MAIN, Board
+from datastore.voting.contenders import Contender
 from datastore.voting.editing import Shown, seed_board
 from datastore.voting.pair_walk import PairWalk
+from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
 from resolvers.voting.ballots import voter_seed
 from server.demo.files import read_rows, read_texts
@@ -26,7 +28,7 @@ _SKIPPED_OR_TIED = 0.14
 
 async def seed(services: Services) -> str:
     """Leave a board `main` alone that is in use already."""
-    if await voting_store.read_board_with_marks(services.table, MAIN) is not None:
+    if await boards.read_board_with_marks(services.table, MAIN) is not None:
         return "no masks: the board main is in use"
     now = services.clock()
     masks = read_texts("masks")

@@ -26,7 +26,7 @@ from datastore.dynamo import DynamoError, deadline
 from datastore.people import profiles as people_store
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from datastore.values.seal import Forged
-from datastore.vocabulary import ConfirmationUsed
+from datastore.vocabulary.subscriptions import ConfirmationUsed
 from resolvers.people.confirmations import (
     LINK_HOURS,
     PATH,

@@ -27,23 +27,30 @@ from typing import NamedTuple
 
 import structlog
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel
 from datastore.people.profiles import Profile, member_shard
 from datastore.refusals import NotFound, Refusal, Unavailable
-from datastore.vocabulary import (
+from datastore.vocabulary import words
+from datastore.vocabulary.daily import DailyWord, ListBroken, clear_deleted_list, draw_daily_word
+from datastore.vocabulary.lists import WordList, deleted_lists, lists_by_name, read_list
+from datastore.vocabulary.subscriptions import (
     DAILY_EMAILS,
+    LATEST,
     NOTE_LIFETIME,
-    DailyWord,
-    ListBroken,
+    RECORD_LIFETIME,
     Mail,
     SentNote,
     Subscription,
-    Word,
-    WordList,
+    all_subscribers,
+    begin_mailing,
+    note_sent,
+    read_addressee,
+    read_sent_mails,
+    read_sent_notes,
+    unsubscribe,
 )
-from datastore.vocabulary.subscriptions import LATEST, RECORD_LIFETIME
+from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
 from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
@@ -119,7 +126,7 @@ class SentMembers:
         return self._hash(user) in noted
 
     async def _read(self, on: date, shard: int) -> set[bytes]:
-        notes = await vocabulary_store.read_sent_notes(self._services.table, on, shard)
+        notes = await read_sent_notes(self._services.table, on, shard)
         joined = b"".join(note.members for note in notes)
         return {joined[start : start + _SIZE] for start in range(0, len(joined), _SIZE)}
 
@@ -132,7 +139,7 @@ class SentMembers:
         for (on, shard), hashes in grouped.items():
             now = services.clock()
             note = SentNote(on, shard, services.ids.next(now), b"".join(hashes), now + NOTE_LIFETIME)
-            await vocabulary_store.note_sent(services.table, note)
+            await note_sent(services.table, note)
 
     def _hash(self, user: str) -> bytes:
         return self._services.seal.keyed_hash(_PURPOSE, user.encode(), size=_SIZE)
@@ -248,7 +255,7 @@ class DailyRun:
         return self.summary
 
     async def _begin(self, on: date) -> None:
-        mailing = await vocabulary_store.begin_mailing(self._table, on, self._services.clock())
+        mailing = await begin_mailing(self._table, on, self._services.clock())
         if mailing.begun < self._services.clock() - LATEST:
             raise MailingExpired(
                 f"The emails of {on} were sent on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
@@ -260,7 +267,7 @@ class DailyRun:
             await self._send_batch(batch)
 
     async def _subscribers(self, *, only_recent: bool) -> AsyncIterator[tuple[str, date]]:
-        async for subscriber in vocabulary_store.all_subscribers(self._table):
+        async for subscriber in all_subscribers(self._table):
             is_recent = self._has_recent(subscriber.subscriptions)
             if subscriber.user in self._seen_recent or (only_recent and not is_recent):
                 continue
@@ -288,7 +295,7 @@ class DailyRun:
                 drawn = [await self._list_word(ListDate(list_id, on)) for on in dates]
                 self.summary.lists += any(drawn)
 
-        async for word_lists in batches(vocabulary_store.lists_by_name(self._table, None), _BATCH):
+        async for word_lists in batches(lists_by_name(self._table, None), _BATCH):
             await gather_or_cancel((draw(word_list.list) for word_list in word_lists), _DRAWS_AT_ONCE)
             self._progress(self.summary)
 
@@ -306,8 +313,8 @@ class DailyRun:
     async def _draw(self, wanted: ListDate) -> tuple[ListWord | None]:
         list_id, on = wanted
         try:
-            daily = await vocabulary_store.draw_daily_word(self._table, list_id, on)
-            word_list = await vocabulary_store.read_list(self._table, list_id, consistent=True)
+            daily = await draw_daily_word(self._table, list_id, on)
+            word_list = await read_list(self._table, list_id, consistent=True)
             if daily is not None and word_list is not None and word_list.corrected:
                 daily = replace(daily, word=await self._current_word(daily.word))
         except (ListBroken, DynamoError, Refusal) as error:
@@ -325,19 +332,19 @@ class DailyRun:
     async def _current_word(self, word: Word) -> Word:
         """The word as it is now: it may have been corrected since it was drawn."""
         key = (word.list, word.ordinal)
-        return (await vocabulary_store.read_words(self._table, [key], consistent=True)).get(key, word)
+        return (await words.read_words(self._table, [key], consistent=True)).get(key, word)
 
     async def _clear_deleted_lists(self) -> None:
         """Delete what is left of the words of deleted lists."""
-        async for word_list in vocabulary_store.deleted_lists(self._table):
-            while not await vocabulary_store.clear_deleted_list(self._table, word_list, _CLEARED_AT_ONCE):
+        async for word_list in deleted_lists(self._table):
+            while not await clear_deleted_list(self._table, word_list, _CLEARED_AT_ONCE):
                 pass
 
     # ── emails ──
 
     async def _send_batch(self, batch: Sequence[tuple[str, date]]) -> None:
         """Send to these members the words of these dates."""
-        sent = await vocabulary_store.read_sent_mails(self._table, batch)
+        sent = await read_sent_mails(self._table, batch)
         self.summary.already_sent += len(sent)
         await send_all([user for user, on in batch if (user, on) not in sent], self._send_to, self._limits.at_once)
         await self._sent_members.note([*sent, *self._just_sent])
@@ -350,7 +357,7 @@ class DailyRun:
 
     async def _send_email(self, user: str) -> None:
         """Decide by what the table has now, not by what the index shows."""
-        addressee = await vocabulary_store.read_addressee(self._table, user)
+        addressee = await read_addressee(self._table, user)
         if self._has_recent(addressee.subscriptions):
             self._seen_recent.add(user)
         if not addressee.subscriptions:
@@ -397,6 +404,4 @@ class DailyRun:
         """End a subscription to a list that was deleted."""
         unit = UnitOfWork.unkeyed(self._services.clock())
         with contextlib.suppress(NotFound):
-            await vocabulary_store.unsubscribe(
-                self._table, subscription.user, subscription.list, subscription.character_set, unit
-            )
+            await unsubscribe(self._table, subscription.user, subscription.list, subscription.character_set, unit)

@@ -16,7 +16,8 @@ from typing import Any
 import orjson
 
 from datastore.values.seal import Forged, Seal
-from datastore.vocabulary import CharacterSet, Subscription, Word
+from datastore.vocabulary.subscriptions import CharacterSet, Subscription
+from datastore.vocabulary.words import Word
 from resolvers.people.profile import validate_email_address
 from resolvers.values.texts import with_ascii_domain
 from server.mail.rendering import EmailKind, EmailTemplates, Rendered, encode_header_text, script_tag, serialize

@@ -10,13 +10,13 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import MemberErased
 from datastore.dynamo import DynamoError, deadline
 from datastore.people import profiles as people_store
 from datastore.refusals import Conflict, NotFound
 from datastore.values.seal import Forged
-from datastore.vocabulary import AddressClaim
+from datastore.vocabulary import lists, subscriptions
+from datastore.vocabulary.subscriptions import AddressClaim
 from resolvers.requests.context import Services
 from resolvers.vocabulary.subscriptions import RECORD_PREFIX
 from server.http.messages import SECURITY_HEADERS
@@ -92,7 +92,7 @@ async def _confirmation_page(services: Services, unsubscription: Unsubscription)
         return button_page("No more reminders of missing predictions?", _UNSUBSCRIBE_BUTTON)
     if unsubscription.list is None:
         return button_page("Unsubscribe from all daily words?", _UNSUBSCRIBE_BUTTON)
-    word_list = await vocabulary_store.read_list(services.table, unsubscription.list)
+    word_list = await lists.read_list(services.table, unsubscription.list)
     name = word_list.name if word_list is not None else "this list"
     return button_page(f"Unsubscribe from the daily words of {isolate(name)}?", _UNSUBSCRIBE_BUTTON)
 
@@ -114,12 +114,12 @@ async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HT
 async def _end(services: Services, user: str, unsubscription: Unsubscription) -> int:
     """End those of a member's subscriptions that the link means; how many there were."""
     ended, unit = 0, services.unit(f"User:{user}")
-    for subscription in await vocabulary_store.read_subscriptions(services.table, user):
+    for subscription in await subscriptions.read_subscriptions(services.table, user):
         if subscription.active and unsubscription.includes(subscription):
             ended += 1
             with suppress(NotFound, MemberErased):  # the job that erases a member deletes their subscriptions
                 key = (user, subscription.list, subscription.character_set)
-                await vocabulary_store.unsubscribe(services.table, *key, unit)
+                await subscriptions.unsubscribe(services.table, *key, unit)
     return ended
 
 
@@ -128,11 +128,11 @@ async def _standing_claims(services: Services, unsubscription: Unsubscription) -
 
     A subscription that the link does not include says nothing about who has those that it does.
     """
-    claims = await vocabulary_store.read_claims(services.table, unsubscription.user)
+    claims = await subscriptions.read_claims(services.table, unsubscription.user)
     if not claims:
         return []
     newest = max(claim.claimed_at for claim in claims)
-    own = await vocabulary_store.read_subscriptions(services.table, unsubscription.user)
+    own = await subscriptions.read_subscriptions(services.table, unsubscription.user)
     return [] if any(each.since > newest and unsubscription.includes(each) for each in own) else claims
 
 

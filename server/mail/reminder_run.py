@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import structlog
 
-from datastore import pickem as pickem_store
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
-from datastore.pickem import RECORD_LIFETIME, REMINDERS, Event, EventState, Reminder
+from datastore.pickem import predictions
+from datastore.pickem.events import Event, EventState, read_events
+from datastore.pickem.predictions import RECORD_LIFETIME, REMINDERS, Reminder
 from resolvers.people.profile import MOST_REMINDER_HOURS
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
@@ -82,7 +83,7 @@ class ReminderRun:
     async def _events(self) -> list[Event]:
         now = self._services.clock()
         until = now + timedelta(hours=MOST_REMINDER_HOURS)
-        return [event async for event in pickem_store.events_to_lock(self._services.table, now, until)]
+        return [event async for event in predictions.events_to_lock(self._services.table, now, until)]
 
     async def _remind(self, events: Sequence[Event]) -> None:
         """Walk the members once, and fill a batch for each event."""
@@ -102,8 +103,8 @@ class ReminderRun:
         if not users:
             return
         table, now = self._services.table, self._services.clock()
-        event = (await pickem_store.read_events(table, [event_id])).get(event_id)
-        settled = await pickem_store.settled_reminders(table, event_id, users)
+        event = (await read_events(table, [event_id])).get(event_id)
+        settled = await predictions.settled_reminders(table, event_id, users)
         profiles = await people_store.read_profiles(table, users, consistent=True)
         self.summary.settled += len(settled)
         recipients = [

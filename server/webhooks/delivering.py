@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from datastore import journal as journal_store
 from datastore.changes.occurrences import DELIVERY_SHARDS, Delivery, Webhook
 from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held
+from datastore.journal import webhooks
 from resolvers.live.background import Repeated, unless_failed
 from server.webhooks.sending import Outcome, Sender, message, sign
 
@@ -93,14 +93,14 @@ class Deliverer(Repeated):
     async def look(self) -> None:
         """Learn the webhooks, and acquire those that no living process sends to."""
         services, asked_at = self.services, monotonic()
-        self._known = await journal_store.read_webhooks(services.table)
+        self._known = await webhooks.read_webhooks(services.table)
         services.journal.know(self._known, asked_at)
         self._workers = {key: worker for key, worker in self._workers.items() if not worker.task.done()}
         for webhook in self._known:
             if worker := self._workers.get(webhook.id):
                 worker.webhook = webhook
-            elif journal_store.is_free(services.leases, webhook):
-                lease = await journal_store.acquire_webhook(services.leases, webhook)
+            elif webhooks.is_free(services.leases, webhook):
+                lease = await webhooks.acquire_webhook(services.leases, webhook)
                 if lease is not None:
                     self._workers[webhook.id] = Worker(self, lease)
 
@@ -172,14 +172,14 @@ class Worker:
                     sending.create_task(self._watch(shard, sending))
         else:
             await asyncio.sleep(CLEAR_SECONDS)
-            await journal_store.clear_webhook(self._services.table, self.webhook.id)
+            await webhooks.clear_webhook(self._services.table, self.webhook.id)
 
     async def _watch(self, shard: int, sending: asyncio.TaskGroup) -> None:
         """Send what is due in a shard, again and again."""
         past, quiet = None, POLL_SECONDS
         while self._goes_on:
             busy = set(self._under_way)  # what ends during the read is still in its answer
-            read = journal_store.read_waiting(self._services.table, self.webhook.id, shard, WINDOW, past)
+            read = webhooks.read_waiting(self._services.table, self.webhook.id, shard, WINDOW, past)
             waiting = await unless_failed(read, "deliveries could not be read", _log, webhook=self.webhook.id)
             if waiting is None:
                 await asyncio.sleep(STUCK_SECONDS)
@@ -240,11 +240,11 @@ class Worker:
         outcome = await self._send(delivery)
         table, now, counts = self._services.table, self._services.clock(), self._deliverer.counts
         if outcome.error is None:
-            await journal_store.mark_delivered(table, delivery, outcome.status or 0, now)
+            await webhooks.mark_delivered(table, delivery, outcome.status or 0, now)
             counts.delivered += 1
             return
         next_at = next_attempt(delivery, now)
-        await journal_store.mark_failed(table, delivery, outcome.status, outcome.error, next_at=next_at, now=now)
+        await webhooks.mark_failed(table, delivery, outcome.status, outcome.error, next_at=next_at, now=now)
         if next_at is not None:
             counts.failed += 1
             return

@@ -18,8 +18,8 @@ from typing import Any, Final, NewType, get_args, get_type_hints
 import strawberry
 from graphql import GraphQLField, GraphQLObjectType, GraphQLUnionType, get_named_type
 
-from datastore import voting as voting_store
 from datastore.dynamo import Page, Window
+from datastore.voting import contenders, votes
 from resolvers.requests.context import Context
 from resolvers.voting import visibility as voting_visibility
 from resolvers.whole.node import LOADERS
@@ -92,11 +92,11 @@ def test_what_is_listed_exists() -> None:
 # ── fields that go around it ──
 
 
-async def stored_contender(_: Context, /) -> voting_store.Contender | None:
+async def stored_contender(_: Context, /) -> contenders.Contender | None:
     return None
 
 
-async def stored_page(_: Context, /, *, window: Window) -> Page[voting_store.Contender]:
+async def stored_page(_: Context, /, *, window: Window) -> Page[contenders.Contender]:
     raise NotImplementedError
 
 
@@ -104,7 +104,7 @@ def wins_of(_: Context, contender: voting_visibility.ShownContender, /) -> int:
     return contender.wins
 
 
-@record_type(voting_store.PairTally, "A record that no module has made for a viewer.")
+@record_type(votes.PairTally, "A record that no module has made for a viewer.")
 class Tally:
     ties: int = described("Votes for neither.")
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.occurrences import DELIVERY, DeliveryState, Occurrence, new_delivery
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import settle_product
+from datastore.comments.counts import settle_product
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import JobState
 from datastore.journal.webhooks import DEAD_FOR
 from datastore.members.suspensions import SUSPENSION, Suspension
 from datastore.people import profiles as people_store
 from datastore.people.profiles import PROFILE, Profile
-from datastore.vocabulary import CharacterSet, Subscription
+from datastore.vocabulary import quizzes, subscriptions
+from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations, Link
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_id, parse_node_key
@@ -204,7 +204,7 @@ class World:
                 services.table, Profile(record, "Reader", services.clock(), email=values["email"]), services.unit()
             )
             old = Subscription(record, words, CharacterSet.TRADITIONAL, active=True, since=services.clock())
-            await vocabulary_store.subscribe(services.table, old, services.unit())
+            await subscriptions.subscribe(services.table, old, services.unit())
 
     async def ballot(self) -> Mapping[Viewer, str]:
         """A ballot of each viewer."""
@@ -342,7 +342,7 @@ class World:
         services = self.clients[Viewer.AUTHOR].services
         list_id, _, ordinal = parse_node_key("Word", word).rpartition(".")
         yesterday = services.clock() - timedelta(days=1)
-        await vocabulary_store.review_card(
+        await quizzes.review_card(
             services.table, "author", list_id, int(ordinal),
             lambda before: reviewed(before, "author", (list_id, int(ordinal)), Grade.AGAIN, yesterday),
             UnitOfWork.unkeyed(yesterday),

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.vocabulary import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, record_result
+from datastore.vocabulary import member_items
+from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, record_result
 from resolvers.requests.context import Services, utc_now
 from server.audit import breaches
 from tests.client import Client
@@ -34,7 +34,7 @@ async def read_days(table: Table) -> ActiveDays | None:
 
 async def remove_all(table: Table, unit: UnitOfWork | None = None) -> int:
     unit = unit or UnitOfWork.unkeyed(utc_now())
-    return len([one async for one in vocabulary_store.remove_results(table, "eve", lambda _: True, unit)])
+    return len([one async for one in member_items.remove_results(table, "eve", lambda _: True, unit)])
 
 
 async def active_and_with_results(table: Table) -> tuple[set[date], set[date]]:
@@ -87,7 +87,7 @@ async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_bac
     old, new = result(services, DAY), result(services, DAY)
     await record(table, old, None)
     unit = WritesFirst("", None, "", utc_now(), table=table, new=new)
-    removed = vocabulary_store.remove_results(table, "eve", lambda one: one.id == old.id, unit)
+    removed = member_items.remove_results(table, "eve", lambda one: one.id == old.id, unit)
     assert [one async for one in removed] == [old]
     assert await active_and_with_results(table) == ({DAY}, {DAY})
     assert [breach async for breach in breaches(services)] == []

@@ -13,10 +13,11 @@ from unicodedata import normalize
 
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table
 from datastore.values.seal import Seal
-from datastore.vocabulary import CharacterSet, Word
+from datastore.vocabulary import lists
+from datastore.vocabulary.subscriptions import CharacterSet
+from datastore.vocabulary.words import Word, all_words
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.mail.message import EmailTemplate, Section, Unsubscription
@@ -229,8 +230,8 @@ async def test_a_file_that_is_imported_twice_at_once_adds_each_word_once(
     async with serving(settings) as first, serving(settings) as second:
         imports = [(first, file), (second, file), (second, other)]
         summaries = await asyncio.gather(*(import_words(client.services, path, "Words") for client, path in imports))
-    (word_list,) = [each async for each in vocabulary_store.lists_by_name(one_table, None)]
-    words = [word.term async for word in vocabulary_store.all_words(one_table, word_list, consistent=True)]
+    (word_list,) = [each async for each in lists.lists_by_name(one_table, None)]
+    words = [word.term async for word in all_words(one_table, word_list, consistent=True)]
     assert sorted(words) == sorted(f"word {number}" for number in range(350))
     assert sum(summary.added for summary in summaries) == 350
     assert [summary.added + summary.existing for summary in summaries] == [200, 200, 200]

@@ -14,13 +14,20 @@ from typing import Any
 import httpx
 import pytest
 
-from datastore import voting
 from datastore.dynamo import Table, budgets
 from datastore.refusals import NotFound
 from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
-from datastore.voting import BOARD, CONTENDER, RESULTS, Board, BoardWithMarks, Contender, Counts, ResultsBlock
-from datastore.voting.boards import shard_count
+from datastore.voting.boards import (
+    BOARD,
+    DEFAULT_RATE,
+    Board,
+    BoardWithMarks,
+    read_board_with_marks,
+    reshard,
+    shard_count,
+)
+from datastore.voting.contenders import CONTENDER, RESULTS, Contender, Counts, ResultsBlock
 from resolvers.requests.context import Services, utc_now
 from resolvers.voting.settling import BoardCache
 from tests.client import Client, serving
@@ -140,12 +147,12 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
     await add_contenders(one_client, "a", "b", "c")
     table = one_client.services.table
     for number, rate in enumerate((1, 2000, 1)):
-        current = await voting.read_board_with_marks(table, "main")
+        current = await read_board_with_marks(table, "main")
         assert current is not None
-        await voting.reshard(table, current.board, rate)
+        await reshard(table, current.board, rate)
         one_client.services.get(BoardCache).changed("main")
         await asyncio.gather(*(vote(one_client.member(f"v{number}-{n}")) for n in range(8)))
-    found = await voting.read_board_with_marks(table, "main")
+    found = await read_board_with_marks(table, "main")
     assert found is not None
     assert found.board.read_shards == shard_count(3, 2000) == 64
     await settle_votes(one_client)
@@ -156,7 +163,7 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client) -> Non
 @pytest.mark.parametrize(("contenders", "shards"), [(2, 64), (10, 20), (100, 8), (2000, 8)])
 def test_small_boards_have_more_shards(contenders: int, shards: int) -> None:
     """At six hundred votes a second about one vote in ten meets another."""
-    assert shard_count(contenders, voting.DEFAULT_RATE) == shards
+    assert shard_count(contenders, DEFAULT_RATE) == shards
 
 
 @pytest.mark.parametrize(
@@ -212,7 +219,7 @@ async def test_a_draw_a_moment_behind_ends_no_cycle_early(default_engine: Runnin
 
 
 async def _board_now(table: Table) -> BoardWithMarks:
-    current = await voting.read_board_with_marks(table, "main")
+    current = await read_board_with_marks(table, "main")
     assert current is not None
     return current
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from datastore.dynamo import Table
-from datastore.vocabulary import CARD, QUEUED_CARD, Card
+from datastore.vocabulary.quizzes import CARD, QUEUED_CARD, Card
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.vocabulary.cache import VocabularyCache

@@ -12,11 +12,12 @@ from typing import Any
 import jwt
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.people.profiles import PROFILE, member_shard
-from datastore.vocabulary import ADDRESS_CLAIM, CharacterSet, WordList
+from datastore.vocabulary import subscriptions
+from datastore.vocabulary.lists import WordList, create_list
+from datastore.vocabulary.subscriptions import ADDRESS_CLAIM, CharacterSet
 from resolvers.vocabulary.subscriptions import record_id
 from server import audit
 from server.mail.daily_run import DailyRun
@@ -236,7 +237,7 @@ async def test_no_link_says_done_while_the_emails_go_on(one_mail: MailingService
 async def test_a_link_of_an_address_that_bounced_ends_its_subscription(one_mail: MailingService) -> None:
     words = await known_list(one_mail.client)
     record = await migrated(one_mail, ADA, list_key(words))
-    await vocabulary_store.drop_address(one_mail.client.services.table, record, ADA)
+    await subscriptions.drop_address(one_mail.client.services.table, record, ADA)
     answer = await one_mail.press(unsubscribing(one_mail))
     assert (answer.status_code, await active_subscriptions(one_mail.client)) == (200, [])
 
@@ -292,7 +293,7 @@ async def test_only_a_token_that_says_so_proves_an_address(
     async with mailing(settings, tmp_path) as mail:
         services = mail.client.services
         word_list = WordList("01HZZZZZZZZZZZZZZZZZZZZZZZ", "Words", public=True, created_at=mail.clock())
-        await vocabulary_store.create_list(services.table, word_list, UnitOfWork.unkeyed(mail.clock()))
+        await create_list(services.table, word_list, UnitOfWork.unkeyed(mail.clock()))
         record = await migrated(mail, ADA, word_list.list)
         claims = {"email": ADA, "name": "Ada"} | ({} if verified is None else {"email_verified": verified})
         ada = Client(mail.client.served, settings, token(settings, "ada", **claims))

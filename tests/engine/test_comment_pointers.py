@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import Comment, CommentChange, Status, change_comment
-from datastore.comments.records import POINTER, Pointer, pointer_writes
+from datastore.comments.changes import CommentChange, change_comment
+from datastore.comments.records import POINTER, Comment, Pointer, Status, pointer_writes
 from datastore.dynamo import Table, metered
 from datastore.values.ids import Ids
 from resolvers.requests.context import Role, utc_now

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from datastore.comments import COMMENT, changes, counts, read_comment
+from datastore.comments import changes, counts
 from datastore.comments.counts import TALLY, read_tallies
 from datastore.comments.member_items import forget_reporter
-from datastore.comments.records import REPORTS, Reports
+from datastore.comments.pages import read_comment
+from datastore.comments.records import COMMENT, REPORTS, Reports
 from datastore.dynamo import Rejected, Table
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.pages import comment_posted

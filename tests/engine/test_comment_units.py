@@ -8,8 +8,9 @@ from statistics import mean
 
 import pytest
 
-from datastore.comments import COMMENT, Comment, read_page
+from datastore.comments.pages import read_page
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
+from datastore.comments.records import COMMENT, Comment
 from datastore.dynamo import Table, Window, metered
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal

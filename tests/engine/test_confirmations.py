@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, metered
 from datastore.jobs import leases
 from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import CONFIRMATION
-from datastore.vocabulary import SUBSCRIPTION, CharacterSet, Subscription
+from datastore.vocabulary import subscriptions
+from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
@@ -143,7 +143,7 @@ async def test_a_link_is_good_once(mail: MailingService) -> None:
     [subscription] = await active_subscriptions(mail.client)
     unit = UnitOfWork.unkeyed(mail.clock())
     table = mail.client.services.table
-    await vocabulary_store.unsubscribe(table, subscription.user, subscription.list, CharacterSet.SIMPLIFIED, unit)
+    await subscriptions.unsubscribe(table, subscription.user, subscription.list, CharacterSet.SIMPLIFIED, unit)
     again = await mail.press(link)
     assert (again.status_code, "already used" in again.text) == (410, True)
     assert await active_subscriptions(mail.client) == []

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo.entity import Partition
-from datastore.vocabulary import LIST, WORD, DailyWord, WordList
+from datastore.vocabulary import daily as stored_daily
+from datastore.vocabulary.daily import DailyWord
+from datastore.vocabulary.lists import LIST, WordList, deleted_lists, read_list
+from datastore.vocabulary.subscriptions import all_subscribers
+from datastore.vocabulary.words import WORD
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary import corrections
@@ -57,7 +60,7 @@ async def stored_list(client: Client, list_id: str) -> WordList:
 
 async def hidden_daily_words(client: Client, list_id: str) -> int:
     """How many of the list's daily words are in its owner's part of the index."""
-    words: Partition[DailyWord] = vocabulary_store.DAILY.on(None, list=parse_node_key("WordList", list_id))
+    words: Partition[DailyWord] = stored_daily.DAILY.on(None, list=parse_node_key("WordList", list_id))
     return len([word async for word in client.services.table.iterate(words) if word.owner_scope != "PUBLIC"])
 
 
@@ -120,7 +123,7 @@ async def test_a_removed_word_is_not_drawn_again_and_stays_where_it_was_used(cli
     }"""
     assert await client.ask(shown, word=first["id"], sentence=sentence) == {"word": first, "sentence": {"word": first}}
     drawn = [
-        await vocabulary_store.draw_daily_word(
+        await stored_daily.draw_daily_word(
             client.services.table, parse_node_key("WordList", list_id), today() + timedelta(n)
         )
         for n in range(1, 9)
@@ -204,7 +207,7 @@ async def test_the_daily_run_meets_a_deleted_list(client: Client) -> None:
     assert "Gone" not in outbox.emails[0].text
     await client.caught_up("the index lacks the ended subscriptions")
     assert await breaches(client) == []
-    subscriptions = [each async for each in vocabulary_store.all_subscribers(client.services.table)]
+    subscriptions = [each async for each in all_subscribers(client.services.table)]
     assert [(each.user, len(each.subscriptions)) for each in subscriptions] == [("ada", 1)]
 
 
@@ -218,11 +221,11 @@ async def test_draws_beside_removals_never_show_a_removed_word(one_client: Clien
     key = parse_node_key("WordList", list_id)
     words = await word_ids(one_client, list_id)
     removals = [editor.ask(REMOVE_WORD, input={"word": word, "idempotencyKey": word[-8:]}) for word in words[:6] * 2]
-    draws = [vocabulary_store.draw_daily_word(table, key, today() + timedelta(n)) for n in range(10)]
+    draws = [stored_daily.draw_daily_word(table, key, today() + timedelta(n)) for n in range(10)]
     answers = await gather(*removals, *draws)
     assert all("code" not in answer for answer in answers[:12])
     assert (await one_client.ask(REVIEW, id=list_id))["wordCount"] == 6
-    late = [await vocabulary_store.draw_daily_word(table, key, today() + timedelta(n)) for n in range(20, 40)]
+    late = [await stored_daily.draw_daily_word(table, key, today() + timedelta(n)) for n in range(20, 40)]
     assert {daily.word.ordinal for daily in late if daily is not None} == set(range(6, 12))
     assert await breaches(one_client) == []
 
@@ -350,8 +353,8 @@ async def test_a_publication_that_a_draw_overtakes_shows_every_daily_word(one_cl
         list_id = await private_list(eve, f"List {write}")
         key = parse_node_key("WordList", list_id)
         for days in (2, 1):
-            await vocabulary_store.draw_daily_word(table, key, today() - timedelta(days))
-        draw = partial(vocabulary_store.draw_daily_word, table, key, today())
+            await stored_daily.draw_daily_word(table, key, today() - timedelta(days))
+        draw = partial(stored_daily.draw_daily_word, table, key, today())
         with overtaken(table, write, draw) as writes:
             published = (await eve.ask(UPDATE_LIST, input={"list": list_id, "public": True}))["list"]
         assert published["public"]
@@ -366,8 +369,8 @@ async def test_a_publication_that_is_killed_can_be_repeated(one_client: Client) 
     for drawn_before, write in product(range(4), range(5)):
         list_id = await private_list(eve, f"List {drawn_before} {write}", words=3)
         key = parse_node_key("WordList", list_id)
-        await vocabulary_store.draw_daily_word(table, key, today() - timedelta(days=1))
-        draw = partial(vocabulary_store.draw_daily_word, table, key, today())
+        await stored_daily.draw_daily_word(table, key, today() - timedelta(days=1))
+        draw = partial(stored_daily.draw_daily_word, table, key, today())
         publish = partial(eve.ask, UPDATE_LIST, input={"list": list_id, "public": True})
         with suppress(Killed), killed_at(table, write), overtaken(table, drawn_before, draw):
             await publish()
@@ -383,7 +386,7 @@ async def test_a_list_whose_publication_was_killed_has_one_daily_word(one_client
     """Its owner sees it once, although the word is among the public ones already and the list is not; others do not."""
     eve, table = one_client.member("eve", Role.EDITOR), one_client.services.table
     list_id = await private_list(eve)
-    await vocabulary_store.draw_daily_word(table, parse_node_key("WordList", list_id), today())
+    await stored_daily.draw_daily_word(table, parse_node_key("WordList", list_id), today())
     with suppress(Killed), killed_at(table, 0):
         await eve.ask(UPDATE_LIST, input={"list": list_id, "public": True})
     assert await hidden_daily_words(one_client, list_id) == 0
@@ -418,7 +421,7 @@ async def test_the_words_of_a_large_deleted_list_are_deleted_by_the_daily_run(
     await run_daily(one_client.services, Outbox())
     left = [item["sk"]["S"] async for item in table.scan_items(consistent=True) if item["pk"]["S"].startswith("LIST#")]
     assert left == ["LIST"]
-    assert [each async for each in vocabulary_store.deleted_lists(table)] == []
+    assert [each async for each in deleted_lists(table)] == []
 
 
 async def test_a_deleted_list_that_is_gone_meanwhile_is_passed_over(one_client: Client) -> None:
@@ -427,11 +430,11 @@ async def test_a_deleted_list_that_is_gone_meanwhile_is_passed_over(one_client: 
     await one_client.member("eve", Role.EDITOR).ask(DELETE_LIST, input={"list": list_id})
     table = one_client.services.table
     key = parse_node_key("WordList", list_id)
-    listed = await vocabulary_store.read_list(table, key, consistent=True)
+    listed = await read_list(table, key, consistent=True)
     assert listed is not None
     await table.write(LIST.delete(LIST.item_key(listed)))
-    assert await vocabulary_store.clear_deleted_list(table, listed, 10)
-    assert await vocabulary_store.read_list(table, key, consistent=True) is None
+    assert await stored_daily.clear_deleted_list(table, listed, 10)
+    assert await read_list(table, key, consistent=True) is None
 
 
 async def test_a_deleted_sentence_is_counted_no_more(one_client: Client) -> None:

@@ -11,26 +11,30 @@ from typing import Any
 
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, Throttled, metered
 from datastore.people import profiles as people_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.values.seal import Seal
-from datastore.vocabulary import (
+from datastore.vocabulary import daily
+from datastore.vocabulary import lists as stored_lists
+from datastore.vocabulary.daily import DailyWord
+from datastore.vocabulary.lists import LIST, WordList
+from datastore.vocabulary.subscriptions import (
     DAILY_EMAILS,
-    LIST,
+    DAILY_MAILING,
     MAIL,
     SENT_NOTE,
     CharacterSet,
-    DailyWord,
+    DailyMailing,
     Mail,
     Subscription,
-    Word,
-    WordBatch,
-    WordList,
+    read_subscriber_count,
+    read_subscriptions,
+    subscribe,
+    unsubscribe,
 )
-from datastore.vocabulary.subscriptions import DAILY_MAILING, DailyMailing
+from datastore.vocabulary.words import Word, WordBatch, add_words, remove_word
 from resolvers.requests.context import Services
 from server.mail import smtp
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary
@@ -62,10 +66,10 @@ def services_for(table: Table) -> Services:
 async def create_list(services: Services, name: str, words: int = 3, owner: str | None = None) -> str:
     unit = UnitOfWork("test", None, "", NOW)
     new = WordList(services.ids.next(NOW), name, public=owner is None, created_at=NOW, owner=owner)
-    await vocabulary_store.create_list(services.table, new, unit)
+    await stored_lists.create_list(services.table, new, unit)
     if words:
         texts = tuple(Word(new.list, 0, f"简{n}", f"<b>meaning</b> {n}", f"繁{n}", f"pīn {n}") for n in range(words))
-        await vocabulary_store.add_words(services.table, new.list, WordBatch(services.ids.next(NOW), texts, 500), unit)
+        await add_words(services.table, new.list, WordBatch(services.ids.next(NOW), texts, 500), unit)
     return new.list
 
 
@@ -77,7 +81,7 @@ async def subscriber(
     characters = CharacterSet.TRADITIONAL if traditional else CharacterSet.SIMPLIFIED
     for list_id in lists:
         subscription = Subscription(user, list_id, characters, active=True, since=NOW)
-        await vocabulary_store.subscribe(services.table, subscription, UnitOfWork(user, None, "", NOW))
+        await subscribe(services.table, subscription, UnitOfWork(user, None, "", NOW))
 
 
 def template(services: Services) -> EmailTemplate:
@@ -100,9 +104,7 @@ async def test_every_subscriber_gets_one_email(table: Table, engine: RunningEngi
     await subscriber(services, "bob", first, traditional=True)
     await subscriber(services, "cleo", first, email=None)
     await subscriber(services, "dan")
-    await vocabulary_store.unsubscribe(
-        services.table, "ada", second, CharacterSet.SIMPLIFIED, UnitOfWork("ada", None, "", NOW)
-    )
+    await unsubscribe(services.table, "ada", second, CharacterSet.SIMPLIFIED, UnitOfWork("ada", None, "", NOW))
     await subscriber(services, "ada", second)
     await caught_up(engine.url, "a run finds every subscriber")
     async with mail_server(mailbox, tmp_path) as url:
@@ -268,7 +270,7 @@ async def test_one_failing_list_does_not_stop_the_others(one_table: Table, tmp_p
     empty = await create_list(services, "Empty", words=0)
     await services.table.write(LIST.update(LIST.at(list=broken), values={"next_ordinal": 5}))
     miscounted = await create_list(services, "Miscounted", words=1)
-    await vocabulary_store.remove_word(services.table, miscounted, 0, UnitOfWork("test", None, "", NOW))
+    await remove_word(services.table, miscounted, 0, UnitOfWork("test", None, "", NOW))
     await services.table.write(LIST.update(LIST.at(list=miscounted), values={"removed": 2}))
     await subscriber(services, "ada", good, broken, miscounted)
     await subscriber(services, "bob", broken)
@@ -290,7 +292,7 @@ async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_r
     await subscriber(services, "bob", good)
     for place in range(20):
         await subscriber(services, f"fan{place}", busy)
-    draw, attempts = vocabulary_store.draw_daily_word, 0
+    draw, attempts = daily.draw_daily_word, 0
 
     async def throttled(table: Table, list_id: str, on: date) -> DailyWord | None:
         nonlocal attempts
@@ -306,7 +308,7 @@ async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_r
             sent.append(email)
 
     with monkeypatch.context() as patched:
-        patched.setattr(vocabulary_store, "draw_daily_word", throttled)
+        patched.setattr("server.mail.daily_run.draw_daily_word", throttled)
         done = await DailyRun(services, template(services), Keeps(), RunLimits(), on=ON).run()
     assert [email.recipient for email in sent] == ["bob@example.org"]
     assert (done.sent, done.failed, list(done.failed_lists), done.complete) == (1, 21, [busy], False)
@@ -547,7 +549,7 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     end_all = str(email["List-Unsubscribe"]).removeprefix("<https://api.example.org").removesuffix(">")
 
     async def active() -> list[str]:
-        subscriptions = await vocabulary_store.read_subscriptions(services.table, "ada")
+        subscriptions = await read_subscriptions(services.table, "ada")
         return sorted(subscription.list for subscription in subscriptions if subscription.active)
 
     page = await one_client.http.get(end_first)
@@ -561,7 +563,7 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
     clicked = await one_client.http.post(end_all, data={"List-Unsubscribe": "One-Click"})
     assert clicked.status_code == 200
     assert await active() == []
-    assert await vocabulary_store.read_subscriber_count(services.table, second) == 0
+    assert await read_subscriber_count(services.table, second) == 0
 
 
 async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Client) -> None:
@@ -594,4 +596,4 @@ async def test_a_forged_link_is_refused(one_client: Client) -> None:
             await one_client.http.post("/unsubscribe", params={"token": forged}),
         ):
             assert answer.status_code == 400
-    assert (await vocabulary_store.read_subscriptions(services.table, "ada"))[0].active
+    assert (await read_subscriptions(services.table, "ada"))[0].active

@@ -14,8 +14,8 @@ import pytest
 from datastore.jobs import leases
 from datastore.jobs.leases import LeaseLost
 from datastore.people.profiles import PROFILE, Profile, read_profile
-from datastore.pickem import REMINDERS, Reminder
-from datastore.vocabulary import draw_daily_word
+from datastore.pickem.predictions import REMINDERS, Reminder
+from datastore.vocabulary.daily import draw_daily_word
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from datastore import pickem as pickem_store
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.people.profiles import member_shard
-from datastore.pickem import Prediction
-from datastore.pickem.predictions import PREDICTION
-from datastore.pickem.standings import Histogram, store_histogram
+from datastore.pickem.predictions import PREDICTION, Prediction
+from datastore.pickem.standings import Histogram, read_seasons, store_histogram
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Contributions, Part, TakingBack
 from resolvers.pickem import member_data, scoring
@@ -206,7 +204,7 @@ async def test_a_count_that_saw_them_twice_is_not_the_last(one_client: Client, m
     await editor.lock(event)
     await editor.result(match, 0)
     await editor.score(event)
-    season = (await pickem_store.read_seasons(services.table, ["2026"]))["2026"]
+    season = (await read_seasons(services.table, ["2026"]))["2026"]
     await store_histogram(services.table, "STANDINGS:2026", season.published, Histogram.of({10: 2}))
     services.get(JobRunner)._kinds = {}  # this process works on none
     assert await carried_out(services, await begin_erasure(services, Contributions.ANONYMISE), write=10_000)

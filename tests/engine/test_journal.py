@@ -19,7 +19,7 @@ from datastore.changes.occurrences import (
 )
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
-from datastore.journal import forget_member, read_occurrence
+from datastore.journal.reading import forget_member, read_occurrence
 from datastore.values.ids import Ids
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id

@@ -21,7 +21,7 @@ from datastore.changes.occurrences import (
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.records import COMMENT, HELD
 from datastore.dynamo import Table
-from datastore.journal import add_webhook
+from datastore.journal.webhooks import add_webhook
 from resolvers.requests.context import Role, Services, utc_now
 from server.audit import breaches
 from server.settings import Settings

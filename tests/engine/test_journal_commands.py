@@ -20,7 +20,7 @@ from datastore.changes.occurrences import (
 )
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.journal import add_webhook
+from datastore.journal.webhooks import add_webhook
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings

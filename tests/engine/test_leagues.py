@@ -9,18 +9,21 @@ from typing import Any
 
 import pytest
 
-from datastore import pickem as pickem_store
-from datastore.pickem import (
+from datastore.pickem.leagues import (
     LEAGUE,
     LEAGUE_CODE,
     LEAGUE_MEMBER,
     MEMBER_LEAGUES,
+    MOST_CAPTAINS,
+    MOST_LEAGUES,
+    MOST_MEMBERS,
     Entry,
     League,
     LeagueCode,
     LeagueMember,
     MemberLeagues,
     Membership,
+    read_whole_league,
 )
 from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem.rules import PER_MEMBER
@@ -292,7 +295,7 @@ async def test_three_hundred_join_at_once(client: Client, engine: RunningEngine)
         answers = await gather(*(member.ask(query, input={"code": league["code"]}) for member in members))
     assert sum("membership" in answer for answer in answers) == joining
     assert {answer["code"] for answer in answers if "code" in answer} == {"CONFLICT"}
-    whole = await pickem_store.read_whole_league(client.services.table, parse_node_key("League", league["id"]))
+    whole = await read_whole_league(client.services.table, parse_node_key("League", league["id"]))
     assert whole is not None
     assert (whole[0].members, len(whole[1]), whole[0].revision) == (joining + 1, joining + 1, joining)
 
@@ -307,7 +310,7 @@ async def test_a_league_is_never_above_its_limit(one_client: Client) -> None:
     """Of twelve who join at once, three find room; a captain cannot admit more either; who leaves makes room."""
     ada = one_client.member("ada")
     league = (await create(ada))["id"]
-    await fill(one_client, league, members=pickem_store.leagues.MOST_MEMBERS - 3)
+    await fill(one_client, league, members=MOST_MEMBERS - 3)
     members = [one_client.member(f"m{number}") for number in range(12)]
     answers = await gather(*(member.ask(JOIN_LEAGUE, input={"league": league}) for member in members))
     assert sum("membership" in answer for answer in answers) == 3
@@ -317,7 +320,7 @@ async def test_a_league_is_never_above_its_limit(one_client: Client) -> None:
     await joined.ask(LEAVE_LEAGUE, input={"league": league})
     assert await join(one_client.member("late"), league=league) == "MEMBER"
     private = (await create(ada, "APPROVAL"))["id"]
-    await fill(one_client, private, members=pickem_store.leagues.MOST_MEMBERS)
+    await fill(one_client, private, members=MOST_MEMBERS)
     assert await join(joined, league=private) == "WAITING"
     given = {"league": private, "user": await user_id(joined)}
     assert await ada.code(ADMIT, input=given) == "CONFLICT"
@@ -329,7 +332,7 @@ async def test_a_league_has_twenty_captains_at_most(one_client: Client) -> None:
     league = (await create(ada))["id"]
     for member in members:
         await join(member, league=league)
-    await fill(one_client, league, captains=pickem_store.leagues.MOST_CAPTAINS - 1)
+    await fill(one_client, league, captains=MOST_CAPTAINS - 1)
     wanted = [{"league": league, "user": await user_id(member), "captain": True} for member in members]
     answers = await gather(*(ada.ask(ADMIT, input=given) for given in wanted))
     assert sum("member" in answer for answer in answers) == 1
@@ -365,7 +368,7 @@ async def test_a_code_that_is_rotated_while_somebody_joins_admits_nobody(
 async def test_a_member_is_in_fifty_leagues_at_most(one_client: Client) -> None:
     """Joining counts like creating; deleted leagues do not count any more; concurrent joins stay within the limit."""
     ada, bob = one_client.member("ada"), one_client.member("bob")
-    own = [(await create(ada, name=f"L{number}"))["id"] for number in range(pickem_store.MOST_LEAGUES - 2)]
+    own = [(await create(ada, name=f"L{number}"))["id"] for number in range(MOST_LEAGUES - 2)]
     others = [(await create(bob, name=f"B{number}"))["id"] for number in range(5)]
     answers = await gather(*(ada.ask(JOIN_LEAGUE, input={"league": league}) for league in others))
     assert (
@@ -377,7 +380,7 @@ async def test_a_member_is_in_fifty_leagues_at_most(one_client: Client) -> None:
     await create(ada, name="Again")
     assert await ada.code(CREATE_LEAGUE, input=refused) == "CONFLICT"
     listed = await pages(ada, OWN_LEAGUES, size=20)
-    assert len(listed) == pickem_store.MOST_LEAGUES
+    assert len(listed) == MOST_LEAGUES
     assert own[0] not in {league["id"] for league in listed}
 
 
@@ -495,7 +498,7 @@ async def test_the_lists_of_members_and_leagues_agree(one_client: Client) -> Non
     table = one_client.services.table
     assert [breach async for breach in audit.breaches(one_client.services)] == []
     for league in leagues:
-        whole = await pickem_store.read_whole_league(table, parse_node_key("League", league))
+        whole = await read_whole_league(table, parse_node_key("League", league))
         assert whole is not None
         stored, places_of = whole
         assert stored.members == sum(place.membership != "WAITING" for place in places_of)
@@ -517,7 +520,7 @@ async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) ->
     await table.write(LEAGUE_MEMBER.put(LeagueMember("gone:2026", "bob", Membership.MEMBER, utc_now(), "t")))
     await table.write(LEAGUE_MEMBER.put(LeagueMember(key, "eve", Membership.WAITING, utc_now(), "t")))
     await table.write(MEMBER_LEAGUES.put(MemberLeagues("cyd", {key: "2026"}, 1)))
-    crowd = [f"{number:026}:2026" for number in range(pickem_store.MOST_LEAGUES + 1)]
+    crowd = [f"{number:026}:2026" for number in range(MOST_LEAGUES + 1)]
     await table.write_many(LEAGUE.put(League(one, "L", "2026", Entry.OPEN, utc_now())) for one in crowd)
     await table.write(MEMBER_LEAGUES.put(MemberLeagues("dan", dict.fromkeys(crowd, "2026"), 1)))
     await table.write(LEAGUE.update(LEAGUE.at(id=key), values={"members": 7}))
@@ -532,6 +535,6 @@ async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) ->
         *(f"{key}: the league and the list of {user} differ" for user in ("ada", "cyd", "eve")),
         *(f"{league_id}: the league and its code differ" for league_id in (key, parse_node_key("League", coded["id"]))),
         "gone:2026 has members but does not exist",
-        f"dan is in {pickem_store.MOST_LEAGUES + 1} leagues",
+        f"dan is in {MOST_LEAGUES + 1} leagues",
     ):
         assert f"leagues: {planted}" in found

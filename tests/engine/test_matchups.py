@@ -9,17 +9,10 @@ import pytest
 
 from datastore.dynamo import Table, Window, metered
 from datastore.values.seal import Seal
-from datastore.voting import (
-    PAIR,
-    TALLY,
-    Board,
-    Contender,
-    PairTally,
-    Tally,
-    contender_pairs_request,
-    read_contender_pairs_page,
-)
+from datastore.voting.boards import Board
+from datastore.voting.contenders import Contender
 from datastore.voting.editing import Shown, seed_board
+from datastore.voting.votes import PAIR, TALLY, PairTally, Tally, contender_pairs_request, read_contender_pairs_page
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id
 from tests.client import Client, next_cursor

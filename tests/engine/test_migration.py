@@ -13,12 +13,21 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, foreign_rows, open_table
 from datastore.people.profiles import PROFILE, Profile
 from datastore.values.seal import Seal
-from datastore.vocabulary import DAILY, LIST, SUBSCRIPTION, WORD, CharacterSet, Word, WordBatch, WordList
+from datastore.vocabulary import lists
+from datastore.vocabulary.daily import DAILY, read_daily_word
+from datastore.vocabulary.lists import LIST, WordList
+from datastore.vocabulary.subscriptions import (
+    SUBSCRIPTION,
+    CharacterSet,
+    read_subscriber_count,
+    read_subscriptions,
+    unsubscribe,
+)
+from datastore.vocabulary.words import WORD, Word, WordBatch, add_words
 from resolvers.requests.context import Services, utc_now
 from server.audit import breaches
 from server.commands.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
@@ -94,11 +103,11 @@ async def test_invalid_rows_are_reported(one_table: Table, legacy: LegacySource,
 async def test_contents_equal_the_source(one_table: Table, legacy: LegacySource, tmp_path: Path) -> None:
     """The texts of a word, the word of a day, the character set, state and beginning of a subscription."""
     await migrate(one_table, legacy, tmp_path / "report.csv")
-    word_list = await vocabulary_store.read_list(one_table, list_id("L1"))
+    word_list = await lists.read_list(one_table, list_id("L1"))
     assert word_list is not None
     assert (word_list.name, word_list.level, word_list.public) == ("Old list 1", 1, True)
     assert word_list.word_count == 30
-    daily = await vocabulary_store.read_daily_word(one_table, list_id("L1"), SAMPLE.last_day - timedelta(days=7))
+    daily = await read_daily_word(one_table, list_id("L1"), SAMPLE.last_day - timedelta(days=7))
     assert daily is not None
     assert (daily.word.term, daily.word.definition) == (SAMPLE.word(1, 7), "meaning 7")
     users = {profile.email: profile.user async for profile in one_table.scan(PROFILE)}
@@ -129,8 +138,8 @@ async def test_known_members_keep_their_ids(one_table: Table, legacy: LegacySour
     await one_table.write(PROFILE.put(Profile("ada", "Ada", now, email="Reader1@example.org")))
     users = {"reader0@example.org": "zoe"}
     summary = await migrate(one_table, legacy, tmp_path / "report.csv", users=users, create_members=False)
-    assert len(await vocabulary_store.read_subscriptions(one_table, "ada")) == 2
-    assert len(await vocabulary_store.read_subscriptions(one_table, "zoe")) == 2
+    assert len(await read_subscriptions(one_table, "ada")) == 2
+    assert len(await read_subscriptions(one_table, "zoe")) == 2
     assert summary.rejected["subscription"] == 60 - 4 + 2
     assert "member" not in {kind for kind, number in summary.written.items() if number}
 
@@ -142,18 +151,18 @@ async def test_an_old_list_can_continue_in_an_existing_one(
     services, now = services_for(one_table), utc_now()
     unit = UnitOfWork("test", None, "", now)
     existing = WordList(services.ids.next(now), "New list", public=True, created_at=now)
-    await vocabulary_store.create_list(one_table, existing, unit)
+    await lists.create_list(one_table, existing, unit)
     known = (
         Word(existing.list, 0, "新", "new"),
         Word(existing.list, 0, SAMPLE.word(0, 3), "meaning 3", None, "pinyin 3"),
     )
-    await vocabulary_store.add_words(one_table, existing.list, WordBatch("batch", known, 10), unit)
+    await add_words(one_table, existing.list, WordBatch("batch", known, 10), unit)
     summary = await migrate(one_table, legacy, tmp_path / "report.csv", lists={"L0": existing.list})
     assert (summary.written["word"], summary.existing["word"], summary.written["list"]) == (89, 1, 2)
-    daily = await vocabulary_store.read_daily_word(one_table, existing.list, SAMPLE.last_day - timedelta(days=3))
+    daily = await read_daily_word(one_table, existing.list, SAMPLE.last_day - timedelta(days=3))
     assert daily is not None
     assert daily.word.ordinal == 1
-    assert await vocabulary_store.read_subscriber_count(one_table, existing.list) > 0
+    assert await read_subscriber_count(one_table, existing.list) > 0
     assert [breach async for breach in breaches(services)] == []
 
 
@@ -175,16 +184,16 @@ async def test_decisions_made_in_the_new_table_stay(one_table: Table, legacy: Le
     first = await migrate(one_table, legacy, tmp_path / "report.csv")
     active = next(iter([subscription async for subscription in one_table.scan(SUBSCRIPTION) if subscription.active]))
     unit = UnitOfWork(active.user, None, "", utc_now())
-    await vocabulary_store.unsubscribe(one_table, active.user, active.list, active.character_set, unit)
-    daily = await vocabulary_store.read_daily_word(one_table, list_id("L0"), SAMPLE.last_day)
+    await unsubscribe(one_table, active.user, active.list, active.character_set, unit)
+    daily = await read_daily_word(one_table, list_id("L0"), SAMPLE.last_day)
     assert daily is not None
     other = replace(daily, word=replace(daily.word, ordinal=3, term="另外"))
     await one_table.write(DAILY.put(other))
     again = await migrate(one_table, legacy, tmp_path / "report.csv")
     assert not any(again.written.values())
-    subscriptions = await vocabulary_store.read_subscriptions(one_table, active.user)
+    subscriptions = await read_subscriptions(one_table, active.user)
     assert replace(active, active=False) in subscriptions
-    assert await vocabulary_store.read_daily_word(one_table, list_id("L0"), SAMPLE.last_day) == other
+    assert await read_daily_word(one_table, list_id("L0"), SAMPLE.last_day) == other
     assert again.rejected["past word"] == first.rejected["past word"] + 1
 
 
@@ -230,9 +239,9 @@ async def test_one_address_in_two_spellings_is_one_member(
     await migrate(one_table, legacy, tmp_path / "report.csv")
     profiles = [profile async for profile in one_table.scan(PROFILE)]
     [user] = [profile.user for profile in profiles if (profile.email or "").casefold() == "twice@example.org"]
-    [subscription] = await vocabulary_store.read_subscriptions(one_table, user)
+    [subscription] = await read_subscriptions(one_table, user)
     assert subscription.character_set is CharacterSet.SIMPLIFIED
     assert subscription.since.date() == date(2022, 1, 1)
     subscriptions = [each async for each in one_table.scan(SUBSCRIPTION)]
     subscribers = {each.user for each in subscriptions if each.active and each.list == list_id("L0")}
-    assert await vocabulary_store.read_subscriber_count(one_table, list_id("L0")) == len(subscribers)
+    assert await read_subscriber_count(one_table, list_id("L0")) == len(subscribers)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from datastore.dynamo import Table
-from datastore.pickem import Event, create_event
+from datastore.pickem.events import Event, create_event
 from resolvers.pickem.season_files import SeasonStore, read_cards, season_document, season_rows
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import OnProblem, import_records

@@ -11,7 +11,7 @@ import pytest
 
 from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
-from datastore.pickem import read_events
+from datastore.pickem.events import read_events
 from resolvers.pickem import predictions
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from datastore.pickem import read_events, read_gates, read_pick_counts
+from datastore.pickem.events import read_events
+from datastore.pickem.gates import read_gates, read_pick_counts
 from datastore.pickem.member_items import take_out
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches

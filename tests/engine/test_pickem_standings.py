@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from datastore import pickem as pickem_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import metered
 from datastore.jobs.jobs import all_jobs
+from datastore.pickem.standings import recount_season
 from datastore.refusals import NotFound
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem import events, standings
@@ -123,14 +123,14 @@ async def test_a_scoring_asked_for_after_a_correction_has_it(
     await submit(ada, event, [(match, 0)])
     await editor.lock(event)
     await editor.result(match, 0)
-    recount, inside, corrected = pickem_store.recount_season, asyncio.Event(), asyncio.Event()
+    recount, inside, corrected = recount_season, asyncio.Event(), asyncio.Event()
 
     async def hold_up(*given: Any) -> Any:
         inside.set()
         await corrected.wait()
         return await recount(*given)
 
-    monkeypatch.setattr(pickem_store, "recount_season", hold_up)
+    monkeypatch.setattr("datastore.pickem.standings.recount_season", hold_up)
     first = asyncio.create_task(editor.score(event))
     await inside.wait()
     await editor.result(match, 1)

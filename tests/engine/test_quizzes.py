@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError
 
 from datastore.dynamo import Table
 from datastore.values.folding import in_form
-from datastore.vocabulary import CARD, OPEN_QUIZ, QUIZ
+from datastore.vocabulary.learning import QUIZ
+from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ
 from resolvers.requests.context import Role
 from resolvers.requests.policy import Rates, parse_rate
 from resolvers.vocabulary import quizzes

@@ -7,10 +7,10 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from datastore import voting
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.voting import BOARD, Board
+from datastore.voting.boards import BOARD, Board
+from datastore.voting.editing import restore_contender
 from resolvers.requests.context import utc_now
 from resolvers.voting.settling import BoardCache
 from server.audit.voting import breaches
@@ -165,12 +165,12 @@ async def test_a_killed_restoration_is_done_or_not(one_client: Client) -> None:
         await retire(one_client, cat)
         try:
             with killed_at(table, write):
-                await voting.restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
+                await restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
         except Killed:
             pass
         await forget_boards(one_client)
         await assert_consistent(one_client)
-        await voting.restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
+        await restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
         await forget_boards(one_client)
         await assert_consistent(one_client)
 

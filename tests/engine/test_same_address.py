@@ -12,11 +12,13 @@ import httpx
 import orjson
 import pytest
 
-from datastore import voting as voting_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.dynamo.errors import Rejected
-from datastore.voting import Ballot, Board, Verdict
+from datastore.voting import voiding
+from datastore.voting import votes as stored_votes
+from datastore.voting.ballots import Ballot, Verdict
+from datastore.voting.boards import Board
 from datastore.voting.member_items import move_votes
 from datastore.voting.voiding import ADDRESS_VOTER, LOOKBACK, ORIGIN
 from resolvers.requests.context import utc_now
@@ -119,15 +121,15 @@ async def test_a_voiding_that_stopped_is_continued(one_table: Table) -> None:
     for number in range(30):
         voter = f"v{number}"
         address, unit = "feed" if number < 25 else "beef", UnitOfWork.unkeyed(now)
-        tag = await voting_store.remember_origin(one_table, voter, "main", address, day, unit)
+        tag = await voiding.remember_origin(one_table, voter, "main", address, day, unit)
         for place in range(1 + number % 6):
             ballot = Ballot(voter, "main", place, 0, 1, now, b"")
-            cast = voting_store.vote_on(ballot, board, Verdict.LEFT, now, tag)
-            await voting_store.cast(one_table, cast, UnitOfWork(voter, None, "", now))
+            cast = stored_votes.vote_on(ballot, board, Verdict.LEFT, now, tag)
+            await stored_votes.cast(one_table, cast, UnitOfWork(voter, None, "", now))
     editor_once = UnitOfWork("editor", None, "", now)
     calls, voided, finished = 0, 0, False
     while not finished:
-        async with aclosing(voting_store.void_votes_of_addresses(one_table, "v0", "main", editor_once)) as counts:
+        async with aclosing(voiding.void_votes_of_addresses(one_table, "v0", "main", editor_once)) as counts:
             # Votes voided by an earlier call count as none.
             count = await anext((count async for count in counts if count), 0)
         calls, voided, finished = calls + 1, voided + count, not count
@@ -208,7 +210,7 @@ async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client, mon
     monkeypatch.setattr(table.client, "transact_write_items", failing)
     before, unit = asyncio.all_tasks(), UnitOfWork.unkeyed(utc_now())
     with pytest.raises(Rejected):
-        _ = [count async for count in voting_store.void_votes_of_addresses(table, voter, "main", unit)]
+        _ = [count async for count in voiding.void_votes_of_addresses(table, voter, "main", unit)]
     until_failure = len(begun)
     await asyncio.gather(*(asyncio.all_tasks() - before))
     assert len(begun) == until_failure

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from datastore import pickem as pickem_store
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Table
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs import leases
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import Leases
+from datastore.pickem import standings
 from resolvers.jobs import running
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_scoring, begin_unscoring, event_job
@@ -51,14 +51,14 @@ async def decided_event(client: Client, members: int = MEMBERS) -> tuple[EventEd
 @asynccontextmanager
 async def held_up(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """Jobs stop before their last steps until the block ends, and no answer waits long for one."""
-    recount, go_on = pickem_store.recount_season, asyncio.Event()
+    recount, go_on = standings.recount_season, asyncio.Event()
 
     async def hold(*given: Any) -> Any:
         await go_on.wait()
         return await recount(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(pickem_store, "recount_season", hold)
+        patched.setattr("datastore.pickem.standings.recount_season", hold)
         patched.setattr(running, "ANSWER_SECONDS", 1.0)
         yield
         go_on.set()

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from datastore import voting
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.errors import EngineUnavailable
 from datastore.jobs import leases
 from datastore.jobs.leases import LeaseLost, Leases
-from datastore.voting import Board, BoardWithMarks, settling
+from datastore.voting import boards, contenders, settling
+from datastore.voting.boards import Board, BoardWithMarks
+from datastore.voting.settling import begin_settling, settle
 from datastore.voting.votes import read_contender_sums
 from resolvers.requests.context import utc_now
 from resolvers.voting.settling import SETTLING_INTERVAL, BoardCache, BoardSettler
@@ -30,7 +31,7 @@ from tests.voting import add_contenders, assert_consistent, editor, vote
 
 
 async def board_now(table: Table) -> BoardWithMarks:
-    current = await voting.read_board_with_marks(table, "main")
+    current = await boards.read_board_with_marks(table, "main")
     assert current is not None
     return current
 
@@ -50,8 +51,8 @@ async def quiet(table: Table) -> BoardWithMarks:
 async def results_equal_tallies(table: Table) -> bool:
     board = (await board_now(table)).board
     sums = await read_contender_sums(table, board)
-    blocks = await voting.read_results_blocks(table, [(board.slug, block) for block in range(board.blocks)])
-    return [*blocks.values()] == [voting.ResultsBlock.of(*key, sums) for key in blocks]
+    blocks = await contenders.read_results_blocks(table, [(board.slug, block) for block in range(board.blocks)])
+    return [*blocks.values()] == [contenders.ResultsBlock.of(*key, sums) for key in blocks]
 
 
 @asynccontextmanager
@@ -91,13 +92,13 @@ async def test_failed_votes_leave_one_mark(one_client: Client, one_table: Table)
 async def test_a_mark_that_was_written_again_is_not_deleted(one_table: Table) -> None:
     """Its process only seemed to be dead: votes that it has counted since are not settled yet."""
     now, slow = utc_now(), Leases(one_table)
-    await voting.create_board(one_table, Board("main", "Main", now), UnitOfWork.unkeyed(now))
-    mark = await voting.put_mark(slow, voting.DirtyMark("main", slow.holder, 1))
+    await boards.create_board(one_table, Board("main", "Main", now), UnitOfWork.unkeyed(now))
+    mark = await boards.put_mark(slow, boards.DirtyMark("main", slow.holder, 1))
     seen = mark.record
     await mark.save()
-    await voting.delete_mark(one_table, seen)
+    await boards.delete_mark(one_table, seen)
     assert (await board_now(one_table)).is_dirty
-    await voting.delete_mark(one_table, mark.record)
+    await boards.delete_mark(one_table, mark.record)
     assert not (await board_now(one_table)).is_dirty
     with pytest.raises(LeaseLost):
         await mark.save()
@@ -108,7 +109,7 @@ async def test_a_process_that_was_taken_for_dead_marks_the_board_again(one_clien
     await add_contenders(one_client, "a", "b")
     await vote(one_client.visitor())
     (mark,) = (await board_now(one_table)).marks
-    await voting.delete_mark(one_table, mark)
+    await boards.delete_mark(one_table, mark)
     held = settler_of(one_client)._mark
     assert held is not None
     held._safe_until = 0.0
@@ -124,8 +125,8 @@ async def test_more_marks_than_are_read_are_deleted(
     """Marks of a hundred crashed processes: a board read has a bound, and settling takes them away."""
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)
     await add_contenders(one_client, "a", "b")
-    marks = [voting.DirtyMark("main", f"process-{number:03d}", 1) for number in range(150)]
-    await asyncio.gather(*(voting.put_mark(Leases(one_table), mark) for mark in marks))
+    marks = [boards.DirtyMark("main", f"process-{number:03d}", 1) for number in range(150)]
+    await asyncio.gather(*(boards.put_mark(Leases(one_table), mark) for mark in marks))
     assert len((await board_now(one_table)).marks) < 70
     for _ in range(3):
         await settler_of(one_client).settle_anew()
@@ -227,7 +228,7 @@ async def test_processes_settle_one_at_a_time_for_all_of_them(default_engine: Ru
 
 async def begun(table: Table) -> Any:
     """A settling as of another process, which nobody carries out yet."""
-    lease = await voting.begin_settling(Leases(table), (await board_now(table)).board)
+    lease = await begin_settling(Leases(table), (await board_now(table)).board)
     assert lease is not None
     return lease
 
@@ -255,9 +256,9 @@ async def test_a_settling_that_ends_late_takes_nothing_back(default_engine: Runn
         await vote(client.visitor())
         await settler_of(client)._loop.close()
         later = await begun(one_table)
-        await voting.settle(one_table, later, utc_now())
+        await settle(one_table, later, utc_now())
         with pytest.raises(LeaseLost):
-            await voting.settle(one_table, early, utc_now())
+            await settle(one_table, early, utc_now())
         board = (await board_now(one_table)).board
         assert (board.votes, board.settled, board.holder) == (2, later.record.term, None)
         await assert_consistent(client)
@@ -286,7 +287,7 @@ async def test_a_settling_beside_a_voiding_brings_no_vote_back(
             await settler_of(counting).settle_anew()
         await settler_of(counting)._loop.close()
         slow.append(one_table)
-        late = asyncio.create_task(voting.settle(one_table, await begun(one_table), utc_now()))
+        late = asyncio.create_task(settle(one_table, await begun(one_table), utc_now()))
         await summed.wait()
         await editor(other).ask(VOID_VOTER, input={"voter": voter})
         voided.set()
@@ -310,7 +311,7 @@ async def test_an_editor_changes_a_contender_while_its_results_are_settled(
 
     with monkeypatch.context() as changing:
         changing.setattr(settling, "read_contender_sums", meanwhile)
-        await voting.settle(one_table, await begun(one_table), utc_now())
+        await settle(one_table, await begun(one_table), utc_now())
     assert await results_equal_tallies(one_table)
     board = (await board_now(one_table)).board
     assert (board.votes, board.contender_count) == (1, 1)
@@ -326,7 +327,7 @@ async def test_a_result_whose_answer_is_lost_is_written_once(
     async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
         lease = await begun(table)
         proxy.inject(Fault.RESET_AFTER, "TransactWriteItems")
-        await voting.settle(table, lease, utc_now())
+        await settle(table, lease, utc_now())
         assert proxy.faults[Fault.RESET_AFTER] == 1
     assert await results_equal_tallies(one_table)
     assert (await board_now(one_table)).board.settled == lease.record.term
@@ -352,7 +353,7 @@ async def test_a_settling_that_failed_writes_nothing_later(
             return sums
 
         monkeypatch.setattr(settling, "read_contender_sums", meanwhile)
-        late = asyncio.create_task(voting.settle(table, await begun(table), utc_now()))
+        late = asyncio.create_task(settle(table, await begun(table), utc_now()))
         await asyncio.sleep(0.2)
         await editor(one_client).ask(VOID_VOTER, input={"voter": voter})
         await hung.aclose()

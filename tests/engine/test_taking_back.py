@@ -20,9 +20,10 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import StorageFailed, Table, Window, iso
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import JOB, Job, JobState
-from datastore.journal import add_webhook
+from datastore.journal.webhooks import add_webhook
 from datastore.people.member_items import read_member
-from datastore.vocabulary import ACTIVE_DAYS, CARD, OPEN_QUIZ, QUIZ, ActiveDays, QuizResult, record_result
+from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, record_result
+from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Part, TakingBack
 from resolvers.requests.context import Role, Services, utc_now

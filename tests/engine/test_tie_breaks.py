@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from datastore import pickem as pickem_store
 from datastore.people.profiles import member_shard
-from datastore.pickem import PREDICTION, STANDING
+from datastore.pickem.events import Event, read_events
+from datastore.pickem.predictions import PREDICTION, read_prediction
+from datastore.pickem.standings import STANDING
 from resolvers.pickem import predictions
 from resolvers.values.node_ids import parse_node_key
 from server.audit import pickem as audit
@@ -243,9 +244,9 @@ async def test_a_guess_that_is_stored_after_its_question_was_replaced_counts_as_
     for questions in ([ATTENDANCE], [None], [None, MINUTES]):
         event, [match] = await with_tie_break(editor, 10)
         key = parse_node_key("Event", event)
-        older = (await pickem_store.read_events(one_client.services.table, [key]))[key]
+        older = (await read_events(one_client.services.table, [key]))[key]
 
-        async def read_event_earlier(ctx: Any, event_id: str, older: pickem_store.Event = older) -> Any:
+        async def read_event_earlier(ctx: Any, event_id: str, older: Event = older) -> Any:
             _, before, joined_at = await load(ctx, event_id)
             return older, before, joined_at
 
@@ -269,7 +270,7 @@ async def test_the_audit_finds_distances_that_do_not_add_up(one_client: Client) 
     await editor.score(event)
     assert [breach async for breach in audit.breaches(one_client.services)] == []
     key = parse_node_key("Event", event)
-    stored = await pickem_store.read_prediction(table, key, "ada")
+    stored = await read_prediction(table, key, "ada")
     assert stored is not None
     assert stored.share is not None
     nearer = replace(stored.share, closeness=stored.share.closeness + 1)

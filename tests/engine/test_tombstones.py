@@ -10,13 +10,13 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore import voting as voting_store
 from datastore.changes.unit_of_work import AlreadyAnswered, MemberErased, Tombstones, UnitOfWork, delete_receipts
 from datastore.members import suspensions as suspension_store
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.values.seal import Seal
-from datastore.vocabulary import DAILY_EMAILS, Mail
+from datastore.vocabulary.subscriptions import DAILY_EMAILS, Mail
+from datastore.voting import voiding
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem.scoring import SCORE_EVENT as SCORING
 from resolvers.pickem.scoring import UNSCORE_EVENT as UNSCORING
@@ -152,7 +152,7 @@ BESIDE_MUTATIONS: dict[str, Write] = {
         services.table, Profile("eve", "Eve", services.clock()), unit
     ),
     "admin": lambda services, unit: suspension_store.note_admin(services.table, "eve", unit),
-    "origin": lambda services, unit: voting_store.remember_origin(
+    "origin": lambda services, unit: voiding.remember_origin(
         services.table, "eve", "main", "feed", date(2026, 1, 1), unit
     ),
     "mail": lambda services, unit: DAILY_EMAILS.begin(

@@ -12,22 +12,20 @@ import pytest
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.vocabulary import (
-    SENTENCE,
+from datastore.vocabulary.daily import DAILY, draw_daily_word
+from datastore.vocabulary.learning import SENTENCE
+from datastore.vocabulary.lists import delete_list, read_list
+from datastore.vocabulary.subscriptions import (
     SUBSCRIBER_COUNT,
     SUBSCRIPTION,
     CharacterSet,
     Subscription,
-    all_words,
     delete_ended,
-    delete_list,
-    draw_daily_word,
-    read_list,
     read_subscriptions,
     subscribe,
     unsubscribe,
 )
-from datastore.vocabulary.daily import DAILY
+from datastore.vocabulary.words import all_words
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
 from server import audit

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from datastore import voting as voting_store
 from datastore.dynamo import EngineUnavailable
+from datastore.voting.votes import read_latest_vote
 from resolvers.values.node_ids import node_id, parse_node_id
 from resolvers.voting.settling import BoardCache
 from tests.client import Client
@@ -197,7 +197,7 @@ async def test_a_vote_does_not_wait_for_its_board(
         return await read(slugs)
 
     async def votes() -> int:
-        latest = await voting_store.read_latest_vote(one_client.services.table, voter, "main")
+        latest = await read_latest_vote(one_client.services.table, voter, "main")
         return latest.number if latest else 0
 
     with monkeypatch.context() as patched:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import orjson
 
-from datastore import voting
 from datastore.dynamo import Table
+from datastore.voting import boards
 from datastore.voting.boards import shard_count
 from server.settings import Settings
 from tests.client import Client
@@ -39,7 +39,7 @@ async def test_a_board_is_resharded_while_people_vote(one_client: Client, settin
         shards = shard_count(2, rate)
         assert shards >= least
         assert f"Votes on main are counted in {shards} shard" in done.stdout
-        now = await voting.read_board_with_marks(one_table, "main")
+        now = await boards.read_board_with_marks(one_table, "main")
         assert now is not None
         assert now.board.rate == rate
         assert now.board.read_shards >= shards
@@ -54,7 +54,7 @@ async def test_an_unknown_board_cannot_be_resharded(one_table: Table, settings: 
     assert refused.returncode == 1
     assert "There is no board called none." in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert await voting.read_board_with_marks(one_table, "none") is None
+    assert await boards.read_board_with_marks(one_table, "none") is None
 
 
 async def test_votes_are_exported_as_lines(one_client: Client, settings: Settings, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_votes_on_an_unknown_board_are_not_exported(one_table: Table, sett
         assert file.read_text() == "an earlier export"
     main = ringside("export", "votes", "--board", "main", str(file), **variables(settings))
     assert (main.returncode, file.read_text()) == (0, "")
-    assert await voting.read_board_with_marks(one_table, "main") is None
+    assert await boards.read_board_with_marks(one_table, "main") is None
 
 
 async def test_an_export_has_the_names_of_a_board_that_no_index_shows_yet(

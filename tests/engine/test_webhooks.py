@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from datastore import journal as journal_store
 from datastore.changes.occurrences import (
     DELIVERY,
     OCCURRENCE,
@@ -32,14 +31,8 @@ from datastore.dynamo.writes import absent
 from datastore.jobs import leases
 from datastore.jobs.jobs import JOB
 from datastore.jobs.leases import Held
-from datastore.journal import (
-    add_webhook,
-    clear_webhook,
-    forget_member,
-    mark_delivered,
-    mark_failed,
-    requeue,
-)
+from datastore.journal.reading import forget_member
+from datastore.journal.webhooks import add_webhook, clear_webhook, mark_delivered, mark_failed, requeue
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from resolvers.requests.context import Role, Services, utc_now
@@ -346,7 +339,7 @@ async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
         await enough.wait()
 
     monkeypatch.setattr(delivering, "CLEAR_SECONDS", 0.0)
-    monkeypatch.setattr(journal_store, "clear_webhook", clear_slowly)
+    monkeypatch.setattr("datastore.journal.webhooks.clear_webhook", clear_slowly)
     async with receiving() as removed, receiving() as other:
         webhook = (await add(one_hooked, removed))["webhook"]["id"]
         await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook})

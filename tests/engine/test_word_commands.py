@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.dynamo import Table, open_table
+from datastore.vocabulary.lists import lists_by_name
 from tests.engines import RunningEngine
 from tests.legacy_sample import Sample
 from tests.service import ringside
@@ -44,7 +44,7 @@ async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dic
     again = await asyncio.to_thread(ringside, "import", "words", str(file), "--report", str(tmp_path), **variables)
     assert f"{tmp_path} cannot be written: Is a directory." in again.stderr
     assert "0 words added to Greetings, 202 existed already." in again.stdout
-    lists = [word_list async for word_list in vocabulary_store.lists_by_name(one_table, None)]
+    lists = [word_list async for word_list in lists_by_name(one_table, None)]
     assert [(word_list.name, word_list.word_count) for word_list in lists] == [("Greetings", 201)]
 
 
@@ -77,7 +77,7 @@ async def test_a_file_that_is_not_csv_is_refused(
     file.write_bytes(content)
     refused = await asyncio.to_thread(ringside, "import", "words", str(file), **variables)
     assert (refused.returncode, said in refused.stderr, "Traceback" in refused.stderr) == (1, True, False)
-    assert [word_list async for word_list in vocabulary_store.lists_by_name(one_table, None)] == []
+    assert [word_list async for word_list in lists_by_name(one_table, None)] == []
 
 
 async def test_the_old_layout_is_migrated_and_mailed(

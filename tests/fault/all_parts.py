@@ -25,7 +25,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.jobs.jobs import read_unfinished_jobs
-from datastore.journal import add_webhook, read_waiting
+from datastore.journal.webhooks import add_webhook, read_waiting
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, utc_now
 from server.auth.tokens import mint

@@ -11,12 +11,11 @@ from collections.abc import Awaitable, Callable
 from random import Random
 
 from datastore.changes.occurrences import Kind
-from datastore.comments import COMMENT, Comment
 from datastore.comments.counts import change_updates
+from datastore.comments.records import COMMENT, Comment
 from datastore.dynamo import DynamoError, Table, open_table
 from datastore.values.ids import Ids
-from datastore.voting import VOTE, PairVerdict, Vote
-from datastore.voting.votes import counter_updates
+from datastore.voting.votes import VOTE, PairVerdict, Vote, counter_updates
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id
 from tests.client import serving

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from datastore.comments import settle_product
-from datastore.comments.counts import LEADER_SHARDS, MARK_SHARDS
+from datastore.comments.counts import LEADER_SHARDS, MARK_SHARDS, settle_product
 from datastore.people import profiles as people_store
 from resolvers.comments.counts import SETTLE_SECONDS, LeaderSettler
 from server.audit.comments import breaches

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from datastore.comments import settle_product
+from datastore.comments.counts import settle_product
 from datastore.values.ids import first_id
 from resolvers.comments.pages import comment_posted
 from resolvers.live import feed

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.jobs.leases import LEASE_SECONDS
-from datastore.vocabulary import WordList
+from datastore.vocabulary import lists
+from datastore.vocabulary.lists import WordList
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id
 from tests.confirmations import REQUEST_SUBSCRIPTION
@@ -67,7 +67,7 @@ async def test_a_killed_service_loses_no_email_unnoticed(
     mailbox = HoldingMailbox(step)
     now = utc_now()
     word_list = WordList(WORDS, "Words", public=True, created_at=now)
-    await vocabulary_store.create_list(one_table, word_list, UnitOfWork.unkeyed(now))
+    await lists.create_list(one_table, word_list, UnitOfWork.unkeyed(now))
     with ExitStack() as stack:
         async with mail_server(mailbox, tmp_path) as url:
             variables = {

@@ -8,12 +8,14 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.people.profiles import PROFILE, Profile
 from datastore.values.seal import Seal
-from datastore.vocabulary import CharacterSet, Subscription, Word, WordBatch, WordList
+from datastore.vocabulary import lists, subscriptions
+from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.subscriptions import CharacterSet, Subscription
+from datastore.vocabulary.words import Word, WordBatch, add_words
 from resolvers.requests.context import Services, utc_now
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.delivery import RunLimits
@@ -39,15 +41,15 @@ ONCE = UnitOfWork("test", None, "", NOW)
 
 async def create_list(table: Table, name: str = "First") -> str:
     new = WordList(Services(table, Seal([SECRET])).ids.next(NOW), name, public=True, created_at=NOW)
-    await vocabulary_store.create_list(table, new, ONCE)
+    await lists.create_list(table, new, ONCE)
     words = (Word(new.list, 0, "好", "good"),)
-    await vocabulary_store.add_words(table, new.list, WordBatch("batch", words, 10), ONCE)
+    await add_words(table, new.list, WordBatch("batch", words, 10), ONCE)
     return new.list
 
 
 async def subscribe(table: Table, user: str, list_id: str, since: datetime = NOW) -> None:
     subscription = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=since)
-    await vocabulary_store.subscribe(table, subscription, ONCE)
+    await subscriptions.subscribe(table, subscription, ONCE)
 
 
 async def create_subscribers(table: Table) -> list[str]:
@@ -175,7 +177,7 @@ async def test_what_was_acknowledged_before_the_run_counts_though_the_index_is_l
         await engine.catch_up()
 
         async def change(place: int) -> None:
-            await vocabulary_store.unsubscribe(table, ending[place], first, CharacterSet.SIMPLIFIED, ONCE)
+            await subscriptions.unsubscribe(table, ending[place], first, CharacterSet.SIMPLIFIED, ONCE)
             moved = Profile(moving[place], "", NOW, email=f"{moving[place]}@new.example.org")
             await table.write(PROFILE.put(moved))
             await table.write(PROFILE.put(Profile(starting[place], "", NOW, email=f"{starting[place]}@example.org")))

@@ -12,9 +12,11 @@ import pytest
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Table
 from datastore.people.profiles import PROFILE
-from datastore.pickem import EVENT
-from datastore.vocabulary import LIST, SENTENCE
-from datastore.voting import BOARD, CONTENDER
+from datastore.pickem.events import EVENT
+from datastore.vocabulary.learning import SENTENCE
+from datastore.vocabulary.lists import LIST
+from datastore.voting.boards import BOARD
+from datastore.voting.contenders import CONTENDER
 from resolvers.requests.context import Role
 from tests.client import Client
 from tests.intercepted import Send, intercepted

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from datastore.pickem import EVENT, read_events
+from datastore.pickem.events import EVENT, read_events
 from datastore.pickem.seeding import seed_event
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id

@@ -13,16 +13,9 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import EngineUnavailable, Stale
-from datastore.pickem import (
-    Event,
-    Prediction,
-    Submission,
-    read_events,
-    read_gates,
-    read_matches,
-    read_prediction,
-    submit_prediction,
-)
+from datastore.pickem.events import Event, read_events, read_matches
+from datastore.pickem.gates import read_gates
+from datastore.pickem.predictions import Prediction, Submission, read_prediction, submit_prediction
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key

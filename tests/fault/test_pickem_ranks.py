@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from datastore import pickem as pickem_store
 from datastore.dynamo import Table
 from datastore.jobs import leases
-from datastore.pickem import Event, Histogram, Match, standings
+from datastore.pickem import predictions, standings
+from datastore.pickem.events import Event, Match
 from datastore.pickem.predictions import RANKING_SHARDS
 from datastore.pickem.seeding import seed_event
-from datastore.pickem.standings import SEASON, store_histogram
+from datastore.pickem.standings import SEASON, Histogram, read_standing, recount_season, store_histogram
 from datastore.whole.layout import ensure_layout
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache
@@ -60,7 +60,7 @@ async def assert_exact_ranks(reader: Client, points: Counter[str]) -> None:
     assert page["totalCount"] == len(points)
     _, ranks = await reader.services.get(PickemCache).season_ranks("2026")
     for user, total in points.items():
-        standing = await pickem_store.read_standing(reader.services.table, user, "2026")
+        standing = await read_standing(reader.services.table, user, "2026")
         assert standing is not None
         assert standing.points == total
         assert ranks.rank(standing.points) == 1 + sum(other > total for other in points.values())
@@ -126,12 +126,12 @@ async def test_scoring_again_repairs_ranks_and_points(one_client: Client) -> Non
     await store_histogram(table, "STANDINGS:2026", 99, Histogram.of({1: 3}))
     season = SEASON.update(SEASON.at(season="2026"), values={"tickets": 99, "published": 99, "members": 3})
     await table.write(season)
-    prediction = await pickem_store.read_prediction(table, event.id, "fan-0000007")
+    prediction = await predictions.read_prediction(table, event.id, "fan-0000007")
     assert prediction is not None
     other_team = 1 - prediction.picks.get(event.card[1], 0)
     await table.write(
-        pickem_store.PREDICTION.update(
-            pickem_store.PREDICTION.item_key(prediction),
+        predictions.PREDICTION.update(
+            predictions.PREDICTION.item_key(prediction),
             values={"picks": {**prediction.picks, event.card[1]: other_team}},
         )
     )
@@ -160,7 +160,7 @@ async def test_a_count_that_began_earlier_and_ends_later_is_not_published(
         return histogram
 
     monkeypatch.setattr(standings, "count_season", held)
-    early = asyncio.create_task(pickem_store.recount_season(one_table, "2026"))
+    early = asyncio.create_task(recount_season(one_table, "2026"))
     await held_up.wait()
     await score(services, second[0].id)
     go_on.set()

@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-from datastore import pickem as pickem_store
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs import leases
 from datastore.jobs.jobs import Job, JobState, read_unfinished_jobs
-from datastore.pickem import Credit, Share
+from datastore.pickem import events
 from datastore.pickem.member_items import take_out
-from datastore.pickem.predictions import read_prediction
+from datastore.pickem.predictions import Share, read_prediction
 from datastore.pickem.seeding import seed_event
-from datastore.pickem.standings import all_predictions, all_standings
+from datastore.pickem.standings import Credit, all_predictions, all_standings, credit
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem.scoring import (
@@ -55,7 +54,7 @@ async def sums(services: Services) -> dict[str, tuple[int, int, int]]:
     return {one.user: (one.points, one.correct, one.events_played) async for one in standings}
 
 
-async def seed(table: Table, name: str) -> pickem_store.Event:
+async def seed(table: Table, name: str) -> events.Event:
     event, matches = bulk_predictions.locked_event("2026", name)
     await seed_event(table, event, matches, bulk_predictions.generate_predictions(event, MEMBERS))
     return event
@@ -67,8 +66,8 @@ async def unscore(services: Services, event: str) -> Job:
     return await services.get(JobRunner).ended(begun, unscore_event_job)
 
 
-async def read(services: Services, event: str) -> pickem_store.Event:
-    return (await pickem_store.read_events(services.table, [event]))[event]
+async def read(services: Services, event: str) -> events.Event:
+    return (await events.read_events(services.table, [event]))[event]
 
 
 async def test_an_unscoring_may_be_killed_at_every_write(
@@ -116,29 +115,27 @@ async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Tabl
     await score(services, event.id)
     await unscore(services, event.id)
     late = [Credit(prediction, Share(event.generation, 50, 3), event.starts_at) for prediction in stored]
-    await pickem_store.credit(one_table, event.season, late)
+    await credit(one_table, event.season, late)
     assert await sums(services) == {}
     assert await audited(services) == []
 
 
-async def begun(services: Services, name: str) -> pickem_store.Event:
+async def begun(services: Services, name: str) -> events.Event:
     """An event that another process scores."""
     event = await seed(services.table, name)
     scoring = event.changed(job="of-another-process")
-    await pickem_store.change_event(services.table, event, scoring, UnitOfWork.unkeyed(services.clock()), scoring)
+    await events.change_event(services.table, event, scoring, UnitOfWork.unkeyed(services.clock()), scoring)
     return scoring
 
 
-async def give_points(table: Table, event: pickem_store.Event, user: str) -> None:
+async def give_points(table: Table, event: events.Event, user: str) -> None:
     prediction = await read_prediction(table, event.id, user)
     assert prediction is not None
-    await pickem_store.credit(
-        table, event.season, [Credit(prediction, Share(event.generation, 50, 3), event.starts_at)]
-    )
+    await credit(table, event.season, [Credit(prediction, Share(event.generation, 50, 3), event.starts_at)])
 
 
 @contextmanager
-def given_points_between_reads(table: Table, event: pickem_store.Event, user: str) -> Iterator[None]:
+def given_points_between_reads(table: Table, event: events.Event, user: str) -> Iterator[None]:
     """A scorer gives a member points just before their prediction is read, and after all reads that began with it."""
     others, given = 0, False
 
@@ -176,7 +173,7 @@ async def test_a_share_that_a_scorer_adds_meanwhile_is_taken_back(one_table: Tab
     await give_points(one_table, event, second.user)  # so the transaction of both fails
     with given_points_between_reads(one_table, event, first.user):
         credits_ = [Credit(prediction, nothing, event.starts_at) for prediction in (first, second)]
-        await pickem_store.credit(one_table, event.season, credits_)
+        await credit(one_table, event.season, credits_)
     assert await sums(services) == {}
 
 
@@ -201,10 +198,10 @@ async def test_a_standing_that_was_made_again_is_not_taken_for_the_old_one(
     [user, *_] = [prediction.user async for prediction in all_predictions(one_table, scored.id)]
     original = client.transact_write_items
 
-    async def give(event: pickem_store.Event, share: Share) -> None:
+    async def give(event: events.Event, share: Share) -> None:
         prediction = await read_prediction(one_table, event.id, user)
         assert prediction is not None
-        await pickem_store.credit(one_table, "2026", [Credit(prediction, share, event.starts_at)])
+        await credit(one_table, "2026", [Credit(prediction, share, event.starts_at)])
 
     async def made_again_first(**request: object) -> object:
         client.transact_write_items = original
@@ -292,7 +289,7 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     else:
         stored = await read(services, event.id)
         corrected = stored.changed(generation=stored.generation + 1)  # otherwise no points would change
-        await pickem_store.change_event(one_table, stored, corrected, services.unit(), corrected)
+        await events.change_event(one_table, stored, corrected, services.unit(), corrected)
         with between(services, remove):
             assert (await score(services, event.id)).done == MEMBERS - 1
     await asyncio.gather(*counting)

@@ -9,10 +9,13 @@ from random import Random
 
 import pytest
 
-from datastore import vocabulary as vocabulary_store
 from datastore.changes.occurrences import OCCURRENCE
 from datastore.dynamo import Table
-from datastore.vocabulary import DAILY, LIST, QUIZ, SENTENCE, SUBSCRIPTION, WORD
+from datastore.vocabulary.daily import DAILY
+from datastore.vocabulary.learning import QUIZ, SENTENCE
+from datastore.vocabulary.lists import LIST
+from datastore.vocabulary.subscriptions import SUBSCRIPTION
+from datastore.vocabulary.words import WORD, all_words
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
@@ -120,11 +123,7 @@ async def test_faults_lose_nothing_and_double_nothing(engine_pair: EnginePair, t
         services = Services(table, client.services.seal)
         assert [breach async for breach in breaches(services)] == []
         words = Counter(
-            [
-                word.simplified
-                async for word_list in table.scan(LIST)
-                async for word in vocabulary_store.all_words(table, word_list)
-            ]
+            [word.simplified async for word_list in table.scan(LIST) async for word in all_words(table, word_list)]
         )
         texts = Counter([sentence.text async for sentence in table.scan(SENTENCE)])
         quizzes = Counter([quiz.user async for quiz in table.scan(QUIZ)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from datastore.dynamo import Table
 from datastore.values.seal import Seal
-from datastore.vocabulary import LIST
+from datastore.vocabulary.lists import LIST
 from resolvers.requests.context import Role, Services
 from tests.client import serving
 from tests.conftest import settings_for

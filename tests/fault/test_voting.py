@@ -12,14 +12,14 @@ from random import Random
 
 import pytest
 
-from datastore import voting
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
-from datastore.voting import CONTENDER, TALLY, VOTE, PairVerdict, Vote
+from datastore.voting import boards
 from datastore.voting.boards import shard_count
-from datastore.voting.votes import counter_updates
+from datastore.voting.contenders import CONTENDER
+from datastore.voting.votes import TALLY, VOTE, PairVerdict, Vote, cast, counter_updates
 from resolvers.requests.context import Services, utc_now
 from server.audit.voting import breaches
 from server.auth.tokens import mint
@@ -200,7 +200,7 @@ async def test_a_vote_without_an_answer_leaves_the_dirty_mark(engine_pair: Engin
             async with asyncio.timeout(20):
                 while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
                     await asyncio.sleep(0.2)
-            now = await voting.read_board_with_marks(table, "main")
+            now = await boards.read_board_with_marks(table, "main")
             assert now is not None
             assert len(now.marks) == 1
             assert (await client.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]
@@ -216,14 +216,14 @@ async def test_conflicts_are_rare_with_the_computed_number_of_shards(
         Proxy(default_engine.url, conflict_seconds=0.008) as proxy,
         open_table(one_table.name, url=proxy.url) as shaky,
     ):
-        shards = shard_count(2, voting.DEFAULT_RATE)
+        shards = shard_count(2, boards.DEFAULT_RATE)
         left = iter(range(300))
 
         async def client() -> None:
             for number in left:
                 shard = shard_of(f"v{number}", shards)
                 vote = Vote(f"v{number}", "main", 1, 0, 1, PairVerdict.LOW_WINS, utc_now(), b"", shard)
-                assert await voting.cast(shaky, vote, UnitOfWork.unkeyed(vote.at)) == vote
+                assert await cast(shaky, vote, UnitOfWork.unkeyed(vote.at)) == vote
 
         await asyncio.gather(*(client() for _ in range(16)))
         wins = [tally.wins async for tally in one_table.scan(TALLY) if tally.ordinal == 0]

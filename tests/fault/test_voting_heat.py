@@ -9,20 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from datastore import voting
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.jobs.leases import Leases
 from datastore.values.ids import shard_of
-from datastore.voting import BOARD, CONTENDER, Board, Contender, PairVerdict, Vote
-from datastore.voting.boards import shard_count
+from datastore.voting import boards
+from datastore.voting import votes as stored_votes
+from datastore.voting.boards import BOARD, Board, shard_count
+from datastore.voting.contenders import CONTENDER, Contender
+from datastore.voting.settling import begin_settling, settle
+from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import utc_now
 from tests.engines import running_engine
 from tests.lagging import Lag, LaggingEngine
 from tests.lagging.capacity import PartitionKey
 
-VOTES_PER_SECOND = voting.DEFAULT_RATE
+VOTES_PER_SECOND = boards.DEFAULT_RATE
 MOST_UNITS = 700
 """Of the 1,000 write units that a partition key takes in a second."""
 
@@ -65,18 +68,18 @@ async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int,
             await create(direct)
             await plant(direct, contenders)
             await asyncio.gather(
-                *(voting.cast(table, vote, UnitOfWork.unkeyed(vote.at)) for vote in votes(contenders, cast))
+                *(stored_votes.cast(table, vote, UnitOfWork.unkeyed(vote.at)) for vote in votes(contenders, cast))
             )
             hottest, number = max(units(engine).items(), key=lambda entry: entry[1])
             assert hottest.value.startswith("TALLY#main#")
             assert number * VOTES_PER_SECOND / cast <= MOST_UNITS
 
             engine.ledger.writes.clear()
-            current = await voting.read_board_with_marks(table, "main")
+            current = await boards.read_board_with_marks(table, "main")
             assert current is not None
-            lease = await voting.begin_settling(Leases(table), current.board)
+            lease = await begin_settling(Leases(table), current.board)
             assert lease is not None
-            await voting.settle(table, lease, utc_now())
+            await settle(table, lease, utc_now())
             settling = units(engine)
             assert max(settling.values()) <= MOST_UNITS
             beside_draws = {key: number for key, number in settling.items() if key.value == "BOARD#main"}

@@ -14,8 +14,9 @@ from uuid import uuid4
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datastore.comments import COMMENT, Comment, read_page
+from datastore.comments.pages import read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
+from datastore.comments.records import COMMENT, Comment
 from datastore.dynamo import Table, Window
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal

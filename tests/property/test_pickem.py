@@ -10,7 +10,7 @@ from itertools import count
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datastore.pickem import Histogram
+from datastore.pickem.standings import Histogram
 from server.audit import pickem as audit
 from tests.client import Client
 from tests.queries import EVENT_BY_ID

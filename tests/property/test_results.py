@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.voting import BoardResults, Contender, Counts, ResultsBlock, counted
+from datastore.voting.contenders import BoardResults, Contender, Counts, ResultsBlock, counted
 
 NOW = datetime(2026, 5, 5, tzinfo=UTC)
 NUMBERS = st.integers(0, 10**6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datastore.vocabulary import WordOrder, next_word
+from datastore.vocabulary.lists import WordOrder, next_word
 
 EVENTS = st.lists(st.one_of(st.just("day"), st.integers(-20, 5)), min_size=1, max_size=120)
 """A day, some words more (1 to 5), or one word less (the word that many places from the last one)."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.people.profiles import Profile
-from datastore.vocabulary import CharacterSet, Subscription
+from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from server.mail.daily_run import dates_begun, due_at, due_date, due_subscriptions
 
 ZONES = ["UTC", "Pacific/Kiritimati", "Pacific/Honolulu", "Europe/Vienna", "America/New_York", "Australia/Lord_Howe"]

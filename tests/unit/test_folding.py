@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from datastore.pickem.events import slugify
 from datastore.refusals import InvalidInput
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
-from datastore.voting import folded
+from datastore.voting.contenders import folded
 from resolvers.values.texts import is_line
 from resolvers.vocabulary.quizzes import compared
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from datastore.refusals import InvalidInput
 from datastore.values.seal import Forged, Seal
-from datastore.vocabulary import CharacterSet, Word
+from datastore.vocabulary.subscriptions import CharacterSet
+from datastore.vocabulary.words import Word
 from server.mail.message import Email, EmailTemplate, Section, Unsubscription, message_id
 from server.mail.rendering import UnsafeEmail, serialize
 from tests.mail_server import body_of

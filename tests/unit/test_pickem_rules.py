@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from datastore.dynamo import iso
 from datastore.dynamo.paging import shard_limit
-from datastore.pickem import Event, Histogram, Match, MatchOutcome, Result, Team, TieBreak
-from datastore.pickem.events import slugify
+from datastore.pickem.events import Event, Match, MatchOutcome, Result, Team, TieBreak, slugify
+from datastore.pickem.standings import Histogram
 from datastore.refusals import InvalidInput
 from resolvers.pickem import rules
 from resolvers.pickem.season_files import derived_id, season_document

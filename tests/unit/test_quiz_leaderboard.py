@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from datastore.dynamo import Window
 from datastore.values.seal import Seal
-from datastore.vocabulary import QuizResult, Sentence
+from datastore.vocabulary.learning import QuizResult, Sentence
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboard, Selection
 
 ON, NOW = date(2026, 11, 20), datetime(2026, 11, 20, tzinfo=UTC)

@@ -8,7 +8,7 @@ from unicodedata import normalize
 from hypothesis import given
 from hypothesis import strategies as some
 
-from datastore.vocabulary import Word
+from datastore.vocabulary.words import Word
 from resolvers.vocabulary.quizzes import CHOICES, QuizKind, ask, compared
 
 PAIRS = some.lists(some.tuples(some.sampled_from(["a", "A", "b", "c"]), some.sampled_from(["x", "X", "y", "z", "w"])))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from datastore.vocabulary import Card
+from datastore.vocabulary.quizzes import Card
 from resolvers.vocabulary.schedules import Grade, reviewed
 
 START = datetime(2022, 11, 29, 12, 30, tzinfo=UTC)

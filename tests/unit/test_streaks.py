@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.vocabulary import ActiveDays
+from datastore.vocabulary.learning import ActiveDays
 from resolvers.vocabulary.schedules import Streak, compute_streak, local_day, time_zone
 
 TODAY = date(2026, 11, 20)
