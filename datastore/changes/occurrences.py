@@ -18,21 +18,15 @@ count, such as joining a league, do not wait for each other: their occurrences m
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from datastore.dynamo import SingleFlight, shared_context, within_deadline
+from datastore.dynamo import SingleFlight, Table, shared_context, within_deadline
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
-from datastore.dynamo.writes import absent
+from datastore.dynamo.writes import Put, Write, absent
 from datastore.values.ids import creation_time, shard_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Put, Write
 
 
 class Ground(StrEnum):

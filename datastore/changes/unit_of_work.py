@@ -39,26 +39,20 @@ an index is behind. A note may name what was never created.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-from datastore.changes.occurrences import OFF, is_record
-from datastore.dynamo import ConditionFailed
+from datastore.changes.occurrences import OFF, Ground, Journal, Kind, is_record
+from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import codec_for
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import Check, Put, Write, absent, less, where
+from datastore.dynamo.writes import Check, Condition, Put, Write, absent, less, where
 from datastore.refusals import IdempotencyMismatch, NotAllowed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from datastore.changes.occurrences import Ground, Journal, Kind
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Condition
-    from datastore.values.seal import Seal
+from datastore.values.seal import Seal
 
 VISITOR_PREFIX = "visitor-"
 """What the ids of visitors begin with, and those of members do not."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from datastore.changes.occurrences import Kind
+from datastore.changes.occurrences import Ground, Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import change_updates
 from datastore.comments.records import (
@@ -28,11 +28,7 @@ from datastore.comments.records import (
     pointer_writes,
 )
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
-from datastore.dynamo.writes import Write, absent, present, where
-
-if TYPE_CHECKING:
-    from datastore.changes.occurrences import Ground
-    from datastore.dynamo.writes import Condition
+from datastore.dynamo.writes import Condition, Write, absent, present, where
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from datastore.comments.counts import LEADER, TALLY
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPORTS, Pointer, Reports
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.dynamo import Table, optimistic
+from datastore.dynamo.entity import Partition
 from datastore.people.member_items import ErasurePolicy, MemberItems, Policies, Records, in_file, left_out, of_nobody
-
-if TYPE_CHECKING:
-    from datastore.dynamo.entity import Partition
 
 _AT_ONCE = 100
 _HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.KEPT)

@@ -20,24 +20,17 @@ may be short. Its cursors lie around everything that was read for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from datastore.dynamo import Table, Window
 from datastore.dynamo.attributes import item_size
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
 from datastore.dynamo.paging import Page, shard_limit
-from datastore.dynamo.writes import Condition, absent, where
+from datastore.dynamo.writes import Condition, Delete, Put, absent, where
 from datastore.values.ids import creation_time, shard_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from datastore.dynamo import Table, Window
-    from datastore.dynamo.entity import ItemKey, Partition
-    from datastore.dynamo.writes import Delete, Put
 
 _ARRIVAL_LIFETIME = timedelta(days=30)
 

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import Enum
 from functools import cached_property
 from string import Formatter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from datastore.dynamo.attributes import (
     Attribute,
@@ -38,9 +38,6 @@ from datastore.dynamo.attributes import (
     record_fields,
 )
 from datastore.dynamo.writes import ALWAYS, Check, Condition, Delete, Put, Update
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def first_word(partition: str) -> str:

@@ -9,10 +9,7 @@ key has its whole limit again, and a key past that moment needs none.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
+from collections.abc import Hashable
 
 MAX_KEYS = 50_000
 """Keys per limit, some 10 MB; beyond that, those that have not hit for the longest time are forgotten."""

@@ -26,12 +26,12 @@ import logging
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from datastore.dynamo.budgets import current
 from datastore.dynamo.errors import (
@@ -44,9 +44,6 @@ from datastore.dynamo.errors import (
     dynamo_error,
 )
 from datastore.refusals import Conflict
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator
 
 T = TypeVar("T")
 

@@ -15,15 +15,13 @@ everybody asks for leaves its partition room, whose 3,000 read units a second al
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Coroutine, Hashable, Iterator
+from typing import Any, TypeVar, cast
 
 from datastore.dynamo.entity import INVALIDATION, Invalidation, first_word
 from datastore.dynamo.rate_limit import RateLimit
 from datastore.dynamo.read_cache import ReadCache, Reads
 from datastore.dynamo.retries import retry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Iterator
 
 T = TypeVar("T")
 

@@ -28,16 +28,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from datastore.dynamo import ConditionFailed, DynamoError
-from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import absent, less, where
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
-    from datastore.dynamo.entity import ItemKey
-    from datastore.dynamo.writes import Write
+from datastore.dynamo import ConditionFailed, DynamoError, Table
+from datastore.dynamo.entity import Entity, ItemKey, Key
+from datastore.dynamo.writes import Write, absent, less, where
 
 LEASE_SECONDS = 15.0
 """An item that another process sees unchanged for so long has lost its holder."""

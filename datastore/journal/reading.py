@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.occurrences import (
     ACTOR_SHARDS,
@@ -20,18 +20,14 @@ from datastore.changes.occurrences import (
     Occurrence,
     object_key,
 )
-from datastore.dynamo import optimistic_from
-from datastore.dynamo.attributes import record_fields
+from datastore.dynamo import Page, Table, Window, optimistic_from
+from datastore.dynamo.attributes import Item, record_fields
 from datastore.dynamo.declaration import KEY_ATTRIBUTES, TTL
+from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import inside, present, where
 from datastore.people.member_items import TRACE, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.values.ids import shard_of
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.attributes import Item
-    from datastore.dynamo.entity import Entity, Partition
 
 _CONTENT = record_fields(Occurrence)
 

@@ -6,9 +6,10 @@ inactive one until its holder has deleted its deliveries: other processes may st
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.occurrences import (
     DELIVERY,
@@ -28,20 +29,14 @@ from datastore.changes.occurrences import (
     WebhookAdditions,
     new_delivery,
 )
-from datastore.dynamo import ConditionFailed, Stale, optimistic
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
+from datastore.dynamo.entity import Partition
 from datastore.dynamo.paging import shard_limit
-from datastore.dynamo.writes import absent, present, where
+from datastore.dynamo.writes import Put, Update, absent, present, where
+from datastore.jobs.leases import Held, Leases
 from datastore.refusals import Conflict, NotFound
 from datastore.values.ids import first_id, shard_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.entity import Partition
-    from datastore.dynamo.writes import Put, Update
-    from datastore.jobs.leases import Held, Leases
 
 BOTH_SIGN_FOR = timedelta(days=1)
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.unit_of_work import CREATED, RECEIPT, TOMBSTONE
+from datastore.dynamo import Table
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition
 from datastore.jobs.jobs import JOB, all_jobs
@@ -33,9 +34,6 @@ from datastore.people.address_use import ADDRESS_USE
 from datastore.people.confirmations import CONFIRMATION
 from datastore.people.member_items import PERSONAL, TRACE, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.people.profiles import PROFILE
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
 
 _FILES_LAST = timedelta(days=3)
 """Pieces of a file expire within hours, and the engine removes what has expired within two days."""

@@ -14,20 +14,17 @@ in tokens and not in the table, so an admin is known by an item that their own w
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.errors import ConditionFailed
 from datastore.dynamo.writes import present
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
 
 _ADMIN_LIFETIME = timedelta(days=90)
 

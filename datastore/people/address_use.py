@@ -11,14 +11,10 @@ Addresses and members stand in the table as keyed hashes only, in items that exp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from datastore.dynamo import ConditionFailed
+from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import absent, less
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
 
 
 @dataclass(frozen=True, slots=True)

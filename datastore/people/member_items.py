@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Partition
 from datastore.people.profiles import PROFILE
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
 
 
 class ErasurePolicy(Enum):

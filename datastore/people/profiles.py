@@ -11,23 +11,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import ConditionFailed
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import absent, present, where
+from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.refusals import NotAllowed, NotFound
 from datastore.values.ids import shard_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Condition, Write
 
 SHARDS = 16
 

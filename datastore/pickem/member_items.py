@@ -25,11 +25,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, chunks, optimistic, optimistic_from
-from datastore.dynamo.writes import absent
+from datastore.dynamo.writes import Write, absent
 from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
 from datastore.people.profiles import member_shard
 from datastore.pickem.events import EVENT, MATCH, Event, every_event, read_matches
@@ -53,10 +54,6 @@ from datastore.pickem.leagues import (
 from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share, as_read, pick_counters
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo.writes import Write
 
 
 async def clear_standing(table: Table, user: str, season: str) -> None:

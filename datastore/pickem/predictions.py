@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import sample
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
@@ -40,9 +40,6 @@ from datastore.people.confirmations import SentEmails
 from datastore.people.profiles import SHARDS, member_shard
 from datastore.pickem.events import EVENT, Clock, Event, EventState, Match
 from datastore.pickem.gates import GATE, gate_number, pick_counter
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 R = TypeVar("R")
 RANKING_SHARDS = 4

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from datastore.dynamo import Table
 from datastore.dynamo.writes import Put
 from datastore.pickem.events import EVENT, MATCH, Event, Match, number_matches
 from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
 from datastore.pickem.predictions import PREDICTION, Prediction
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
 
 
 async def seed_event(table: Table, event: Event, matches: Sequence[Match], predictions: Iterable[Prediction]) -> None:

@@ -7,22 +7,17 @@ word itself, so a page of past daily words is one query; only those of a list wi
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from datastore.dynamo import ConditionFailed, Stale, optimistic
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
+from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.dynamo.writes import absent, present, where
 from datastore.vocabulary.lists import LIST, DrawnWord, WordList, mark_cleared, next_word, owner_scope, read_list
 from datastore.vocabulary.words import REMOVED_WORD, WORD, Word, removed_words
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.entity import Partition
 
 
 class ListBroken(Exception):

@@ -6,14 +6,16 @@ A record's day is the member's own when it is written. It is part of the key and
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import ConditionFailed, Page, optimistic_from
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, optimistic_from
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
-from datastore.dynamo.writes import absent, present, where
+from datastore.dynamo.writes import Condition, Update, Write, absent, present, where
 from datastore.people.profiles import (
     PROFILE,
     SHARDS,
@@ -22,13 +24,6 @@ from datastore.people.profiles import (
 )
 from datastore.refusals import NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import PageRequest, Table
-    from datastore.dynamo.writes import Condition, Update, Write
 
 R = TypeVar("R", "QuizResult", "Sentence")
 

@@ -7,25 +7,18 @@ as its time allows and by `ringside daily`, which finds what is left in the inde
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import ConditionFailed, optimistic
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Page, Table, Window, optimistic
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import absent, less, present, where
+from datastore.dynamo.writes import Condition, Write, absent, less, present, where
 from datastore.refusals import Conflict, NotFound
 from datastore.values.permutation import Permutation
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.writes import Condition, Write
 
 
 @dataclass(frozen=True, slots=True)

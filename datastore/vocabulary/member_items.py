@@ -17,17 +17,18 @@ member's cards stay: they say when to ask the member again, and count towards no
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, chunks, optimistic_from
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
-from datastore.dynamo.writes import present
+from datastore.dynamo.writes import Write, present
 from datastore.people.member_items import PERSONAL, RESULT, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.vocabulary.daily import DAILY, DailyWord, clear_deleted_list
 from datastore.vocabulary.learning import (
@@ -56,12 +57,6 @@ from datastore.vocabulary.subscriptions import (
     unsubscribe,
 )
 from datastore.vocabulary.words import REMOVED_WORD, WORD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo.writes import Write
 
 _AT_ONCE = 5
 """Few, because the embedded engine lets others wait for a transaction."""

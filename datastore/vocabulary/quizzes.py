@@ -20,28 +20,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from datastore.dynamo import ConditionFailed, DynamoError, Page, chunks, optimistic, optimistic_from
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, DynamoError, Page, Table, Window, chunks, optimistic, optimistic_from
 from datastore.dynamo.attributes import iso
-from datastore.dynamo.entity import HIGHEST, Entity, Key
-from datastore.dynamo.writes import absent, present, where
+from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition, Slice
+from datastore.dynamo.writes import Write, absent, present, where
 from datastore.people.profiles import PROFILE, Profile
 from datastore.refusals import Conflict, Refusal
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, day_write, occurrence_of
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.words import WORD, Word
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table, Window
-    from datastore.dynamo.entity import Partition, Slice
-    from datastore.dynamo.writes import Write
 
 MOST_COUNTED = 1_000
 _MOVED_AT_ONCE = 30

@@ -7,28 +7,23 @@ popular list do not wait for each other.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import partial
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import ConditionFailed, Stale, optimistic, optimistic_from
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Stale, Table, optimistic, optimistic_from
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
-from datastore.dynamo.writes import absent, present, where
+from datastore.dynamo.writes import Write, absent, present, where
 from datastore.people.confirmations import SentEmails, read_confirmation, use_confirmation
 from datastore.people.profiles import NO_EMAIL, PROFILE, SHARDS, Profile, member_shard, read_profile
 from datastore.refusals import Conflict, NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Write
 
 
 class CharacterSet(Enum):

@@ -7,24 +7,18 @@ nor lists find it; whatever names it, such as a past daily word or a sentence, s
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import ConditionFailed, Stale, chunks, optimistic
-from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import absent, present, where
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, chunks, optimistic
+from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
+from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.lists import LIST, WordList, read_list
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Page, Table, Window
-    from datastore.dynamo.entity import ItemKey, Partition
-    from datastore.dynamo.writes import Condition, Write
 
 MOST_WORDS = 500
 """Words of a private list, and of one call."""

@@ -12,15 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from math import isqrt
-from typing import TYPE_CHECKING
 
 import orjson
 
 from datastore.refusals import Refusal
-from datastore.values.seal import Forged
-
-if TYPE_CHECKING:
-    from datastore.values.seal import Seal
+from datastore.values.seal import Forged, Seal
 
 
 def pair_count(contenders: int) -> int:

@@ -15,26 +15,21 @@ All votes of one voter go to one shard.
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.occurrences import Kind
-from datastore.changes.unit_of_work import note_created, read_created
-from datastore.dynamo import ConditionFailed, Page
+from datastore.changes.unit_of_work import UnitOfWork, note_created, read_created
+from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import absent, less, present, where
+from datastore.jobs.leases import Held, Leases
 from datastore.refusals import Conflict, NotFound
 from datastore.voting.ballots import EligibleContenders, pair_count
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table, Window
-    from datastore.jobs.leases import Held, Leases
 
 
 @dataclass(frozen=True, slots=True)

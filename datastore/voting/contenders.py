@@ -12,18 +12,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
-from datastore.dynamo import Page
-from datastore.dynamo.entity import Entity, Key, best_first
+from datastore.dynamo import Page, PageRequest, Table, Window
+from datastore.dynamo.entity import Entity, ItemKey, Key, best_first
 from datastore.values.folding import in_form
 from datastore.voting.boards import BLOCK_SIZE, Board
-
-if TYPE_CHECKING:
-    from datastore.dynamo import PageRequest, Table, Window
-    from datastore.dynamo.entity import ItemKey
 
 ContenderKey: TypeAlias = tuple[str, int]
 """A board's slug and a contender's ordinal."""

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import ConditionFailed, Stale, check_before_each_attempt, optimistic
-from datastore.dynamo.writes import Put, absent, present, where
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Stale, Table, check_before_each_attempt, optimistic
+from datastore.dynamo.writes import Put, Write, absent, present, where
 from datastore.refusals import Conflict, NotFound
 from datastore.values.ids import shard_of
 from datastore.voting.boards import (
@@ -51,11 +52,6 @@ from datastore.voting.contenders import (
     read_contender,
 )
 from datastore.voting.votes import COUNTERS, PAIR, TALLY, VOTE, PairTally, Tally, Vote
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Write
 
 _MAX_CONTENDERS = 10_000
 """Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""

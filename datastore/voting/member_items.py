@@ -17,13 +17,14 @@ Deleting changes no count: the votes must already be void.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from datastore.dynamo import Slice, optimistic
+from datastore.dynamo import Slice, Table, optimistic
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition
-from datastore.dynamo.writes import present, where
+from datastore.dynamo.writes import Write, present, where
 from datastore.people.member_items import (
     PERSONAL,
     ErasurePolicy,
@@ -39,12 +40,6 @@ from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
 from datastore.voting.voiding import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN
 from datastore.voting.votes import PAIR, TALLY, VOTE, Vote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from datastore.dynamo import Table
-    from datastore.dynamo.writes import Write
 
 _AT_ONCE = 5
 """Few, because the embedded engine lets others wait for a transaction."""

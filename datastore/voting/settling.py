@@ -15,17 +15,13 @@ killed process stays. Processes that read the board then settle it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from datastore.dynamo import Table
+from datastore.jobs.leases import Age, Held, Leases
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import RESULTS, ResultsBlock, read_results_blocks
 from datastore.voting.votes import read_contender_sums
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from datastore.dynamo import Table
-    from datastore.jobs.leases import Age, Held, Leases
 
 
 def settling_age(leases: Leases, board: Board) -> Age:

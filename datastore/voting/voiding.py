@@ -24,20 +24,16 @@ from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Seq
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datastore.changes.occurrences import OFF, Kind
-from datastore.changes.unit_of_work import MemberErased
-from datastore.dynamo import ConditionFailed
+from datastore.changes.unit_of_work import MemberErased, UnitOfWork
+from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.retries import gather_or_cancel
 from datastore.dynamo.writes import where
 from datastore.values.ids import shard_of
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import Table
 
 LOOKBACK = timedelta(days=7)
 """For how long votes from one address can be found."""

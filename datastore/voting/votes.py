@@ -9,25 +9,20 @@ from datetime import datetime
 from enum import StrEnum
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import ConditionFailed, Page, chunks
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, chunks
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.paging import merge
 from datastore.dynamo.retries import BATCH_READ
-from datastore.dynamo.writes import absent
+from datastore.dynamo.writes import Update, Write, absent
 from datastore.values.ids import shard_of
-from datastore.voting.ballots import Verdict
+from datastore.voting.ballots import Ballot, Verdict
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, NAME, NO_VOTES, RESULTS, Contender, Counts, Name, ResultsBlock
 from datastore.voting.pair_walk import PairWalk
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import UnitOfWork
-    from datastore.dynamo import PageRequest, Table, Window
-    from datastore.dynamo.writes import Update, Write
-    from datastore.voting.ballots import Ballot
 
 _LOOK_UPS = 160
 """Keys that a page of one contender's pairs looks up, half a read unit each, found or not: 20 pairs in eight shards."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from random import uniform
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import structlog
 
@@ -24,10 +24,7 @@ from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.refusals import Conflict, Refusal
 from resolvers.live.background import Repeated
-from resolvers.requests.context import Context, NodeOf, Role
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
+from resolvers.requests.context import Context, NodeOf, Role, Services
 
 JobId = Annotated[str, NodeOf("Job")]
 

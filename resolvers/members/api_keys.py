@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
 from datastore.members import api_keys as api_key_store
@@ -22,12 +22,9 @@ from datastore.members.api_keys import (
     IssuedKey,
 )
 from datastore.refusals import InvalidInput
-from resolvers.requests.context import Context, Kind, NodeOf, Role, Viewer
+from resolvers.requests.context import Context, Kind, NodeOf, Role, Services, Viewer
 from resolvers.values.network_addresses import network
 from resolvers.values.texts import parse_line
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
 
 ApiKeyId = Annotated[str, NodeOf("ApiKey")]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import structlog
@@ -26,12 +26,10 @@ from datastore.jobs.leases import Held, LeaseLost
 from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import Confirmation
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
+from datastore.values.seal import Seal
 from resolvers.requests.address_limits import AddressLimits
+from resolvers.requests.context import Context, Services
 from resolvers.values.texts import with_ascii_domain
-
-if TYPE_CHECKING:
-    from datastore.values.seal import Seal
-    from resolvers.requests.context import Context, Services
 
 LINK_HOURS = 24
 PATH = "/confirm"

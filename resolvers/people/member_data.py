@@ -10,16 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import iso
-
-if TYPE_CHECKING:
-    from datastore.people.member_items import MemberItems
-    from resolvers.jobs.running import JobRun
-    from resolvers.requests.context import Services
-
+from datastore.people.member_items import MemberItems
+from resolvers.jobs.running import JobRun
+from resolvers.requests.context import Services
 
 ERASE_MEMBER = "ERASE_MEMBER"
 ERASE_MEMBER_AGAIN = "ERASE_MEMBER_AGAIN"

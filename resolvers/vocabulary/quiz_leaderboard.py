@@ -15,15 +15,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from datastore.dynamo import Page, PageRequest, best_first
 from datastore.vocabulary import learning
 from datastore.vocabulary.learning import QuizResult, Sentence
 from resolvers.loading.bounded_dict import BoundedDict
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
+from resolvers.requests.context import Services
 
 _OVERLAY_SECONDS = 60.0
 """For so long a result is shown that this process wrote, even if the index does not list it: it may be behind. After

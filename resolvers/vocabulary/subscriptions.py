@@ -7,26 +7,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from datastore.dynamo import gather_or_cancel
+from datastore.dynamo import Table, gather_or_cancel
 from datastore.people import profiles as people_store
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, NotAllowed, NotFound
+from datastore.values.seal import Seal
 from datastore.vocabulary import subscriptions as stored_subscriptions
 from datastore.vocabulary.lists import WordList, read_list, read_lists
 from datastore.vocabulary.subscriptions import AddressClaim, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations, Link, Purpose
 from resolvers.people.profile import validate_email_address
-from resolvers.requests.context import Context
+from resolvers.requests.context import Context, Services
 from resolvers.vocabulary.cache import VocabularyCache, profile_screens
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
-    from datastore.values.seal import Seal
-    from resolvers.requests.context import Services
 
 MOST_SUBSCRIPTIONS = 200
 

@@ -12,21 +12,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from math import inf
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import structlog
 
 from datastore.dynamo import DynamoError, SingleFlight, read_each, shared_context
-from datastore.jobs.leases import LeaseLost
+from datastore.jobs.leases import Held, LeaseLost
 from datastore.voting import boards, settling
 from datastore.voting import contenders as stored_contenders
 from datastore.voting.boards import BLOCK_SIZE, Board, BoardWithMarks, DirtyMark
 from datastore.voting.contenders import BoardResults, Contender, CountedContender, Counts, Details, ResultsBlock
 from datastore.voting.editing import ContenderChange
-
-if TYPE_CHECKING:
-    from datastore.jobs.leases import Held
-    from resolvers.requests.context import Services
+from resolvers.requests.context import Services
 
 BURST_SECONDS = 0.2
 """The delay from the first vote on a quiet board to its settling, so that a burst is settled at once."""

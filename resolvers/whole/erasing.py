@@ -20,10 +20,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from datastore.changes.occurrences import Kind
-from datastore.changes.unit_of_work import LIFETIME
+from datastore.changes.unit_of_work import LIFETIME, Tombstone
 from datastore.dynamo import key_text, optimistic
 from datastore.jobs import jobs as jobs_store
 from datastore.jobs.jobs import Job, JobState, later_job
@@ -52,9 +51,6 @@ from resolvers.pickem import member_data as pickem
 from resolvers.requests.context import FORMER_PREFIX, Context, Role, Services, UserId
 from resolvers.vocabulary import member_data as vocabulary
 from resolvers.voting import voiding as voting
-
-if TYPE_CHECKING:
-    from datastore.changes.unit_of_work import Tombstone
 
 PARTS: Sequence[MemberData] = (
     pickem.MEMBER_DATA,

@@ -12,11 +12,12 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
 from datastore.changes.occurrences import Kind
+from datastore.dynamo import Table
 from datastore.jobs.jobs import Job
 from datastore.members import exports as export_store
 from datastore.members.exports import PIECE_BYTES, Export, ExportPiece
@@ -24,12 +25,8 @@ from datastore.people.member_items import read_member
 from datastore.refusals import NotAllowed
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.people.visibility import load_member
-from resolvers.requests.context import Context, Role, UserId
+from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.whole.erasing import PARTS
-
-if TYPE_CHECKING:
-    from datastore.dynamo import Table
-    from resolvers.requests.context import Services
 
 EXPORT_MEMBER: Final = "EXPORT_MEMBER"
 PURPOSE: Final = "member export"

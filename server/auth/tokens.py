@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from hashlib import sha256
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import structlog
 
@@ -39,10 +39,8 @@ from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import FORMER_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.errors import Unauthenticated
+from server.auth.jwt_verification import JWTVerifier
 from server.settings import Settings
-
-if TYPE_CHECKING:
-    from server.auth.jwt_verification import JWTVerifier
 
 MAX_ID_LENGTH = 128
 MAX_NAME_LENGTH = 100

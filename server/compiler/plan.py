@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from graphql import (
     DocumentNode,
@@ -63,17 +63,14 @@ from graphql import (
     is_list_type,
     is_non_null_type,
 )
-from graphql.execution import VariableValues
+from graphql.execution import Executor, VariableValues
 from graphql.execution.collect_fields import FieldDetails, FragmentDetails, collect_fields, collect_subfields
 from graphql.utilities import type_from_ast
 from strawberry.relay import GlobalID
+from strawberry.schema.schema_converter import GraphQLCoreConverter
 from strawberry.types.arguments import StrawberryArgument, convert_arguments
 from strawberry.types.base import StrawberryList, StrawberryMaybe, StrawberryOptional
 from strawberry.types.field import StrawberryField
-
-if TYPE_CHECKING:
-    from graphql.execution import Executor
-    from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -16,34 +16,30 @@ that adds no header and speaks HTTP/1.1 looks like a browser.
 
 from __future__ import annotations
 
+import os
 import secrets
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from html import escape
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from resolvers.requests.context import Role
 from server.auth.tokens import mint
 from server.http.hosts import LOOPBACK, public_host
 from server.http.messages import SECURITY_HEADERS, accepts_gzip
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from starlette.requests import Request
-    from starlette.types import Scope
-
-    from server.settings import Settings
+from server.settings import Settings
 
 LIFETIME = timedelta(hours=12)
 MEMBERS = (

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -29,13 +29,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
 
 from datastore.refusals import Overloaded
+from server.auth.identification import RawHeaders
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, InvalidOperation
 from server.execution.limits import LimitExceeded, check_json
-
-if TYPE_CHECKING:
-    from server.auth.identification import RawHeaders
 
 Headers: TypeAlias = Mapping[bytes, bytes]
 """Headers by lower-case name."""

@@ -23,20 +23,17 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import orjson
 import uvicorn
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
+from server.http.pipeline import Pipeline
 from server.settings import Settings
-
-if TYPE_CHECKING:
-    from uvicorn._types import ASGISendEvent
-
-    from server.http.pipeline import Pipeline
 
 RESERVED_FILES = 128
 """Descriptors for everything but clients: the engine's connections, the listeners, the log, files of pages."""

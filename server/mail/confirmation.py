@@ -15,8 +15,9 @@ sends a POST, which confirms.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from starlette.requests import Request
@@ -51,9 +52,6 @@ from server.mail.smtp import (
     sender_address,
 )
 from server.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 TIMEOUT = 10.0
 _KINDS = {Purpose.SUBSCRIPTION: EmailKind.CONFIRM_SUBSCRIPTION, Purpose.ADDRESS: EmailKind.CONFIRM_ADDRESS}

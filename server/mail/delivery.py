@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import structlog
 
@@ -15,11 +15,9 @@ from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people.confirmations import SentEmail, SentEmails
 from datastore.refusals import Refusal
+from resolvers.requests.context import Services
 from server.mail.message import Email
 from server.mail.smtp import AT_ONCE, DeliveryUnknown, EmailRejected, EmailTransport, ServerUnreachable
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
 
 E = TypeVar("E", bound=SentEmail)
 T = TypeVar("T")

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -29,10 +28,8 @@ from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held
 from datastore.journal import webhooks
 from resolvers.live.background import Repeated, unless_failed
+from resolvers.requests.context import Services
 from server.webhooks.sending import Outcome, Sender, message, sign
-
-if TYPE_CHECKING:
-    from resolvers.requests.context import Services
 
 LOOK_SECONDS = 5.0
 """How often a process looks for webhooks, at the latest."""

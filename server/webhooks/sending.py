@@ -11,10 +11,10 @@ import asyncio
 import base64
 import hmac
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import orjson
@@ -25,9 +25,6 @@ from datastore.refusals import InvalidInput
 from resolvers.journal.occurrences import id_of
 from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
 from resolvers.values.node_ids import node_id
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 def message(occurrence: Occurrence) -> bytes:

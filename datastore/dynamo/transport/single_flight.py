@@ -10,13 +10,11 @@ With `join`, each caller who waits joins the work, which is cancelled, and `aban
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Iterator
-    from contextvars import Context
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound="Hashable")
 T = TypeVar("T")
