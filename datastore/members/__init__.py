@@ -1,10 +1,9 @@
 """What is done with a member, and the keys of machines.
 
-| module       | contents                                                              |
-|--------------|-----------------------------------------------------------------------|
-| suspensions  | who may not write, and who is an admin                                |
-| api_keys     | keys for machines                                                     |
-| exports      | exported files, until they are fetched                                |
-| erasing      | deleting a member's own items                                         |
-| member_items | what is kept of a member outside the other parts                      |
+| module       | contents                                                          |
+|--------------|-------------------------------------------------------------------|
+| suspensions  | who may not write, and who is an admin                            |
+| api_keys     | keys for machines                                                 |
+| exports      | exported files, until they are fetched                            |
+| member_items | what is kept of a member outside the other parts, and deleting it |
 """

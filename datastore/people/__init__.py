@@ -1,10 +1,9 @@
 """Who uses the service, as far as every part needs to know.
 
-| module        | contents                                                              |
-|---------------|-----------------------------------------------------------------------|
-| profiles      | members' profiles                                                     |
-| confirmations | emails that confirm an address, each sent once a day                  |
-| sent_emails   | emails of runs, by which each is sent once                            |
-| address_use   | how much of a limit a network address has used up                     |
-| member_items  | how a part says what it keeps of members                              |
+| module        | contents                                                             |
+|---------------|----------------------------------------------------------------------|
+| profiles      | members' profiles                                                    |
+| confirmations | emails that confirm an address, each sent once a day; emails of runs |
+| address_use   | how much of a limit a network address has used up                    |
+| member_items  | how a part says what it keeps of members                             |
 """

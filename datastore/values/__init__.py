@@ -3,8 +3,7 @@
 | module      | contents                                                                                |
 |-------------|-----------------------------------------------------------------------------------------|
 | folding     | the forms of Unicode in which texts are compared, and which texts are brought into them |
-| ids         | ULIDs, in the order of their times                                                      |
+| ids         | ULIDs, in the order of their times; which shard an item belongs to                      |
 | permutation | numbers in an order that looks random                                                   |
 | seal        | signed values and keyed hashes                                                          |
-| shards      | which shard an item belongs to                                                          |
 """

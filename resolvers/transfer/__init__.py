@@ -1,11 +1,9 @@
 """Imports and exports: readers of files, and the loops that every part uses. Nothing here knows a table or a command.
 
-| module    | contents                                                                                |
-|-----------|-----------------------------------------------------------------------------------------|
-| `sources` | texts and files: their encoding, and files of a folder that nothing can lead out of     |
-| `readers` | rows, each with its place: JSON Lines, CSV, a folder of SVG files, a list in a document |
-| `fields`  | the fields of a row that was JSON                                                       |
-| `loop`    | `import_records`, which repairs an interrupted run if run again, and `export_records`   |
+| module  | contents                                                                                |
+|---------|-----------------------------------------------------------------------------------------|
+| readers | rows, each with its place: JSON Lines, CSV, a folder of SVG files, a list in a document |
+| loop    | `import_records`, which repairs an interrupted run if run again, and `export_records`   |
 
 Each part has a store, to which the loop gives what the rows mean, and which leaves alone what exists already.
 """

@@ -1,9 +1,7 @@
 """Delivering webhooks.
 
-| module     | contents                                                                  |
-|------------|---------------------------------------------------------------------------|
-| messages   | what is sent of an occurrence                                             |
-| signatures | the signature of a message                                                |
-| sending    | one request, only to an address that was checked                          |
-| delivering | holding webhooks' leases, sending what waits, backing off                 |
+| module     | contents                                                                 |
+|------------|--------------------------------------------------------------------------|
+| sending    | one message, signed, in one request, only to an address that was checked |
+| delivering | holding webhooks' leases, sending what waits, backing off                |
 """
