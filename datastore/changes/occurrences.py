@@ -1,18 +1,20 @@
-"""The records of the journal: occurrences, webhooks, and what is to be delivered to them.
+"""The journal's records: occurrences, webhooks, what is to be delivered to them; and the writes that record a change.
 
-Recording: the writes that a transaction adds for what it changes.
+| wanted                   | read or write                                                     | requests |
+|--------------------------|-------------------------------------------------------------------|----------|
+| record what a change is  | one Put in the change's transaction, and one for each webhook     | 0 more   |
 
-`Journal.occurrence` returns them, and the part's write function appends them to the transaction that it sends anyway:
-the occurrence, and for each webhook that wants its kind a delivery. So nothing is recorded that did not happen, and
-nothing happens without its record. With the journal off and no webhook there are none.
+`Journal.occurrence` returns these writes, and the part's write function appends them to the transaction that it sends
+anyway: the occurrence, and for each webhook that wants its kind a delivery. So nothing is recorded that did not happen,
+and nothing happens without its record. With the journal off and no webhook there are none.
 
 Each process knows the webhooks as they were at most `MOST_AGE` ago: a webhook is told of everything that occurs once it
 has existed for that long.
 
 An occurrence gets its id after its transaction's object was read and before it is written. So the occurrences of one
 object have ids in the order in which they happened, as far as the servers' clocks agree: webhooks are told them as
-`sequence`. Changes that only add to a
-count, such as joining a league, do not wait for each other: their occurrences may have ids in either order.
+`sequence`. Changes that only add to a count, such as joining a league, do not wait for each other: their occurrences
+may have ids in either order.
 """
 
 from __future__ import annotations

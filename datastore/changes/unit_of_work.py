@@ -1,40 +1,29 @@
-"""A request's changes, and their receipt: a repeated request finds the first answer and changes nothing.
+"""A request's changes: each with its receipt, its record in the journal, and a check that its members are not erased.
 
-| wanted                                 | operation                                        | requests |
-|----------------------------------------|--------------------------------------------------|----------|
-| the stored answer to an idempotency key | GetItem IDEMPOTENCY#<owner>#<key>, consistent   | 1        |
-| a change and its receipt, or neither   | the change's transaction, one item more          | 0 more   |
-| a change of steps, not begun again     | a check of the receipt in the first transaction  | 0 more   |
-| a change made once, its answer lost    | its occurrence, on the condition that it is new  | 0 more   |
-| the receipts that name a member        | gsi1 RECEIPTS#<id>, gsi2 RECEIPTSABOUT#<hash>    | 2        |
-| nothing for or about an erased member  | a check of a tombstone in the same transaction   | 0 more   |
+| wanted                                    | read or write                                           | requests |
+|-------------------------------------------|---------------------------------------------------------|----------|
+| the stored answer to an idempotency key   | GetItem IDEMPOTENCY#<owner>#<key>, consistent           | 1        |
+| a change and its receipt, or neither      | the change's transaction, one item more                 | 0 more   |
+| a change of steps, not begun again        | a check of the receipt in the first transaction         | 0 more   |
+| a change made once, its answer lost       | its occurrence, on the condition that it is new         | 0 more   |
+| the receipts that name a member           | gsi1 RECEIPTS#<id>, gsi2 RECEIPTSABOUT#<hash>           | 2        |
+| erase a member                            | PutItem ERASED#<hash>, with the job that erases         | 0 more   |
+| nothing for or about an erased member     | a check of the same item in the change's transaction    | 0 more   |
+| note a board or an event                  | PutItem CREATED#<kind>, before it is created            | 1        |
+| what was noted lately                     | Query CREATED#<kind>, consistent                        | 1        |
 
-A receipt is written in the same transaction as the change, and contains the answer. So a repeat by the client, or a
-retry by this service after a lost connection, finds it.
+**Receipts.** A receipt is written in the transaction of its change, and contains the answer. So a repeat by the client,
+or a retry by this service after a lost connection, finds the first answer and changes nothing.
 
-Tombstones: the ids of erased members, for or about whom nothing more is written.
+**Tombstones.** For or about an erased member nothing more is written. A tombstone names its member by a keyed hash, so
+it does not contain the id. It stays until every token of the member has expired, since a token's signature is valid
+whatever happened to its member, and until a suspension of the member would have ended. The check costs 2 write units.
+Writes of visitors and API keys have none. After a rotation of secrets some processes know only the old ones: so a
+tombstone is written under the hash by each secret, and a transaction checks each hash.
 
-| wanted                          | read or write                                            | requests |
-|---------------------------------|----------------------------------------------------------|----------|
-| erase a member                  | PutItem ERASED#<hash>, with the job that erases          | 0 more   |
-| write for or about a member     | a check of the same item in the write's own transaction  | 0 more   |
-
-A tombstone names its member by a keyed hash, so it does not contain the id. It stays until every token of the member
-has expired, since a token's signature is valid whatever happened to its member, and until a suspension of the member
-would have ended. The check costs 2 write units. Writes of visitors and API keys have none.
-
-After a rotation of secrets some processes know only the old ones. So a tombstone is written under the hash by each
-secret, and a transaction checks each hash.
-
-Recently created objects: an index may not show them yet, but taking back and exporting must miss none.
-
-| wanted                    | read or write                        | requests |
-|---------------------------|--------------------------------------|----------|
-| note a board or an event  | PutItem, before it is created        | 1        |
-| what was noted lately     | Query CREATED#<kind>, consistent     | 1        |
-
-Boards and events are found by an index, which is behind for a moment. Each is noted here for an hour, far longer than
-an index is behind. A note may name what was never created.
+**Recently created.** Boards and events are found by an index, which is behind for a moment, but taking back and
+exporting must miss none. So each is noted for an hour, far longer than an index is behind. A note may name what was
+never created.
 """
 
 from __future__ import annotations

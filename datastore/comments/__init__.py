@@ -9,8 +9,15 @@
 | arrivals since a position            | COMMENT#<ulid> and ARRIVAL#<ulid> between two positions | 2-3              |
 | post, edit, delete, moderate         | one transaction: comment, counts, pointer, receipt      | 1                |
 
-`counts` and `leaders` have the statistics and the ranking of products, `pointers` the lists of a member's comments and
-of the latest ones, `transfer` imports and exports.
+| module       | contents                                                                        |
+|--------------|---------------------------------------------------------------------------------|
+| records      | the records; the lists of a member's comments and of the latest ones (pointers) |
+| pages        | one comment, pages by a filter, arrivals                                        |
+| planner      | which partitions a page reads                                                   |
+| changes      | posting, editing, deleting, moderating; reports                                 |
+| counts       | statistics, and the ranking of products by five-star comments                   |
+| transfer     | imports and exports                                                             |
+| member_items | what comments keep of a member                                                  |
 
 A published comment is a COMMENT item. One that waits for a moderator or was rejected is a HELD item: no reader's index
 and no count includes it. Every change goes through `change_comment`, which moves the counts with the comment.

@@ -1,31 +1,22 @@
-"""The numbers of comments by product, language and rating.
+"""The numbers of comments by product, language and rating, and the ranking of products by their five-star comments.
 
-| wanted                  | read or write                                                   | requests      |
-|-------------------------|-----------------------------------------------------------------|---------------|
-| a product's counts      | STATISTICS#<p> COUNTS#…                                         | 1             |
-| a comment's counts      | ADD to STATISTICS#<p> COUNTS#<lang>#<shard>, in its transaction | 0 more        |
+| wanted                    | read or write                                                   | requests          |
+|---------------------------|-----------------------------------------------------------------|-------------------|
+| a product's counts        | STATISTICS#<p> COUNTS#…                                         | 1                 |
+| a comment's counts        | ADD to STATISTICS#<p> COUNTS#<lang>#<shard>, in its transaction | 0 more            |
+| products by five stars    | gsi1 LEADERS#<shard>, 8 shards merged                           | 8 at once a page  |
+| products not settled yet  | gsi1 UNSETTLED#<shard>                                          | 8 at once         |
+| settle one product        | LEADER, counts, LEADER, and at once each unsettled shard        | 4 in a row        |
 
 Counts have partition keys of their own: a key takes 1,000 write units a second, and at 300 comments a second on one
 product the comments take 600 and their counts 600. They are spread over shards by the comment's id, so that posts on
 one product seldom write to the same item: with 16 shards, one in seven of 300 a second meets another transaction.
 
-A change of five-star comments marks its shard as unsettled in the same write: `leaders` finds the mark. The marks have
-eight index keys: 2,000 five-star comments a second, each on another product, write and remove 2,000 marks a second,
-500 a key.
-
-The products with the most five-star comments, kept in step with the counts.
-
-| wanted                    | read or write                                             | requests           |
-|---------------------------|-----------------------------------------------------------|--------------------|
-| products by five stars    | gsi1 LEADERS#<shard>, 8 shards merged                      | 8 at once a page   |
-| products not settled yet  | gsi1 UNSETTLED#<shard>                                    | 8 at once          |
-| settle one product        | LEADER, counts, LEADER, and at once each unsettled shard  | 4 in a row         |
-
-A change of five-star comments marks its shard of the counts in the same write. So the index lists every product whose
+A change of five-star comments marks its shard as unsettled in the same write. So the index lists every product whose
 LEADER item may be out of date, also after a crash. The mark is removed once LEADER includes that shard's number. An
-entry that the index shows late is settled late; one that it shows after it was settled costs two reads.
-
-2,000 products settled in a second move 2,000 entries of the ranking, 500 write units for each of its keys.
+entry that the index shows late is settled late; one that it shows after it was settled costs two reads. The marks have
+eight index keys: 2,000 five-star comments a second, each on another product, write and remove 2,000 marks a second,
+500 a key. When these products are settled, 2,000 entries of the ranking move, 500 write units for each of its keys.
 """
 
 from __future__ import annotations

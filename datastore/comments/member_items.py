@@ -1,9 +1,10 @@
 """What comments keep of a member: their comments, and their reports of other members' comments.
 
-| wanted   | read                                                                  | requests      |
-|----------|-----------------------------------------------------------------------|---------------|
-| comments | Query USER#<id> of their pointers, then BatchGetItem; both consistent | 2 for 100     |
-| reports  | gsi1 MODERATION#PUBLISHED                                             | 1 a page      |
+| wanted                | read or write                                                         | requests      |
+|-----------------------|-----------------------------------------------------------------------|---------------|
+| comments              | Query USER#<id> of their pointers, then BatchGetItem; both consistent | 2 for 100     |
+| reports               | gsi1 MODERATION#PUBLISHED                                             | 1 a page      |
+| forget who made one   | GetItem, then PutItem or DeleteItem if unchanged                      | 2             |
 """
 
 from __future__ import annotations
@@ -72,12 +73,7 @@ MEMBER_ITEMS = MemberItems(
 
 
 # ── erasing ──
-# Erasing a member from comments: their reports of other members' comments.
-#
-# | wanted                     | read or write                                            | requests     |
-# |----------------------------|----------------------------------------------------------|--------------|
-# | a member's reports         | gsi1 MODERATION#PUBLISHED                                | 1 a page     |
-# | forget who made one        | GetItem, then PutItem or DeleteItem if unchanged         | 2            |
+# A member's reports of other members' comments.
 
 
 async def forget_reporter(table: Table, user: str, alias: str | None) -> None:

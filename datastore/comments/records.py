@@ -1,14 +1,14 @@
-"""The records of comments: comments themselves, what members reported about them, and late arrivals.
+"""The records of comments: comments themselves, what members reported about them, late arrivals; and pointers.
 
-Pointers: a member's comments in the member's own item collection, and the site's latest ones.
+A pointer lies in its member's own item collection, and in an index of the site's latest comments.
 
-| wanted                          | read or write                                                | requests   |
-|---------------------------------|--------------------------------------------------------------|------------|
+| wanted                            | read or write                                              | requests   |
+|-----------------------------------|------------------------------------------------------------|------------|
 | a member's comments, newest first | USER#<author> COMMENT#<ulid>, then BatchGetItem            | 2 a page   |
-| how many comments a member has  | the same pointers, counted                                   | 1 a 1,000  |
-| the site's latest comments      | gsi1 LATEST#<shard>, 8 shards merged, then BatchGetItem      | 9 a page   |
-| who has an id                   | gsi1 LATEST#<shard>, one sort key                            | 1          |
-| the latest held ones            | gsi1 MODERATION#<status>, descending                         | 1 a page   |
+| how many comments a member has    | the same pointers, counted                                 | 1 a 1,000  |
+| the site's latest comments        | gsi1 LATEST#<shard>, 8 shards merged, then BatchGetItem    | 9 a page   |
+| who has an id                     | gsi1 LATEST#<shard>, one sort key                          | 1          |
+| the latest held ones              | gsi1 MODERATION#<status>, descending                       | 1 a page   |
 
 A pointer is written, changed and deleted in the transaction of its comment, for 2 write units and one of the index. It
 changes when a moderator holds or publishes the comment, not when somebody edits it. 2,000 comments a second add 250

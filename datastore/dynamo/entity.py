@@ -3,9 +3,8 @@
 A record is a frozen dataclass. Fields that the primary key contains are not stored again: they are read from the key.
 Every other field is an attribute.
 
-Key templates as data: `Key("LEADERBOARD#{board}", "{score:best_first}#{ordinal:06d}")`.
-
-A template contains attributes of a record, each with a format. The formats keep text in the order of the values:
+Keys are templates, such as `Key("LEADERBOARD#{board}", "{score:best_first}#{ordinal:06d}")`. A template contains fields
+of the record, each with a format. The formats keep text in the order of the values:
 
 | format        | of        | written                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|

@@ -1,13 +1,13 @@
-"""Retries of calls, until the deadline of their request (see `budgets`).
+"""Retries of calls until their request's deadline; changes that are made again after a conflict; and work in batches.
 
-The deadline is in a context variable, so no signature needs it and no call can forget it. Without a deadline, as in
-commands, each call has `DEFAULT_SECONDS`.
+The deadline is in a context variable (see `budgets`), so no signature needs it and no call can forget it. Without a
+deadline, as in commands, each call has `DEFAULT_SECONDS`.
 
-Calls are repeated after `Passing` errors, with full jitter, until the deadline; after StorageFailed they are not, since
-waiting does not help. No write depends on being sent only once: a change that
-must count once has a record of its own in its transaction. A call that is given up is logged, once in ten seconds.
+**Calls** are repeated after `Passing` errors, with full jitter, until the deadline; after StorageFailed they are not,
+since waiting does not help. No write depends on being sent only once: a change that must count once has a record of its
+own in its transaction. A call that is given up is logged, once in ten seconds.
 
-Read, change, and write if nobody has changed it meanwhile: otherwise read and change again.
+**Changes** are read, changed, and written if nobody has changed them meanwhile: otherwise read and changed again.
 
 - The first read may be of a cache (`optimistic_from`). Each further one is consistent, or it would find the same again.
 - Only a conflict repeats: `Stale`, or a ConditionFailed that the change lets pass. What else a failed condition says, a

@@ -1,6 +1,6 @@
 """The table, through which all reads and writes of the service go.
 
-Every call waits for its turn and is paid for (see `calls`), and is repeated until the request's deadline (see
+Every call waits for its turn and is paid for (see `budgets`), and is repeated until the request's deadline (see
 `retries`). Simultaneous eventually consistent reads are shared (see `shared_reads`). `_pages` is the one loop that
 follows `LastEvaluatedKey`.
 """

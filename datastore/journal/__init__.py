@@ -16,6 +16,6 @@
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
 `datastore.changes.occurrences` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the
-webhooks and their leases, `deliveries` what waits for them. An occurrence is kept for as many days as its process was
-told; then the engine removes it. Nothing else changes or deletes one, except when a member is erased.
+webhooks, their leases and what waits for them. An occurrence is kept for as many days as its process was told; then the
+engine removes it. Nothing else changes or deletes one, except when a member is erased.
 """

@@ -1,4 +1,13 @@
-"""Reading the journal, newest first, and taking a member's id out of it."""
+"""Reading the journal, newest first; taking a member's id out of it; and reading all of it to audit it.
+
+| wanted                        | read or write                                                 | requests    |
+|-------------------------------|---------------------------------------------------------------|-------------|
+| the journal, newest first     | JOURNAL#<shard>, 16 shards merged                             | 16, 1 round |
+| occurrences of an actor       | gsi1 ACTOR#<actor>#<shard>, 4 shards merged                   | 4           |
+| occurrences with an object    | gsi2 OBJECT#<object>                                          | 1           |
+| forget a member               | gsi1 ACTOR#User:<id>#<shard>, gsi3 ABOUT#<id>; an update each | 5, found    |
+| audit                         | Scan, consistent                                              | all         |
+"""
 
 from __future__ import annotations
 
@@ -169,10 +178,6 @@ def _checked(entity: Entity[Any], item: Item) -> JournalItem:
 
 # ── member items ──
 # What the journal keeps of a member: what they did.
-#
-# | wanted           | read                                       | requests |
-# |------------------|--------------------------------------------|----------|
-# | what they did    | gsi1 ACTOR#User:<id>#<shard>, 4 shards     | 4        |
 
 
 async def _read(table: Table, user: str) -> Records:

@@ -1,13 +1,8 @@
-"""What the service keeps of a member that belongs to no other part, and of nobody.
-
-| wanted                | read                                  | requests |
-|-----------------------|---------------------------------------|----------|
-| suspension and admin  | GetItem SUSPENDED and ADMINS USER#<id> | 2        |
-
-Erasing what belongs to no part: a member's own items, and exported files.
+"""What is kept of a member, or of nobody, and belongs to no other part; and deleting a member's own items.
 
 | wanted                         | read or write                                                  | requests        |
 |--------------------------------|----------------------------------------------------------------|-----------------|
+| suspension and admin           | GetItem SUSPENDED and ADMINS USER#<id>                         | 2               |
 | nobody sees the name any more  | DeleteItem USER#<id> PROFILE                                   | 1               |
 | delete the member's own items  | Query USER#<id>, keys only; BatchWriteItem                     | 1 for 25        |
 | delete exported files          | gsi1 JOBS of some hours; Query EXPORT#<job>, BatchWriteItem    | 1, and by 25    |

@@ -1,10 +1,12 @@
-"""Emails that ask for a confirmation: a few for each purpose, address and day.
+"""Emails, each of which is sent once: those that ask for a confirmation, and those of runs.
 
-| wanted                     | read or write                                                           | requests |
-|----------------------------|-------------------------------------------------------------------------|----------|
-| the right to send the day's| Put CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>; acquire it      | 2 a slot |
-| sent; not sent             | Update; Delete                                                          | 1        |
-| used                       | with what is confirmed, in its transaction                              | 0 more   |
+| wanted                      | read or write                                                           | requests |
+|-----------------------------|-------------------------------------------------------------------------|----------|
+| the right to send the day's | Put CONFIRMATION#<purpose>#<address> DAY#<date>#<slot>; acquire it      | 2 a slot |
+| sent; not sent              | Update; Delete                                                          | 1        |
+| used                        | with what is confirmed, in its transaction                              | 0 more   |
+
+**Emails that ask for a confirmation**: a few for each purpose, address and day.
 
     acquire ── send ── mark as sent
       │          └── certainly not sent: the record is deleted, and the address may be asked for again at once
@@ -20,19 +22,17 @@ request that asked for it gets no answer or a refusal, and asking again sends it
 seen the record unchanged for as long as a lease lasts. If the mail server had accepted the email before the process was
 killed, it then comes a second time, with the same Message-ID.
 
-Emails of runs, by which each is sent once: a record for each email, of any kind.
+**Emails of runs**: a record for each email, of any kind.
 
     record ── send ── mark as sent
       └── not sent, or the process was killed: the next run tries again
 
-Only the process that holds the lease of the emails sends any (`datastore.jobs.leases`). So a record that is not marked
-as sent is of an attempt that has ended.
-
-A member may get an email a second time, with the same Message-ID, if the process was killed or lost the table after the
-mail server accepted it and before it was marked, or never heard whether the server has it. Nothing else sends one twice
-while the processes run: each looks at its lease right before it hands an email over, and stops in the middle if it can
-no longer renew it. That leaves one that the machine halts in this very moment, for longer than the lease lasts, and
-that is then resumed: its email may go out beside that of the process that has taken over.
+Only the process that holds the lease of the emails sends any. So a record that is not marked as sent is of an attempt
+that has ended. A member may get an email a second time, with the same Message-ID, if the process was killed or lost the
+table after the mail server accepted it and before it was marked, or never heard whether the server has it. While the
+processes run, nothing else sends one twice: each checks its lease right before it hands an email over, and stops in the
+middle if it can no longer renew it. One case is left: a process that is halted at exactly this moment, for longer than
+the lease lasts, and then resumed, sends its email although another process has taken over.
 """
 
 from __future__ import annotations

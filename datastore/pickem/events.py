@@ -1,8 +1,8 @@
-"""Reading and changing events, the matches on their cards, and the gates that predictions pass.
+"""Events and the matches on their cards; and how a change of them meets the predictions that are submitted meanwhile.
 
-Every change of an event raises its `version` and requires the version that the change was decided from.
-
-A prediction's transaction checks one of the event's gates, which refuses what was decided from too old a version:
+Invariant: every change of an event raises its `version` and requires the version that the change was decided from. A
+prediction's transaction checks one of the event's gates (see `gates`), which refuses what was decided from too old a
+version:
 
 - A change is one write of the event. If predictions that were decided before it must not follow it (a lock, a
   cancellation, an earlier start, a removed match), the gates are raised to its version before it is answered.
@@ -12,6 +12,8 @@ A prediction's transaction checks one of the event's gates, which refuses what w
   submissions are so many that it finds the gates busy all the time, every team is picked anyway.
 
 So clocks need not agree: no prediction is accepted after any pick was shown.
+
+The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

@@ -1,22 +1,18 @@
-"""What Pick'Em keeps of a member: predictions, points, and places in leagues.
-
-| wanted                    | read                                                | requests  |
-|---------------------------|-----------------------------------------------------|-----------|
-| predictions and standings | BatchGetItem for every event and season, consistent | 1 for 100 |
-| places in leagues         | GetItem USER#<id>; BatchGetItem of the leagues      | 2         |
-
-Taking a member out of predictions: as if they had never submitted them, or under a name that is nobody's.
+"""What pick'em keeps of a member: predictions, points, and places in leagues; and taking the member out of them.
 
 | wanted                          | read or write                                                | requests         |
 |---------------------------------|--------------------------------------------------------------|------------------|
+| predictions and standings       | BatchGetItem for every event and season, consistent          | 1 for 100        |
+| places in leagues               | GetItem USER#<id>; BatchGetItem of the leagues               | 2                |
 | a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
 | remove one                      | a transaction: prediction, gate, standing                    | 1                |
 | move a season's to another name | a transaction: both items of 40 predictions, both standings  | 1 for 40         |
 
-The index of a member's predictions is behind, so every event is asked instead. A removal also uncounts the picks at the
-gate and takes the points out of the standing. What is counted from predictions, the histograms of the event and of the
-season, is for another scoring to count again. The other name has the member's shards, so a move leaves every counter
-where it is. A season of up to 40 predictions moves at once: nobody sees half of it.
+A member is taken out of predictions as if they had never submitted them, or under a name that is nobody's. The index of
+a member's predictions is behind, so every event is asked instead. A removal also uncounts the picks at the gate and
+takes the points out of the standing. What is counted from predictions, the histograms of the event and of the season,
+is for another scoring to count again. The other name has the member's shards, so a move leaves every counter where it
+is. A season of up to 40 predictions moves at once: nobody sees half of it.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Prediction:
     share: Share | None = None
     """Its part of the member's standing; both are written in one transaction."""
     guess: int | None = None
-    """In thousandths. Only `tie_breaks.guess_of` says whether it is for the question that the event asks now."""
+    """In thousandths. Only `guess_of` says whether it is for the question that the event asks now."""
     question: int = 0
     """The number of the question that the event asked when the picks were submitted."""
 

@@ -1,8 +1,8 @@
-"""Standings: the points of a member in a season, one item for each member.
+"""Standings: the points of a member in a season, one item for each member; and the histograms that ranks are read from.
 
-A standing is always the sum of the shares that the member's predictions hold. Both change in one transaction, on the
-condition that neither has changed since it was read, so crediting a prediction twice, by two scorers or after a kill,
-changes nothing. A share belongs to a generation of results, and a later generation replaces it.
+Invariant: a standing is the sum of the shares that the member's predictions hold. Both change in one transaction, on
+the condition that neither has changed since it was read, so crediting a prediction twice, by two scorers or after a
+kill, changes nothing. A share belongs to a generation of results, and a later generation replaces it.
 
 Code that changes a share reads the prediction first and then the standing (`read_counted`), which contains the share
 unless the prediction has changed since. A standing that was read before could lack it. Then the points of a share that
@@ -11,10 +11,12 @@ is taken away would stay, because a standing that is missing is taken for one to
 A standing has no version: its numbers are all that it is, so one with the same numbers is the same, also if it was
 deleted and made again meanwhile.
 
-The standings of a season share 16 partitions of the table, so they can be counted by consistent reads. Ranks come from
-a histogram that is counted again at the end of each scoring. Each count takes a ticket first, and replaces a published
-histogram only if that has a lower ticket. So the published histogram is always of the count that began last, after
-every scoring that had ended by then.
+The standings of a season are spread over 16 partitions of the table, so they can be counted by consistent reads. Ranks
+come from a histogram that is counted again at the end of each scoring. Each count takes a ticket first, and replaces a
+published histogram only if that has a lower ticket. So the published histogram is always of the count that began last,
+after every scoring that had ended by then.
+
+The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

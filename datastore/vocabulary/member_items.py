@@ -1,14 +1,10 @@
-"""What vocabulary keeps of a member: learning, subscriptions and emails in the member's own partition; private lists.
+"""What vocabulary keeps of a member, removing results with the days that only they made active, and reads for the audit.
 
-| wanted        | read                                          | requests     |
-|---------------|-----------------------------------------------|--------------|
-| private lists | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent | 1, and lists |
-
-Removing a member's quiz results and sentences, with the days that only they made active.
-
-| wanted                     | read or write                                              | requests       |
-|----------------------------|------------------------------------------------------------|----------------|
-| a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a megabyte   |
+| wanted                     | read or write                                              | requests              |
+|----------------------------|------------------------------------------------------------|-----------------------|
+| the member's own partition | read once for all parts (`datastore.people.member_items`)  | 0 more                |
+| private lists              | gsi1 LISTS#OF-<id>; Query LIST#<id>, consistent            | 1, and lists          |
+| a member's results         | Query USER#<user> DAY#…, consistent                        | 1 a megabyte          |
 | remove some of a day       | a transaction: results, quizzes, active days if changed    | 1 for up to 90 writes |
 
 The result of a quiz that was set here is removed with the quiz itself, which holds the answers for another day. The

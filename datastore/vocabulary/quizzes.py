@@ -1,19 +1,19 @@
-"""Quizzes that the service sets: a quiz's item holds its answers, and the token only names it.
+"""Members' cards, which say when each word is due, and quizzes that the service sets.
 
-Answering is one transaction: the quiz is marked as answered, which it can be once, and the result, the active day and
-the cards are written with it. It fails if the member answered another quiz since the active days were read, so the time
-between two quizzes can be relied on. With many cards, their places in the queue follow (see `cards`).
-
-Members' cards: when each word that a member learns is due, in the member's own collection.
-
-A card is stored twice, in one transaction: in the queue, ordered by the time at which it is due, and under its word,
-where a review finds it. So the queue is read consistently in its order, without an index, and a page costs what it
-shows.
+**Cards.** A card is stored twice, in one transaction: in the queue, ordered by the time at which it is due, and under
+its word, where a review finds it. So the queue is read consistently in its order, without an index, and a page costs
+what it shows.
 
 A quiz may review more cards than one transaction can move in the queue. It then stores the cards, and with them one
 item that says which places are to change. That item lies before all places, so that a reader of the queue finds it in
 the same call, and changes the places first. So a queue read from its start lacks no review, whenever a process was
 killed. A reader who continues from a cursor sees the places as they are.
+
+**Quizzes.** A quiz's item holds its answers, and the token only names it. Answering is one transaction: the quiz is
+marked as answered, which it can be once, and the result, the active day and the cards are written with it. It fails if
+the member answered another quiz since the active days were read, so the time between two quizzes can be relied on.
+
+The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

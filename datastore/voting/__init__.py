@@ -22,7 +22,7 @@
 | earlier opponents, in shards with its votes | BatchGet its tallies; 160 keys PAIR#<low>#<ordinal> a page | 1; 3 |
 | settle a board                     | its lease; Query each shard, and its results; a transaction | 2 + shards |
 | void a voter's votes               | a transaction of 4 per vote                                 | votes    |
-| limits of an address; its voters   | see `addresses`                                             | 1; 16    |
+| limits of an address; its voters   | see `people.address_use`; see `voiding`                     | 1; 16    |
 | void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |
 
 The leaderboard is ordered by score, then by name, character by character and ignoring case. A name comes after longer

@@ -1,15 +1,15 @@
-"""Boards, read together with the dirty marks of the processes that count votes on them.
+"""Boards, read together with the dirty marks of the processes that count votes on them; and their number of shards.
 
-How many shards a board's tallies are spread over. Two rules apply, and the larger number wins.
+A board's tallies are spread over shards; all votes of one voter go to one of them. Two rules say how many there are,
+and the larger number wins.
 
-Conflicts: with R votes a second, T seconds a transaction, n contenders and S shards, about one vote in n·S / (4·R·T)
-conflicts with another. `shard_count` keeps that near one in ten.
+- Conflicts: with R votes a second, T seconds a transaction, n contenders and S shards, about one vote in n·S / (4·R·T)
+  conflicts with another. `shard_count` keeps that near one in ten.
+- Units: a vote's transaction writes three counters of one shard, which are 6 write units under one partition key, and a
+  key takes 1,000 a second. Shards are planned for 500, because voters are spread by chance: the fullest of 60 shards
+  then stays below 700 (three standard deviations of 83 votes).
 
-Units: a vote's transaction writes three counters of one shard, which are 6 write units under one partition key, and a
-key takes 1,000 a second. Shards are planned for 500, because voters are spread by chance: the fullest of 60 shards
-then stays below 700 (three standard deviations of 83 votes).
-
-All votes of one voter go to one shard.
+The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""What voting keeps of a member: their votes, and for a week where those came from.
+"""What voting keeps of a member: their votes, and for a week where those came from; and erasing a voter.
 
-| wanted                             | read                                                | requests |
-|------------------------------------|-----------------------------------------------------|----------|
-| votes and where they came from     | Query VOTER#<id>#<board> of every board, consistent | boards   |
+| wanted                         | read or write                                                | requests    |
+|--------------------------------|--------------------------------------------------------------|-------------|
+| votes and where they came from | Query VOTER#<id>#<board> of every board, consistent          | boards      |
+| delete what is left of votes   | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
+| move votes to another name     | a transaction of both items of each                          | 1 for 5     |
+| forget a voter's addresses     | the origins of the voter, and the voter among each address's | 1 for 12    |
 
-Erasing a voter: their votes are deleted, or go on counting under a name that is nobody's.
-
-| wanted                        | read or write                                                | requests    |
-|-------------------------------|--------------------------------------------------------------|-------------|
-| delete what is left of votes  | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
-| move votes to another name    | a transaction of both items of each                          | 1 for 5     |
-| forget a voter's addresses    | the origins of the voter, and the voter among each address's | 1 for 12    |
-
-Deleting changes no count: the votes must already be void.
+An erased voter's votes are deleted, or go on counting under a name that is nobody's. Deleting changes no count: the
+votes must already be void.
 """
 
 from __future__ import annotations

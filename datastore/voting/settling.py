@@ -1,4 +1,4 @@
-"""Settling: the sums over a board's shards become its results (see `results`).
+"""Settling: the sums over a board's shards become its results (see `contenders`).
 
 The process that has the board's lease settles for all of them. Settling takes milliseconds, so a lease that is not
 released is acquired by another process soon, whether its holder is dead or only slow; and each settling is a new term.

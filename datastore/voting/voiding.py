@@ -1,20 +1,20 @@
-"""Voiding votes: of one voter, or of all who voted from the voter's addresses in the last week.
+"""Voiding votes, of one voter or of all who voted from the voter's addresses in the last week; and these addresses.
 
-Each vote is voided in a transaction with the counters that it added to, once, however often voiding is repeated. What
-voids many says after each few how many, so its caller decides when to stop; a repeat passes over voided votes.
+| wanted                        | read or write                                                      | requests |
+|-------------------------------|--------------------------------------------------------------------|----------|
+| remember a voter's address    | Put both of the following                                          | 1        |
+| a voter's addresses           | Query VOTER#<voter>#<board>, ORIGIN#<tag>, consistent              | 1        |
+| an address's voters           | Query ADDRESS#<address>#<board>#<shard>, VOTER#<voter>, consistent | 16       |
+| void votes                    | a transaction for each vote and the counters that it added to      | votes    |
 
-Network addresses: who voted from each in the last week. How much of its limits it has used is in `address_use`.
-
-| wanted                        | read or write                                                   | requests |
-|-------------------------------|-----------------------------------------------------------------|----------|
-| remember a voter's address    | Put both of the following                                       | 1        |
-| a voter's addresses           | Query VOTER#<voter>#<board>, ORIGIN#<tag>, consistent           | 1        |
-| an address's voters           | Query ADDRESS#<address>#<board>#<shard>, VOTER#<voter>, consistent | 16    |
+Each vote is voided once, however often voiding is repeated. A function that voids many votes yields, after a few at a
+time, how many those were, so its caller decides when to stop; a repeat passes over voided votes.
 
 Addresses stand in the table as keyed hashes only, in items that expire. A vote has a random tag in place of the hash,
 and an item names the address of the tag for a week: after that the tag means nothing. A process writes the two items
 before a voter's first vote of a day from an address on a board: 2 write units, and 6 for a member. Even if all votes
 that an address may cast by default (100 a second) were first votes, each of its 16 shards would take 13 units a second.
+How much of its limits an address has used is in `datastore.people.address_use`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""The layout of the table's items: its number, named by one item.
+"""The items about the table itself: the number of its layout, and which parts of the demo data are complete.
 
 | wanted                             | read or write                                                    | requests |
 |------------------------------------|------------------------------------------------------------------|----------|
 | the table's layout                 | GetItem LAYOUT LAYOUT, consistent                                | 1        |
 | the same, if no item names it      | also Scan of 1 item, if empty PutItem, and the GetItem again     | 3 or 4   |
+| whether a part of the demo is there | GetItem DEMO#<part> DEMO                                        | 1        |
+| mark a part as complete            | PutItem DEMO#<part> DEMO                                         | 1        |
 
 An empty table is new and gets the current layout.
 """
@@ -56,11 +58,6 @@ async def _is_empty(table: Table) -> bool:
 
 # ── demo ──
 # The parts of the demo data that are complete.
-#
-# | wanted                             | read or write                     | requests |
-# |------------------------------------|-----------------------------------|----------|
-# | whether a part is complete         | GetItem DEMO#<part> DEMO          | 1        |
-# | mark a part as complete            | PutItem DEMO#<part> DEMO          | 1        |
 
 
 @dataclass(frozen=True, slots=True)

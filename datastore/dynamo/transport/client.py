@@ -1,23 +1,21 @@
-"""Opens a client of DynamoDB: the one place that configures aioboto3.
+"""A client of DynamoDB: the SDK's, with its data calls sent directly, for a tenth of the work.
 
-aioboto3 reads the settings' chain, resolves the endpoint, fetches and renews credentials, and manages the table. The
-data calls go directly to the same endpoint (`direct_client`), except in configurations that only the SDK handles, such
-as a proxy; then the SDK's client makes them too. With `sdk_only` it always does: the tests compare both ways.
-
-The SDK repeats nothing, since it does not know the request's deadline and repeats no cancelled transactions.
-
-The SDK's client with its data calls sent directly: the same requests and answers for a tenth of the work.
+This is the one place that configures aioboto3, which reads the settings' chain, resolves the endpoint, fetches and
+renews credentials, and manages the table. `DirectClient` makes the data calls: it answers what the SDK's client would
+answer, without its ResponseMetadata, and fails as it fails. Every request asks the SDK for credentials, so roles and
+their renewal work.
 
 | step      | the SDK                                     | here                                                       |
 |-----------|---------------------------------------------|------------------------------------------------------------|
 | endpoint  | a rule set, evaluated for every call        | the SDK's answer, asked for once                           |
-| request   | built and checked by the service model      | orjson; SigV4 of exactly these headers (`signing`)         |
+| request   | built and checked by the service model      | orjson; SigV4 of exactly these headers (`Signer`)          |
 | sending   | aiohttp                                     | `connections`                                              |
 | answer    | json, then walked by the service model      | orjson; walked only if it holds binary attributes          |
 | error     | parsed by the service model                 | by the SDK's own parser, raised as the SDK's `ClientError` |
 
-A `DirectClient` answers what the SDK's client would answer, without its ResponseMetadata, and fails as it fails. Every
-request asks the SDK for credentials, so roles and their renewal work.
+In configurations that only the SDK handles, such as a proxy, the SDK's client makes the data calls too. With `sdk_only`
+it always does: the tests compare both ways. It repeats nothing, since it does not know the request's deadline and
+repeats no cancelled transactions.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""Connections to one engine, kept open and used again: HTTP/1.1, one request at a time on each.
+"""Connections to one engine, kept open and used again, and the order in which calls are sent on them.
 
-Why not aiohttp, which the SDK uses: of 308 µs that a signed query of 20 items costs with it, 183 are its own; with
-uvloop's transport and httptools' parser, both here for uvicorn anyway, the same query costs 125 µs.
+**Connections** speak HTTP/1.1, one request at a time on each. Why not aiohttp, which the SDK uses: of 308 µs that a
+signed query of 20 items costs with it, 183 are its own; with uvloop's transport and httptools' parser, both here for
+uvicorn anyway, the same query costs 125 µs.
 
-- As many connections as requests are under way, which those that send them bound.
+- There are as many connections as requests under way, whose number the queue bounds.
 - A connection is never used again after anything unexpected: a cancellation, a timeout, an unrequested byte.
 - One that was idle for `IDLE_SECONDS` is dropped: the engine may be about to close it.
 - Failures are OSErrors and TimeoutErrors. Nothing is repeated here.
 
-The order in which calls are sent to the engine: clients take turns, and within a client its requests.
-
-Guarantees, however many calls a client has begun:
+**The order** of calls: clients take turns, and within a client its requests. However many calls a client has begun, it
+is guaranteed:
 
 - At most `most` calls are under way, of one request at most `most_of_request`.
 - Whenever a call ends, the next one is that of the client who has waited longest for its turn. So a client's first call
   waits for one call of each other client at most, besides one that is under way.
 - Work that several requests wait for stands in the queue of each of them, and is sent at the first of their turns.
-- So many calls wait that memory allows, of one client and of all; QueueFull for others. The service's own calls, which
-  belong to no request, take turns like a client's, but are never refused.
+- Only so many calls wait as memory allows, of one client and of all: others get QueueFull. The service's own calls,
+  which belong to no request, take turns like a client's, but are never refused.
 """
 
 from __future__ import annotations
