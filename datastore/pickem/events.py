@@ -12,8 +12,6 @@ version:
   submissions are so many that it finds the gates busy all the time, every team is picked anyway.
 
 So clocks need not agree: no prediction is accepted after any pick was shown.
-
-The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

@@ -15,8 +15,6 @@ The standings of a season are spread over 16 partitions of the table, so they ca
 come from a histogram that is counted again at the end of each scoring. Each count takes a ticket first, and replaces a
 published histogram only if that has a lower ticket. So the published histogram is always of the count that began last,
 after every scoring that had ended by then.
-
-The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

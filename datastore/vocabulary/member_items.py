@@ -1,4 +1,4 @@
-"""What vocabulary keeps of a member, removing results with the days that only they made active, and reads for the audit.
+"""What vocabulary keeps of a member; removing results with the days that only they made active; reads for the audit.
 
 | wanted                     | read or write                                              | requests              |
 |----------------------------|------------------------------------------------------------|-----------------------|

@@ -12,8 +12,6 @@ killed. A reader who continues from a cursor sees the places as they are.
 **Quizzes.** A quiz's item holds its answers, and the token only names it. Answering is one transaction: the quiz is
 marked as answered, which it can be once, and the result, the active day and the cards are written with it. It fails if
 the member answered another quiz since the active days were read, so the time between two quizzes can be relied on.
-
-The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

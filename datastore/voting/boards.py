@@ -8,8 +8,6 @@ and the larger number wins.
 - Units: a vote's transaction writes three counters of one shard, which are 6 write units under one partition key, and a
   key takes 1,000 a second. Shards are planned for 500, because voters are spread by chance: the fullest of 60 shards
   then stays below 700 (three standard deviations of 83 votes).
-
-The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

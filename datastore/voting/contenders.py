@@ -3,8 +3,6 @@
 Contenders lie in blocks of 256 that each have a partition key of their own, in the order of joining. Their results lie
 in blocks of the same size. Details and pictures are items of their own, so reading all contenders costs the same with
 and without them.
-
-The table in the package's docstring has the requests of each access pattern.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many comments there are: statistics, and the counts that pages are planned by."""
+"""How many comments there are: statistics, the counts that plan pages, and products by their five-star comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a product's comments."""
+"""Pages of comments: a product's, a member's, the site's latest ones; and the stream of a product's new ones."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[mem
 
 
 # ── latest ──
-# A member's comments, and the latest ones of the whole site.
 
 
 async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysWindow) -> ShownMemberPage:
@@ -96,7 +95,6 @@ async def latest_comments(ctx: Context, /, *, window: Window, status: Status | N
 
 
 # ── arrivals ──
-# The stream of a product's comments as they become visible.
 
 
 async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[ShownComment]:

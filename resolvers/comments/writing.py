@@ -1,4 +1,7 @@
-"""Posting, editing and deleting comments. Each change is stored together with the counts that it moves."""
+"""Posting, editing and deleting comments, and moderating them: the queue, members' reports, and decisions.
+
+Each change is stored together with the counts that it moves.
+"""
 
 from __future__ import annotations
 
@@ -151,10 +154,7 @@ def _needs_moderation(ctx: Context) -> bool:
     return ctx.services.policy.premoderation and not ctx.viewer.may(Role.MODERATOR)
 
 
-# ── moderation ──
-# Moderation: the queue, members' reports, and decisions.
-
-# ── reading ──
+# ── the moderators' queue ──
 
 
 async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[ShownComment]:
@@ -162,7 +162,7 @@ async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = 
     return await read_for_moderators(ctx, lambda: stored_changes.read_queue(ctx.table, status, window))
 
 
-# ── writing ──
+# ── reports and decisions ──
 
 
 async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) -> Comment:

@@ -2,7 +2,7 @@
 
 A listener that starts at a position gets every record that becomes visible at a later position, once, oldest first. A
 listener that returns with the text of its last event gets the records that it missed, even those that were committed
-late while it was away. `resume_point` describes that text.
+late while it was away.
 
 Positions grow with time, and a write is committed some time after it has chosen its position: at the latest when its
 request ends. So a position counts as passed only after `SETTLE_DELAY`; and every `FULL_SECONDS` a look reads again as
@@ -21,7 +21,7 @@ of 10 seconds, and 34 times with one of 300.
 
 The table's change stream is not used: it is another service to run, and the embedded engines do not have it.
 
-What the listener of a feed was told, in a text that it keeps: the id of an event, and where to resume after it.
+The text says where to resume: what the listener was told. It is the id of each event that the listener gets.
 
     01K9ZD3Q7W…  .  XcWq0g9Zt1I…
     settled         names of the positions told since, 4 bytes each, as base64url

@@ -1,12 +1,11 @@
 """The rules of the game: what a prediction is worth, and what clients may send. Pure functions.
 
-Tie-breaks: an event asks for a number, predictions guess it, and the nearest guess is listed first among equals.
-
-Ranks stay shared; only the listed order changes. Within an event: points, nearest guess (over or under alike), correct
-picks, who joined first. Within a season: points, correct picks, sum of distances, who joined first. A missing guess
-counts as the worst distance given in that event, so not guessing never pays; an event without an answer counts for
-nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same way and is 0 for a
-missing guess.
+Ranks are shared by equal points. Among equals, tie-breaks decide who is listed first: an event asks for a number,
+predictions guess it, and the nearest guess comes first. Within an event the order is: points, nearest guess (over or
+under alike), correct picks, who joined first. Within a season: points, correct picks, sum of distances, who joined
+first. A missing guess counts as the worst distance given in that event, so not guessing never pays; an event without an
+answer counts for nobody. What is stored is the closeness: the worst distance less one's own, which orders in the same
+way and is 0 for a missing guess.
 
 The question can be replaced until the lock; guesses for an earlier one then count as missing. A prediction has the
 number of the question, so no prediction has to be changed, and a submission under way needs no gate.

@@ -1,21 +1,18 @@
-"""From results to points.
+"""From results to points: scoring an event, taking its points back, and the jobs that do either.
 
 Scoring reads all predictions of an event, consistently and in turns between their shards, and gives each the points of
 the current generation of results. The points and the member's standing change in one transaction, and repeating it
-changes nothing. So a process that was taken for dead may go on beside the next one, and either may be killed.
-Correcting a result begins another generation, and a scoring under way starts again with that.
+changes nothing. So a process that was taken for dead may go on at the same time as the next one, and either may be
+killed. Correcting a result begins another generation, and a scoring under way starts again with that.
 
 No prediction is accepted after the lock, so one pass sees all of them. The same pass counts the points of all, for the
 ranks within the event. Then the season is counted, and finally the event becomes SCORED. Until then it has the state
 that it had. Scoring a scored event checks every prediction, and counts the season again.
 
-Points are taken back in the same way (`unscoring`); `event_jobs` keeps the two apart.
-
-The jobs that give an event's predictions their points, or take them back: one at a time for each event.
-
-An event names its job from the write that begins it, in one transaction with the job, to the write that ends it. Both
-change the event's version. So whoever asks meanwhile finds the same job, and one that is found includes every change
-of the event that was made before: what a job has read is void if the event has changed at its last write.
+An event has one job at a time. It names its job from the write that begins it, in one transaction with the job, to the
+write that ends it. Both change the event's version. So whoever asks meanwhile finds the same job, and one that is found
+includes every change of the event that was made before: what a job has read is void if the event has changed at its
+last write.
 
 A job gives every prediction a share, counts the season, and ends in the event, if the event still has the generation
 that the shares are of; otherwise it does all of that again. It may be stopped at any of its writes, and then makes its
@@ -251,7 +248,7 @@ async def _refuse_missing_results(services: Services, event: Event) -> None:
     )
 
 
-# ── the job ──
+# ── the job that scores ──
 
 
 async def score_event_job(services: Services, run: JobRun) -> str:
@@ -318,7 +315,7 @@ async def begin_unscoring(services: Services, new: Job) -> Job:
     return await begin_event_job(services, new, change)
 
 
-# ── the job ──
+# ── the job that takes points back ──
 
 
 async def unscore_event_job(services: Services, run: JobRun) -> str:

@@ -1,15 +1,7 @@
-"""Drawing and voting: who may vote on what, once.
+"""Drawing and voting: who may vote on what, once; visits, by which pages of other sites identify their visitors.
 
-Visits: how pages of other sites identify their visitors.
-
-Browsers send our cookie to no other site's page. Such a page starts a visit and sends the visit's token instead, which
-stands for one visitor as the cookie does. It is valid only with its page's `Origin`, a header that no page can choose,
-so a token that leaks to another site is worth nothing there. Nothing is stored.
-
-    visitor's id · origin's SHA-256, cut to 16 bytes · expiry in seconds, 5 bytes · sealed for this purpose
-
-A token expires at midnight, so all tokens of a day for one visitor and origin are equal, and a repeated request gets
-the same one. A page that sends its old token gets a new one for the same visitor.
+A draw answers a ballot: a sealed token for one pair. Nothing is stored until a vote is cast with it, and then its
+number makes sure that it counts once. Where a vote came from is remembered for a week (`Origins`).
 """
 
 from __future__ import annotations
@@ -68,6 +60,14 @@ class Origins:
 
 
 # ── visits ──
+# Browsers send our cookie to no other site's page. Such a page starts a visit and sends the visit's token instead,
+# which stands for one visitor as the cookie does. It is valid only with its page's `Origin`, a header that no page can
+# choose, so a token that leaks to another site is worth nothing there. Nothing is stored.
+#
+#     visitor's id · origin's SHA-256, cut to 16 bytes · expiry in seconds, 5 bytes · sealed for this purpose
+#
+# A token expires at midnight, so all tokens of a day for one visitor and origin are equal, and a repeated request gets
+# the same one. A page that sends its old token gets a new one for the same visitor.
 
 VALID_DAYS = 30
 _PURPOSE = "visit"

@@ -83,7 +83,7 @@ def validate_hours(board: Board, before: Board | None, now: datetime) -> None:
         raise InvalidInput("`closesAt` must be later than `opensAt`.", path=("input", "closesAt"))
 
 
-# ── boards ──
+# ── ids and pages ──
 
 ContenderId = Annotated[str, NodeOf("Contender")]
 
@@ -249,10 +249,8 @@ async def matchup_right(_: Context, matchup: Matchup, /) -> ShownContender:
     return await matchup.results.contender_at(matchup.right_ordinal)
 
 
-# ── editing ──
+# ── changing boards ──
 # What editors change: boards and their hours, contenders, their retirement. One function per mutation.
-
-# ── boards ──
 
 
 async def create_board(
@@ -303,7 +301,7 @@ async def update_board(
     return changed
 
 
-# ── contenders ──
+# ── changing contenders ──
 
 
 async def add_contender(

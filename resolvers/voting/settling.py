@@ -1,8 +1,11 @@
-"""Settling: moving a board's tallies to its contenders' results within two seconds while votes come in.
+"""Settling: moving a board's tallies to its results within two seconds while votes come in; and the cache of boards.
 
-One process at a time settles for all of them (see `datastore.voting.settling`); the others look whether it does. A
+One process at a time settles for all of them (see `datastore.voting.settling`); the others check that it does. A
 process that may have counted votes leaves a dirty mark on the board, so that another one settles them if it is killed.
 Nobody settles while nobody votes.
+
+Guarantee: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the
+process that counted it was killed. A reader waits for a settling only if one is overdue, and only for a while.
 """
 
 from __future__ import annotations
@@ -266,10 +269,6 @@ class BoardSettler:
 
 # ── board cache ──
 # The boards of one process: their state and results, cached for moments, and the settling of their votes.
-#
-# Guarantee: a vote acknowledged two seconds ago is included in what `board`, and every later read, shows, even if the
-# process that counted it was killed. A reader waits for a
-# settling only if one is overdue, and only for a while.
 
 PATIENCE = 2.0
 """How long a reader waits for an overdue settling. It takes milliseconds, unless its process is killed in between."""

@@ -2,7 +2,7 @@
 
 py-svg-hush filters elements and attributes by an allow-list. A check before it refuses expensive input (depth,
 entities). What it leaves is rebuilt from a shorter list: no scripts, links, images, animations or style sheets
-(`svg_styles`), and no references to anything outside. Finally the elements are counted as often as they are drawn,
+(`inline_styles`), and no references to anything outside. Finally the elements are counted as often as they are drawn,
 because a few kilobytes of `<use>` can stand for millions.
 
 `parse_picture` also refuses what would be stored and never be seen: a picture of which nothing is left to draw.

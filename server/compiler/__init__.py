@@ -2,9 +2,16 @@
 
     CompiledOperation ── prepare(variables) ── PreparedOperation ── execute(ctx) ── ExecutionResult
 
-It knows graphql-core and Strawberry, and nothing of this service; `fields` says what a schema may tell it.
-`operation` holds what the rest of the server uses. Below it, `planning` makes a `plan`, `codegen` makes it a `compiled`
-plan, and `runtime` executes that.
+| module    | contents                                                                                   |
+|-----------|--------------------------------------------------------------------------------------------|
+| operation | what the rest of the server uses                                                           |
+| plan      | an operation's plan: its fields, where their values come from, their arguments             |
+| codegen   | from a plan to Python functions                                                            |
+| runtime   | executes these functions, and awaits what they leave                                       |
+| core      | what is left to graphql-core, and what plans and the runtime share: leaves, answer objects |
+
+It knows graphql-core and Strawberry, and nothing of this service. What a schema may tell it is in `plan`: `Resolution`
+and `ResolutionByType`.
 """
 
 from server.compiler.core import encode_json, to_dicts

@@ -1,6 +1,6 @@
 """Code generation: from a plan to Python functions, specialised for each object type and position in the document.
 
-Generated code never awaits. `guarded_code` writes functions with error handling at every field, `pure_code` functions
+Generated code never awaits. `GuardedCode` writes functions with error handling at every field, `PureCode` functions
 without any; an async field is left to the runtime, which calls a function generated for its values.
 """
 

@@ -8,9 +8,7 @@ Completing a value is *pure* if it calls no resolver: it reads attributes, compl
 be resolved later. Pure code may run twice, so it has no error handling: after any failure the async fields it left are
 dropped, and graphql-core completes the value from the start.
 
-Where a field's value comes from, and which record belongs to which object type.
-
-Where the outcome is the same, the compiler goes around Strawberry and graphql-core:
+Where the outcome is the same, a field's value does not come through Strawberry and graphql-core:
 
 | field source     | the value is                         | recognised by                                           |
 |------------------|--------------------------------------|---------------------------------------------------------|

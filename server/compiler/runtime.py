@@ -1,6 +1,6 @@
 """The runtime of compiled plans: executes generated code and awaits what it leaves.
 
-Laws
+Guarantees
 - Generated code never awaits. For an async field it leaves null in the answer and an entry in `pending`. The runtime
   awaits all entries at once, stores their values in the answer, and goes on with the entries that this has left.
 - One call of a batched resolver answers all entries of its field that are pending at that time.

@@ -1,20 +1,20 @@
 """Turns a request's text into an operation that may run: parsed, limited, validated, and cached for later requests.
 
-Only documents that passed every check are cached, so invalid ones cannot fill the cache. It is bounded in bytes, those
-of compiled operations included. A document is cached, and its operations are compiled, when it is used for the second
-time: graphql-core executes the first use, unless that would take longer than compiling. With a manifest of trusted
-documents, no other document is ever parsed.
+Only documents that passed every check are cached, so invalid ones cannot fill the cache. A document is cached, and its
+operations are compiled, when it is used for the second time: graphql-core executes the first use, unless that would
+take longer than compiling. With a manifest of trusted documents, no other document is ever parsed.
 
-A cache bounded in bytes, in which a flood of new entries evicts none that are in frequent use.
+The cache is bounded in bytes, those of compiled operations included, and a flood of new documents evicts none that are
+in frequent use.
 
     first use ── remembered ── second use ── newcomers ── used again ── frequent
 
-Of a key that is used for the first time, only a hash is remembered, so what clients send once takes no space and gives
-the garbage collector nothing to look through. From its second use on, an entry is kept. It joins the newcomers, which
-share a quarter of the space and give up the least recently used one. An entry that is used again moves to the frequent
-ones if these have room, or if it was used more often than those that make room for it: the least recently used ones,
-which become newcomers again. So clients that send each document a few times evict each other's only. All counts are
-halved every 10,000 uses, or yesterday's frequent entries would stay. Threads may share a cache.
+Of a document that is used for the first time, only a hash is remembered, so what clients send once takes no space and
+gives the garbage collector nothing to look through. From its second use on, it is kept. It joins the newcomers, which
+have a quarter of the space for all of them and give up the least recently used one. One that is used again moves to the
+frequent ones if these have room, or if it was used more often than those that make room for it: the least recently used
+ones, which become newcomers again. So clients that send each document a few times evict each other's only. All counts
+are halved every 10,000 uses, or yesterday's frequent documents would stay. Threads may use the same cache.
 """
 
 from __future__ import annotations

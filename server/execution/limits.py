@@ -1,11 +1,12 @@
-"""Limits of an operation, checked before it runs: on its text and its syntax tree; `cost` counts what it asks for.
+"""Limits of an operation, checked before it runs: on its text, on its syntax tree, and on the cost of what it asks for.
 
 The order matters. Line ends are counted first, which is cheapest. Brackets are counted before parsing, because the
 parser recurses. Names are counted before validation, which compares fields of the same name pair by pair. Depth and
 complexity need fragments without cycles, so they follow validation. The values of the variables are counted before they
 are coerced.
 
-The complexity of an operation: an upper bound of the fields in its answer, as a function of its variables.
+The complexity of an operation is an upper bound of the fields in its answer, as a function of its variables. `Cost` is
+built once for each operation, so that a request only multiplies and adds.
 
 Every field counts 1, and one that reads the table for the object that it is asked of as many as it declares: a call
 takes as much of the processor as 40 fields (`schema.framework.fields.READ`). What is selected inside a field counts
@@ -23,8 +24,6 @@ converts it, which takes longer than answering a field.
 
 As sizes, variables count as graphql-core coerces them: an absent one has its default, and 100.0 is 100. A value that is
 no size counts as the largest page. Fields of the introspection count once, because their depth has a limit of its own.
-
-`Cost` is built once for each operation, so that a request only multiplies and adds.
 """
 
 from __future__ import annotations
@@ -246,7 +245,8 @@ def check_depth(
 # from literals, variables and defaults, whether or not `@skip` leaves the field out. What one list names again is read
 # once and counts once, in the same field or in another one with another alias.
 #
-# `schema.arguments.names_objects` says which lists do. `Cost` finds them while it walks through the operation.
+# `names_objects` in schema/framework/arguments.py says which lists do. `Cost` finds them while it walks through the
+# operation.
 
 
 class NamedObjects:

@@ -3,12 +3,11 @@
 `make explorer` builds it from `explorer/` into `server/http/pages/explorer/`. It loads nothing from other origins.
 docs/decisions/explorer-csp.md explains EXPLORER_POLICY, which says what the page may do.
 
-The members that the explorer signs in as with one click, in a demo on the visitor's own machine.
-
-Their tokens stand in the page, so everyone who loads the page may act as them. It has them only if every host that the
-service answers for is a loopback name, which also keeps pages of other sites from reading it (`allowed_hosts`), unless
-`cors_origins` lists them: a script's request names its origin, and a browser that opens the explorer names none. Nor
-does a browser that comes from another site, by a link or in a frame, get them: it says so in `Sec-Fetch-Site`.
+In a demo on the visitor's own machine, the page signs in as one of a few members with one click. Their tokens stand in
+the page, so everyone who loads the page may act as them. It has them only if every host that the service answers for is
+a loopback name, which also keeps pages of other sites from reading it (`endpoint.AllowedHosts`), unless `cors_origins`
+lists them: a script's request names its origin, and a browser that opens the explorer names none. Nor does a browser
+that comes from another site, by a link or in a frame, get them: it says so in `Sec-Fetch-Site`.
 
 A proxy on this machine is noticed by its headers or by HTTP/1.0, which no browser speaks and nginx does by default. One
 that adds no header and speaks HTTP/1.1 looks like a browser.

@@ -1,4 +1,4 @@
-"""The hosts that requests may name; `allowed_hosts` refuses the others."""
+"""The hosts that requests may name; `endpoint.AllowedHosts` refuses the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a GraphQL request from HTTP: content negotiation, limits of the body, types of the parameters.
+"""GraphQL requests and responses over HTTP: negotiation, limits of the body, types of the parameters, compression.
 
 The rules of GraphQL over HTTP, and the choices that they leave open:
 - The response is `application/graphql-response+json` for clients that name it and prefer nothing else, else

@@ -2,7 +2,7 @@
 
     lists ── daily words ────┐
                              ├── batches of 100 members ── not sent yet ── read consistently ── record ── send ── mark
-    index of subscribers ────┘   without those who are noted as sent (server/mail/daily_run.py)
+    index of subscribers ────┘   without those who are noted as sent (`SentMembers`)
 
 The index only says whom to look at. Address and subscriptions are read consistently just before the record. When the
 index may have caught up with the run's beginning, the run walks it again and sends to whom it did not show before. So

@@ -1,4 +1,4 @@
-"""The small pages that links in emails open: a title, a line, a button. They load nothing and run no scripts."""
+"""The small pages that links in emails open, and the one that ends subscriptions. They run no scripts."""
 
 from __future__ import annotations
 

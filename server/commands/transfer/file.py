@@ -1,13 +1,13 @@
-"""The form of an export: JSON lines in gzip, so that `zcat` shows it.
+"""The form of an export, and the tables that exports read and imports fill.
 
-    {"format":1,"layout":3,"ringside":"0.1.0"}
+An export is JSON lines in gzip, so that `zcat` shows it.
+
+    {"format":1,"layout":1,"ringside":"0.1.0"}
     {"bio":{"S":"…"},"pk":{"S":"USER#ada"},"sk":{"S":"PROFILE"}}        an item per line, sorted by its keys' bytes
     {"items":1,"changed":0,"sha256":"…"}                                the checksum of all the lines above
 
 The file depends on the items alone, not on their engine or on the time: equal tables have equal files. `changed` is how
 many items were written between the two last passes over the table: with 0 the file is the table of one moment.
-
-The tables that exports read and imports fill.
 
 The embedded engine's table is read from a copy of one moment, by an engine of its own, so no transaction is half in an
 export. Other engines have no such copy; `exports` says what that means.
