@@ -22,6 +22,8 @@ from schema.framework.types import (
     record_type,
 )
 
+# ── types and queries ──
+
 CommentStatus = records.Status
 
 enum(

@@ -20,6 +20,8 @@ from schema.framework.types import (
 )
 from schema.jobs import Job
 
+# ── types and queries ──
+
 
 @record_type(records.Occurrence, "Something that was done, as the journal keeps it: never the content itself.")
 class Occurrence(Node):

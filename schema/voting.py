@@ -22,6 +22,8 @@ from schema.framework.types import (
 )
 from schema.jobs import Job
 
+# ── types ──
+
 BOARD_SLUG = "The board's slug."
 MATCHUPS_COMPLEXITY = 400
 """A page of one contender's records makes up to nine calls, and takes 150 units on a board with 64 shards."""

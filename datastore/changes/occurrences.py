@@ -30,6 +30,8 @@ from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import Put, Write, absent
 from datastore.values.ids import creation_time, shard_of
 
+# ── kinds ──
+
 
 class Ground(StrEnum):
     """Why a moderator decided."""

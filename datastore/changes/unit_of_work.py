@@ -43,6 +43,8 @@ from datastore.dynamo.writes import Check, Condition, Put, Write, absent, less, 
 from datastore.refusals import IdempotencyMismatch, NotAllowed
 from datastore.values.seal import Seal
 
+# ── tombstones ──
+
 VISITOR_PREFIX = "visitor-"
 """What the ids of visitors begin with, and those of members do not."""
 _PURPOSE = "erased member"

@@ -30,6 +30,8 @@ from datastore.comments.records import (
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 
+# ── changes ──
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:

@@ -36,6 +36,8 @@ from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Update, absent, present, where
 from datastore.values.ids import shard_of
 
+# ── counts ──
+
 SHARDS = 16
 MARK_SHARDS = 8
 _AT_ONCE = 1000

@@ -18,6 +18,8 @@ from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Partition
 from datastore.people.member_items import ErasurePolicy, MemberItems, Policies, Records, in_file, left_out, of_nobody
 
+# ── member items ──
+
 _AT_ONCE = 100
 _HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.KEPT)
 

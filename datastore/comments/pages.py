@@ -13,6 +13,8 @@ from datastore.dynamo import Page, PageRequest, Table
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.paging import merge
 
+# ── pages ──
+
 ULID_LENGTH = 26
 
 

@@ -32,6 +32,8 @@ from datastore.dynamo.paging import Page, shard_limit
 from datastore.dynamo.writes import Condition, Delete, Put, absent, where
 from datastore.values.ids import creation_time, shard_of
 
+# ── comments ──
+
 _ARRIVAL_LIFETIME = timedelta(days=30)
 
 

@@ -58,6 +58,8 @@ from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.dynamo.writes import Write, absent, where
 from datastore.values.seal import MOST_SECRETS
 
+# ── imports and exports ──
+
 BATCH = 25
 AT_ONCE = 4 * BATCH
 _ROOM = 100 - 2 - MOST_WEBHOOKS

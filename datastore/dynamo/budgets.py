@@ -26,6 +26,8 @@ from typing import Any, Self
 from datastore.dynamo.errors import TooCostly, TooManyWaiting
 from datastore.dynamo.transport.connections import SERVICE, Caller, Callers, CallQueue, QueueFull
 
+# ── budgets ──
+
 HELD_UNITS = 64.0
 """Read units held for a call under way; few calls consume more."""
 _ADDED_UNITS = 1.0

@@ -16,6 +16,8 @@ from datastore.dynamo.entity import ItemKey, Partition
 from datastore.dynamo.retries import batches, retry
 from datastore.dynamo.table import BATCH_WRITE, Table
 
+# ── lines ──
+
 _EXACT = Context(prec=60)
 _LONGEST_PLAIN = 40
 """Places before or after the point in plain notation; longer numbers, such as 1E+100, keep their exponent."""
@@ -101,7 +103,7 @@ def _decode(text: str) -> bytes:
         raise BadLine(f"a binary value is not base64 ({error})") from None
 
 
-# ── bulk ──
+# ── scans and batches ──
 
 PATIENCE = 300.0
 """Seconds for which a throttled call, or one to an engine that is away, is repeated: nobody waits for an answer."""
@@ -143,7 +145,7 @@ async def clear_partition(table: Table, partition: Partition[Any]) -> None:
         await table.write_many(entity.delete(ItemKey(entity, partition.pk, sort)) for sort in sorts)
 
 
-# ── foreign ──
+# ── other layouts ──
 # Tables of other layouts, read as plain values.
 
 

@@ -38,6 +38,8 @@ from datastore.dynamo.attributes import (
 )
 from datastore.dynamo.writes import ALWAYS, Check, Condition, Delete, Put, Update
 
+# ── invalidation ──
+
 
 def first_word(partition: str) -> str:
     """The first word of a partition key or of its template."""

@@ -25,6 +25,8 @@ from datastore.dynamo.entity import Partition, Slice
 from datastore.refusals import InvalidCursor
 from datastore.values.seal import Forged, Seal
 
+# ── pages ──
+
 R = TypeVar("R")
 S = TypeVar("S")
 

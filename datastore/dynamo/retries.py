@@ -45,6 +45,8 @@ from datastore.dynamo.errors import (
 )
 from datastore.refusals import Conflict
 
+# ── retries ──
+
 T = TypeVar("T")
 
 DEFAULT_SECONDS = 30.0

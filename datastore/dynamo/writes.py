@@ -11,6 +11,8 @@ from typing import Any, ClassVar, TypeAlias
 
 from datastore.dynamo.attributes import Attribute, Codec
 
+# ── conditions ──
+
 
 @dataclass(slots=True)
 class Expression:

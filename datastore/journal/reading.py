@@ -38,6 +38,8 @@ from datastore.dynamo.writes import inside, present, where
 from datastore.people.member_items import TRACE, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.values.ids import shard_of
 
+# ── reading ──
+
 _CONTENT = record_fields(Occurrence)
 
 

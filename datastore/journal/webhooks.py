@@ -38,6 +38,8 @@ from datastore.jobs.leases import Held, Leases
 from datastore.refusals import Conflict, NotFound
 from datastore.values.ids import first_id, shard_of
 
+# ── webhooks ──
+
 BOTH_SIGN_FOR = timedelta(days=1)
 
 MOST_OLD_SECRETS = 4

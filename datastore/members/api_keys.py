@@ -35,6 +35,8 @@ from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import absent, outside, present
 from datastore.refusals import NotFound
 
+# ── records ──
+
 SECRET_PREFIX = "rsk_"  # noqa: S105 - what all secrets begin with
 ID_PREFIX = "apikey-"
 """What the ids of keys begin with, and those of members do not."""

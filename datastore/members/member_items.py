@@ -30,6 +30,8 @@ from datastore.people.confirmations import CONFIRMATION
 from datastore.people.member_items import PERSONAL, TRACE, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.people.profiles import PROFILE
 
+# ── erasing ──
+
 _FILES_LAST = timedelta(days=3)
 """Pieces of a file expire within hours, and the engine removes what has expired within two days."""
 

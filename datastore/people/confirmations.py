@@ -48,6 +48,8 @@ from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Update, absent, present, where
 from datastore.jobs.leases import Held, Leases
 
+# ── confirmations ──
+
 MOST_ASKERS = 5
 """Members whom one address may get an email for on one day."""
 

@@ -35,6 +35,8 @@ from datastore.pickem.gates import GATE, GATES, Gate, none_picked, raise_gates, 
 from datastore.refusals import Conflict, Refusal
 from datastore.values.folding import in_form
 
+# ── records ──
+
 
 class EventState(StrEnum):
     UPCOMING = "UPCOMING"

@@ -34,6 +34,8 @@ from datastore.dynamo.writes import ALWAYS, Condition, Write, absent, among, les
 from datastore.pickem.standings import SEASON, Season
 from datastore.refusals import Conflict, NotAllowed, NotFound
 
+# ── records ──
+
 
 class Entry(StrEnum):
     OPEN = "OPEN"

@@ -51,6 +51,8 @@ from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
 
+# ── standings ──
+
 
 async def clear_standing(table: Table, user: str, season: str) -> None:
     """Delete a standing to which no prediction adds any more."""

@@ -41,6 +41,8 @@ from datastore.people.profiles import SHARDS, member_shard
 from datastore.pickem.events import EVENT, Clock, Event, EventState, Match
 from datastore.pickem.gates import GATE, gate_number, pick_counter
 
+# ── predictions ──
+
 R = TypeVar("R")
 RANKING_SHARDS = 4
 """Partitions of a ranking. Every page reads all of them, so there are few. On DynamoDB, four take 2,000 changed rows a

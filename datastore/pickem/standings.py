@@ -47,6 +47,8 @@ from datastore.pickem.predictions import (
     read_prediction,
 )
 
+# ── histograms ──
+
 _PART_BYTES = 300_000
 
 

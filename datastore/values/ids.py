@@ -10,6 +10,8 @@ from functools import lru_cache
 
 from ulid import ULID
 
+# ── ids ──
+
 CLOCK_SKEW = timedelta(seconds=5)
 """How far the clocks of processes may differ."""
 _RANDOM_BITS = 80

@@ -19,6 +19,8 @@ from datastore.dynamo.writes import absent, present, where
 from datastore.vocabulary.lists import LIST, DrawnWord, WordList, mark_cleared, next_word, owner_scope, read_list
 from datastore.vocabulary.words import REMOVED_WORD, WORD, Word, removed_words
 
+# ── daily words ──
+
 
 class ListBroken(Exception):
     """A list does not have the words that it counts. The message is for the operator."""

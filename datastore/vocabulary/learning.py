@@ -25,6 +25,8 @@ from datastore.people.profiles import (
 from datastore.refusals import NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
+# ── records ──
+
 R = TypeVar("R", "QuizResult", "Sentence")
 
 _MAX_ITEMS = 1000

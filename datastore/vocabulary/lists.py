@@ -20,6 +20,8 @@ from datastore.dynamo.writes import Condition, Write, absent, less, present, whe
 from datastore.refusals import Conflict, NotFound
 from datastore.values.permutation import Permutation
 
+# ── word order ──
+
 
 @dataclass(frozen=True, slots=True)
 class WordOrder:

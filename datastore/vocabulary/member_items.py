@@ -54,6 +54,8 @@ from datastore.vocabulary.subscriptions import (
 )
 from datastore.vocabulary.words import REMOVED_WORD, WORD
 
+# ── erasing ──
+
 _AT_ONCE = 5
 """Few, because the embedded engine lets others wait for a transaction."""
 _CLEARED_AT_ONCE = 200

@@ -35,6 +35,8 @@ from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizRes
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.words import WORD, Word
 
+# ── cards ──
+
 MOST_COUNTED = 1_000
 _MOVED_AT_ONCE = 30
 """Cards, each with three writes of a transaction's 100."""

@@ -25,6 +25,8 @@ from datastore.people.confirmations import SentEmails, read_confirmation, use_co
 from datastore.people.profiles import NO_EMAIL, PROFILE, SHARDS, Profile, member_shard, read_profile
 from datastore.refusals import Conflict, NotFound
 
+# ── subscriptions ──
+
 
 class CharacterSet(Enum):
     """The spelling of words that a member learns."""

@@ -20,6 +20,8 @@ from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.refusals import Conflict, NotFound
 from datastore.vocabulary.lists import LIST, WordList, read_list
 
+# ── records ──
+
 MOST_WORDS = 500
 """Words of a private list, and of one call."""
 LONGEST_LIST = 100_000

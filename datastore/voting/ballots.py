@@ -18,6 +18,8 @@ import orjson
 from datastore.refusals import Refusal
 from datastore.values.seal import Forged, Seal
 
+# ── pairs ──
+
 
 def pair_count(contenders: int) -> int:
     return contenders * (contenders - 1) // 2

@@ -29,6 +29,8 @@ from datastore.jobs.leases import Held, Leases
 from datastore.refusals import Conflict, NotFound
 from datastore.voting.ballots import EligibleContenders, pair_count
 
+# ── dirty marks ──
+
 
 @dataclass(frozen=True, slots=True)
 class DirtyMark:

@@ -21,6 +21,8 @@ from datastore.dynamo.entity import Entity, ItemKey, Key, best_first
 from datastore.values.folding import in_form
 from datastore.voting.boards import BLOCK_SIZE, Board
 
+# ── contenders ──
+
 ContenderKey: TypeAlias = tuple[str, int]
 """A board's slug and a contender's ordinal."""
 

@@ -53,6 +53,8 @@ from datastore.voting.contenders import (
 )
 from datastore.voting.votes import COUNTERS, PAIR, TALLY, VOTE, PairTally, Tally, Vote
 
+# ── what may change ──
+
 _MAX_CONTENDERS = 10_000
 """Per board, retired ones included. Settling reads as many tallies per shard, and there are 50 million pairs."""
 

@@ -37,6 +37,8 @@ from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME,
 from datastore.voting.voiding import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN
 from datastore.voting.votes import PAIR, TALLY, VOTE, Vote
 
+# ── erasing ──
+
 _AT_ONCE = 5
 """Few, because the embedded engine lets others wait for a transaction."""
 

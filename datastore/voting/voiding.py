@@ -35,6 +35,8 @@ from datastore.dynamo.writes import where
 from datastore.values.ids import shard_of
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
 
+# ── addresses ──
+
 LOOKBACK = timedelta(days=7)
 """For how long votes from one address can be found."""
 

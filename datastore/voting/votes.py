@@ -24,6 +24,8 @@ from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, NAME, NO_VOTES, RESULTS, Contender, Counts, Name, ResultsBlock
 from datastore.voting.pair_walk import PairWalk
 
+# ── tallies ──
+
 _LOOK_UPS = 160
 """Keys that a page of one contender's pairs looks up, half a read unit each, found or not: 20 pairs in eight shards."""
 _ORDINAL_DIGITS = 6

@@ -21,6 +21,8 @@ from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import absent
 from datastore.people.member_items import MemberItems, of_nobody
 
+# ── layout ──
+
 CURRENT_LAYOUT = 1
 
 

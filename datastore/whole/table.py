@@ -31,6 +31,8 @@ from datastore.dynamo.writes import where
 from datastore.refusals import Conflict
 from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
 
+# ── rows ──
+
 PAGE = 1_000
 BATCHES_AT_ONCE = 8
 _TRANSACTION = 100

@@ -27,6 +27,8 @@ from datastore.refusals import Conflict
 from resolvers.comments.rules import parse_filter, parse_language, validate_product
 from resolvers.requests.context import AnyId, Context, Services
 
+# ── counts ──
+
 RECENT_SECONDS = 45.0
 """The age at which counts are read again for planning; they decide what a page costs, not which comments it shows."""
 FEW_COMMENTS = 200

@@ -34,6 +34,8 @@ from resolvers.people import visibility as members
 from resolvers.requests.context import AnyId, BothWaysWindow, Context
 from resolvers.values.node_ids import parse_node_key
 
+# ── a product's comments ──
+
 
 async def comments_page(
     ctx: Context,

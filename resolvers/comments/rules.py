@@ -12,6 +12,8 @@ from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
 from resolvers.values.texts import FILLERS
 
+# ── languages ──
+
 LONGEST_TAG = 35
 _NO_LANGUAGES = frozenset({"und", "mul", "zxx", "mis"})
 
@@ -38,7 +40,7 @@ def _canonical(text: str) -> str | None:
     return str(tag)
 
 
-# ── rules ──
+# ── input ──
 
 LONGEST_PRODUCT = 128
 LONGEST_BODY = 10_000

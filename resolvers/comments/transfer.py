@@ -32,6 +32,8 @@ from resolvers.transfer.readers import (
     parse_text,
 )
 
+# ── import ──
+
 BATCH_LIFETIME = timedelta(days=30)
 _FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status"}
 LINE_START = b'{"id":"'

@@ -19,6 +19,8 @@ from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
 
+# ── who may ──
+
 AS_STORED: Final[Mapping[str, str]] = {
     "CommentStatistics": "It counts published comments.",
     "RatingCount": "It counts published comments.",

@@ -39,6 +39,8 @@ from resolvers.comments.visibility import (
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
 from resolvers.values.node_ids import node_id
 
+# ── posting, editing, deleting ──
+
 
 async def post_comment(
     ctx: Context, /, *, product: AnyId, language: str, rating: int, title: str | None = None, body: str

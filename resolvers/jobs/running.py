@@ -26,6 +26,8 @@ from datastore.refusals import Conflict, Refusal
 from resolvers.live.background import Repeated
 from resolvers.requests.context import Context, NodeOf, Role, Services
 
+# ── runs ──
+
 JobId = Annotated[str, NodeOf("Job")]
 
 LOOK_SECONDS = 5.0

@@ -12,6 +12,8 @@ from resolvers.people.member_data import Erasure, MemberData
 from resolvers.requests.context import AnyId, Context, Role
 from resolvers.values.node_ids import node_id, parse_node_id
 
+# ── fields ──
+
 
 async def journal(
     ctx: Context,

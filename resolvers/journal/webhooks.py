@@ -26,6 +26,8 @@ from resolvers.loading.batched import batched
 from resolvers.requests.context import Context, NodeOf, Role, Services
 from resolvers.values.node_ids import node_id
 
+# ── addresses ──
+
 LONGEST_URL = 2000
 
 _NOT_PUBLIC = tuple(

@@ -53,6 +53,8 @@ from datastore.dynamo import SingleFlight, shared_context
 from datastore.values.ids import CLOCK_SKEW, first_id, is_ulid
 from resolvers.live.background import unless_failed
 
+# ── resume point ──
+
 MAX_NAMED = 256
 _NAME_BYTES = 4
 

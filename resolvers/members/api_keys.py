@@ -26,6 +26,8 @@ from resolvers.requests.context import Context, Kind, NodeOf, Role, Services, Vi
 from resolvers.values.network_addresses import network
 from resolvers.values.texts import parse_line
 
+# ── refusals ──
+
 ApiKeyId = Annotated[str, NodeOf("ApiKey")]
 
 LONGEST_NAME = 80

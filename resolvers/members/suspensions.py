@@ -29,6 +29,8 @@ from resolvers.people.visibility import ShownProfile, load_member
 from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.values.texts import CONTROL_CHARACTERS
 
+# ── fields ──
+
 AS_STORED: Final[Mapping[str, str]] = {}
 """What fields show without passing here, and why that gives nothing away."""
 

@@ -24,6 +24,8 @@ from resolvers.requests.context import (
 )
 from resolvers.values.texts import LONGEST_EMAIL, is_email_address, parse_line, validate_web_address
 
+# ── profiles ──
+
 MOST_REMINDER_HOURS = 168
 _TIME_OF_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]", re.ASCII)
 

@@ -16,6 +16,8 @@ from datastore.refusals import NotFound
 from resolvers.people.profile import new_profile
 from resolvers.requests.context import Context, Role, UserId, member_name
 
+# ── profiles ──
+
 AS_STORED: Final[Mapping[str, str]] = {}
 """What fields show without passing here, and why that gives nothing away."""
 

@@ -41,6 +41,8 @@ from datastore.values.ids import is_ulid
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import Context, Services
 
+# ── pickem cache ──
+
 _HOUR = 3600.0
 _MOST = 200
 """Cards, counts and histograms of each kind that are kept, and lists whose first page has its members remembered."""

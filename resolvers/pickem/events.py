@@ -19,6 +19,8 @@ from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse
 from resolvers.pickem.visibility import MatchView, ShownEvent, load_event, show_changed, show_event, show_match
 from resolvers.requests.context import UNSET, BothWaysWindow, Context, NodeOf, Role, Unset
 
+# ── records ──
+
 A = TypeVar("A")
 EventId = Annotated[str, NodeOf("Event")]
 MatchId = Annotated[str, NodeOf("Match")]

@@ -34,6 +34,8 @@ from resolvers.requests.context import Context, NodeOf, UserId
 from resolvers.values.node_ids import node_id
 from resolvers.values.texts import parse_line
 
+# ── answers ──
+
 A = TypeVar("A")
 LeagueId = Annotated[str, NodeOf("League")]
 LONGEST_NAME = 80

@@ -24,6 +24,8 @@ from resolvers.people.member_data import (
 from resolvers.pickem.scoring import count_again, remove_predictions
 from resolvers.requests.context import Services
 
+# ── member data ──
+
 
 async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: UnitOfWork) -> None:
     async def announce(affected: list[str]) -> None:

@@ -26,6 +26,8 @@ from resolvers.pickem.visibility import Pick, PredictionView, ShownEvent, load_e
 from resolvers.requests.context import AnyId, Context
 from resolvers.values.node_ids import node_id, parse_node_key
 
+# ── input ──
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PickInput:

@@ -29,6 +29,8 @@ from resolvers.requests.context import Context, Unset
 from resolvers.requests.policy import Rate, address_hash
 from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line
 
+# ── codes of leagues ──
+
 _CONSONANTS = "bdfgklmrstvz"
 _VOWELS = "aeiou"
 _GROUPS, _SYLLABLES = 3, 3
@@ -150,7 +152,7 @@ async def worst_distance(table: Table, event: Event, at_once: int) -> int:
     return worst
 
 
-# ── rules ──
+# ── teams and scores ──
 
 LONGEST_NAME = 200
 LONGEST_SEASON = 40

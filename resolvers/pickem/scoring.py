@@ -49,6 +49,8 @@ from resolvers.pickem.rules import closeness, worst_distance
 from resolvers.pickem.visibility import ShownEvent
 from resolvers.requests.context import Context, Role, Services
 
+# ── crediting ──
+
 PREDICTIONS_AT_ONCE = 100
 """Enough to keep an engine busy, few enough to use little memory."""
 

@@ -38,6 +38,8 @@ from resolvers.pickem.visibility import (
 )
 from resolvers.requests.context import Context, Services
 
+# ── standings ──
+
 PAGE_SIZE = 20
 LARGEST_PAGE = 100
 

@@ -26,6 +26,8 @@ from resolvers.live.topics import Live
 from resolvers.requests.policy import Policy, Rates
 from resolvers.values.network_addresses import network
 
+# ── viewer ──
+
 LONGEST_NAME = 80
 FORMER_PREFIX = "former-"
 """How the ids begin that stand for erased members, whose contributions stay."""

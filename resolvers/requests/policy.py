@@ -15,6 +15,8 @@ from datastore.refusals import RateLimited
 from datastore.values.seal import Seal
 from resolvers.values.network_addresses import network
 
+# ── rates ──
+
 OFF = "0"
 """In place of a rate: no limit."""
 

@@ -25,6 +25,8 @@ import orjson
 from datastore.refusals import InvalidInput
 from datastore.values.folding import in_form
 
+# ── files ──
+
 _DECLARED_ENCODING = re.compile(rb"\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 
 

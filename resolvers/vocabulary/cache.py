@@ -19,6 +19,8 @@ from datastore.vocabulary.lists import WordList, lists_by_name, read_lists
 from datastore.vocabulary.words import Word, read_words
 from resolvers.requests.context import Context, Services
 
+# ── cache ──
+
 R = TypeVar("R")
 
 _AGE = 2.0

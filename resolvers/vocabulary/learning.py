@@ -36,6 +36,8 @@ from resolvers.vocabulary.visibility import (
     show_quiz_result,
 )
 
+# ── cards ──
+
 REVIEW_RATE = "600/minute"
 
 
@@ -60,7 +62,7 @@ async def card_words(ctx: Context, cards: Sequence[ShownCard], /) -> list[ShownW
     return [show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
 
 
-# ── learning ──
+# ── answers ──
 
 SentenceId = Annotated[str, NodeOf("Sentence")]
 

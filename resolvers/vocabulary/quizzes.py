@@ -39,6 +39,8 @@ from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.schedules import Grade, Streak, compute_streak, reviewed
 from resolvers.vocabulary.visibility import ShownQuizResult, ShownWord, load_own_words, show_own_result
 
+# ── questions ──
+
 CHOICES = 4
 MOST_BYTES = 300_000
 """Of a quiz's texts: the receipt for an idempotency key holds them all, as JSON in an item of 400 KB at most."""

@@ -20,6 +20,8 @@ import fsrs
 
 from datastore.vocabulary.quizzes import Card
 
+# ── days and streaks ──
+
 ONE_DAY = timedelta(days=1)
 DAYS_PER_FREEZE = 7
 MOST_FREEZES = 2

@@ -23,6 +23,8 @@ from resolvers.vocabulary.cache import VocabularyCache, profile_screens
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
 from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
 
+# ── subscriptions of members ──
+
 MOST_SUBSCRIPTIONS = 200
 
 

@@ -27,6 +27,8 @@ from resolvers.requests.context import Context, NodeOf, Role
 from resolvers.vocabulary.cache import VocabularyCache, load_screen
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, QuizStanding, Selection
 
+# ── what belongs to a list ──
+
 AS_STORED: Final[Mapping[str, str]] = {
     "Sentence": "Public; its word is shown to whoever sees the word's list.",
     "Streak": "Public.",

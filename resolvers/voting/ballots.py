@@ -30,6 +30,8 @@ from resolvers.voting.boards import LEAD, VotingClosed, require_open
 from resolvers.voting.settling import KNOWN_SECONDS
 from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
 
+# ── origins ──
+
 _MOST = 50_000
 """Voters whose tags are cached, some 15 MB; one more write is the price of forgetting one."""
 

@@ -38,6 +38,8 @@ from resolvers.voting.visibility import (
     results_of,
 )
 
+# ── hours ──
+
 LEAD = timedelta(seconds=10)
 
 

@@ -28,6 +28,8 @@ from datastore.voting.boards import Board
 from resolvers.requests.context import Services
 from resolvers.voting.settling import BoardCache
 
+# ── strengths ──
+
 WAIT = 0.5
 WAIT_FOR_THE_FIRST = 3.0
 EXACT = 150

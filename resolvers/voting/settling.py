@@ -28,6 +28,8 @@ from datastore.voting.contenders import BoardResults, Contender, CountedContende
 from datastore.voting.editing import ContenderChange
 from resolvers.requests.context import Services
 
+# ── board settler ──
+
 BURST_SECONDS = 0.2
 """The delay from the first vote on a quiet board to its settling, so that a burst is settled at once."""
 

@@ -23,6 +23,8 @@ from py_svg_hush import filter_svg
 
 from datastore.refusals import InvalidInput
 
+# ── style sheets ──
+
 _PROPERTY_NAMES = """
 alignment-baseline baseline-shift clip-path clip-rule color color-interpolation color-interpolation-filters
 direction display dominant-baseline fill fill-opacity fill-rule filter flood-color flood-opacity font font-family

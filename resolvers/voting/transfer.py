@@ -20,6 +20,8 @@ from resolvers.transfer.readers import Row, Unreadable, decode_xml, read_inside
 from resolvers.voting.boards import parse_details, parse_name
 from resolvers.voting.svg import LARGEST, parse_picture
 
+# ── contenders ──
+
 COLUMNS = ("name", "description", "link", "imageUrl", "svg")
 
 

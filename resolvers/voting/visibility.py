@@ -20,6 +20,8 @@ from resolvers.requests.context import Context
 from resolvers.voting.bradley_terry import Strength, Strengths
 from resolvers.voting.settling import BoardCache
 
+# ── results ──
+
 AS_STORED: Final[Mapping[str, str]] = {
     "BoardProgress": "The viewer's own.",
     "Ballot": "Made for the viewer; it names contenders, and its token hides the rest.",

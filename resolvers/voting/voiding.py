@@ -23,6 +23,8 @@ from resolvers.values.node_ids import parse_node_id
 from resolvers.voting.settling import BoardCache
 from resolvers.voting.visibility import board_cache
 
+# ── voiding ──
+
 VOID_VOTER = "VOID_VOTER"
 _LONGEST_VOTER = 128
 """Characters of the longest voter id, a member's."""

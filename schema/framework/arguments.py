@@ -35,6 +35,8 @@ from datastore.values.seal import Seal
 from resolvers.requests.context import UNSET, BothWays, Context, NodeOf, Unset
 from resolvers.values.node_ids import parse_node_key
 
+# ── windows ──
+
 PAGE_SIZE = 20
 LARGEST_PAGE = 100
 

@@ -14,6 +14,8 @@ from schema.framework.arguments import Parameters
 from schema.framework.fields import declare_signature, described
 from schema.framework.types import object_type
 
+# ── connections ──
+
 
 @strawberry.type(description="A page's position in its list.")
 class PageInfo:

@@ -17,6 +17,8 @@ from resolvers.whole.mutations import run_mutation
 from schema.framework.arguments import Argument, Parameters, make_input
 from schema.framework.fields import described
 
+# ── refusals ──
+
 
 def _code(name: str, description: str) -> Any:
     return strawberry.enum_value(name, description=description)

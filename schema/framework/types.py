@@ -18,6 +18,8 @@ from datastore.dynamo import iso
 from resolvers.values.node_ids import node_id
 from schema.framework.fields import ResolutionByType, described, with_resolution
 
+# ── scalars ──
+
 T = TypeVar("T")
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)

@@ -20,6 +20,8 @@ from schema.framework.mutations import mutation
 from schema.framework.types import Node, enum, object_type, record_type
 from schema.jobs import Job
 
+# ── suspensions and erasure ──
+
 
 @record_type(
     suspension_store.Suspension,

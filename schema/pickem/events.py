@@ -19,6 +19,8 @@ from schema.framework.mutations import mutation
 from schema.framework.types import Node, enum, object_type, record_type
 from schema.jobs import Job
 
+# ── types and queries ──
+
 PREDICTIONS_COMPLEXITY = 8 * READ
 """Before it is scored, an event's predictions are read from 16 partitions, by small calls."""
 

@@ -22,6 +22,8 @@ from schema.framework.types import (
 )
 from schema.pickem.events import Event, PredictionConnection, StandingConnection
 
+# ── types and queries ──
+
 STANDINGS_COMPLEXITY = 250
 EVENT_COMPLEXITY = 500
 """Both read something of each member, 1,000 at most, unless the process has read it in the last minute."""

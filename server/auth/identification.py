@@ -32,6 +32,8 @@ from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.tokens import Tokens
 from server.settings import Settings
 
+# ── credentials ──
+
 CHECK_SECONDS = 30.0
 """The time between two checks: with what checks may remember, an API key is revoked everywhere within a minute."""
 

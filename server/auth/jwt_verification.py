@@ -20,6 +20,8 @@ from server.auth.errors import Unauthenticated, Unverifiable
 from server.settings import Settings
 from server.settings.values import parse_jwks_address
 
+# ── keys ──
+
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 
 FRESH_SECONDS = 300.0

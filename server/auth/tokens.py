@@ -42,6 +42,8 @@ from server.auth.errors import Unauthenticated
 from server.auth.jwt_verification import JWTVerifier
 from server.settings import Settings
 
+# ── claims ──
+
 MAX_ID_LENGTH = 128
 MAX_NAME_LENGTH = 100
 RESERVED = {FORMER_PREFIX: "former members", VISITOR_PREFIX: "visitors", ID_PREFIX: "API keys"}

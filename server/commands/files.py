@@ -20,6 +20,8 @@ from server import Failed
 from server.commands import err
 from server.engine.folder import refuse_own_file
 
+# ── files ──
+
 STANDARD = Path("-")
 Opener = Callable[[str, int], int]
 

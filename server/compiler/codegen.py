@@ -39,6 +39,8 @@ from server.compiler.plan import (
     type_names_by_class,
 )
 
+# ── writing code ──
+
 _INDENT = "    "
 
 

@@ -27,6 +27,8 @@ from msgspec import Struct, defstruct, json
 if TYPE_CHECKING:
     from server.compiler.plan import ArgumentReader, FieldPlan, Resolution, SelectionPlan
 
+# ── paths ──
+
 ResponsePath: TypeAlias = tuple[Any, str | int, str | None] | None
 
 

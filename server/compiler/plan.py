@@ -70,6 +70,8 @@ from strawberry.types.arguments import StrawberryArgument, convert_arguments
 from strawberry.types.base import StrawberryList, StrawberryMaybe, StrawberryOptional
 from strawberry.types.field import StrawberryField
 
+# ── plan ──
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FieldPlan:

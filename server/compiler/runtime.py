@@ -32,6 +32,8 @@ from server.compiler.core import (
 )
 from server.compiler.plan import FieldPlan, SelectionPlan
 
+# ── pending values ──
+
 PendingField: TypeAlias = "tuple[CompiledField, Any, Any, ResponsePath]"
 """An async field, the record, the answer's object that the value belongs in, and that object's path."""
 

@@ -32,6 +32,8 @@ import structlog
 from server import Failed
 from server.engine.folder import find_damage, is_alive, open_to_read, refuse_own_file, sync, table_file
 
+# ── backups ──
+
 log = structlog.get_logger("ringside.backup")
 
 KEPT: Final = 7

@@ -28,6 +28,8 @@ import structlog
 
 from server import Failed
 
+# ── names in the folder ──
+
 log = structlog.get_logger("ringside.engine")
 
 POLL_SECONDS: Final = 0.01

@@ -32,6 +32,8 @@ from server.engine import folder
 from server.engine.folder import EngineRefused, table_file
 from server.settings.values import BAD_PORTS
 
+# ── programs ──
+
 log = structlog.get_logger("ringside.engine")
 
 DYNOXIDE: Final = "1.2.1"

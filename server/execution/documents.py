@@ -65,6 +65,8 @@ from server.execution.limits import (
     count_values,
 )
 
+# ── document cache ──
+
 HALVE_AFTER = 10_000
 NEWCOMERS = 4
 """Newcomers have one part in four."""

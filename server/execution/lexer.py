@@ -22,6 +22,8 @@ from graphql.language import location
 from graphql.language.lexer import is_punctuator_token_kind
 from graphql.pyutils.suggestion_list import LexicalDistance
 
+# ── lexer ──
+
 _SURROGATES = r"\ud800-\udfff"
 _PAIR = r"[\ud800-\udbff][\udc00-\udfff]"
 _IGNORED = re.compile(rf"(?: [\ \t\r\n,\ufeff]++ | \# (?: [^\r\n{_SURROGATES}]++ | {_PAIR} )*+ )*+", re.VERBOSE)

@@ -67,6 +67,8 @@ from schema.framework.arguments import LARGEST_PAGE, MOST_NAMED, PAGE_SIZE, name
 from schema.framework.fields import complexity_of_each, own_complexity
 from server.execution.lexer import count_line_ends
 
+# ── text and syntax ──
+
 MAX_DIGITS = 20
 """Int has 10 digits at most, and an ID that is written as a number rarely more. Python refuses to read above 4,300."""
 MAX_NAME = 200

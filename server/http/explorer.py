@@ -40,6 +40,8 @@ from server.http.hosts import LOOPBACK, public_host
 from server.http.messages import SECURITY_HEADERS, accepts_gzip
 from server.settings import Settings
 
+# ── demo viewers ──
+
 LIFETIME = timedelta(hours=12)
 MEMBERS = (
     ("Ada Abara, member", "ada-abara", ()),

@@ -35,6 +35,8 @@ from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, InvalidOperation
 from server.execution.limits import LimitExceeded, check_json
 
+# ── request ──
+
 Headers: TypeAlias = Mapping[bytes, bytes]
 """Headers by lower-case name."""
 

@@ -29,6 +29,8 @@ from server.execution.documents import Documents, GraphQLRequest, Operation, Tur
 from server.settings import Introspection, Settings
 from server.telemetry import Metrics, Outcome, Traces
 
+# ── quotas ──
+
 
 class Quota:
     """How many of a kind may be open at once; of an IPv6 client, its /64 counts."""

@@ -35,6 +35,8 @@ from uvicorn.server import ServerState
 from server.http.pipeline import Pipeline
 from server.settings import Settings
 
+# ── limits ──
+
 RESERVED_FILES = 128
 """Descriptors for everything but clients: the engine's connections, the listeners, the log, files of pages."""
 

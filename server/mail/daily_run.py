@@ -57,6 +57,8 @@ from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.message import EmailTemplate, Section
 from server.mail.smtp import EmailTransport
 
+# ── what is due ──
+
 FIRST_ZONE = timedelta(hours=14)
 """Where each date begins first: at UTC+14."""
 _ONE_DAY = timedelta(days=1)

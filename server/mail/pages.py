@@ -23,6 +23,8 @@ from server.http.messages import SECURITY_HEADERS
 from server.mail.message import Unsubscription
 from server.mail.rendering import isolate
 
+# ── pages ──
+
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -22,6 +22,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from server import Failed
 
+# ── writing directions ──
+
 ISOLATES = "\u2068\u2069"
 """FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE."""
 _RIGHT_TO_LEFT = {"R", "AL"}

@@ -63,6 +63,8 @@ from server.settings.values import (
     validate_smtp_address,
 )
 
+# ── storage ──
+
 
 class StorageSettings(BaseSettings):
     """The part of the settings about what is stored, and the secrets that sign what clients keep."""

@@ -19,6 +19,8 @@ from pydantic_core import ErrorDetails
 from datastore.values.seal import MOST_SECRETS
 from server import Failed
 
+# ── fields ──
+
 PREFIX = "RINGSIDE_"
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 

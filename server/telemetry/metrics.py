@@ -25,6 +25,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+# ── operation names ──
+
 ANONYMOUS = "anonymous"
 OTHER = "other"
 MAX_NAMES = 200

@@ -26,6 +26,8 @@ from resolvers.journal.occurrences import id_of
 from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
 from resolvers.values.node_ids import node_id
 
+# ── messages ──
+
 
 def message(occurrence: Occurrence) -> bytes:
     """What is sent; the same bytes at every attempt, unless the member was erased meanwhile.

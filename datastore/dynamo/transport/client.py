@@ -47,6 +47,8 @@ from yarl import URL
 
 from datastore.dynamo.transport.connections import ANSWER_SECONDS, CONNECT_SECONDS, Connections, Response
 
+# ── requests ──
+
 _SIGNED = "content-type;host;x-amz-date;x-amz-target"
 _SIGNED_WITH_TOKEN = "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"  # noqa: S105 - names of headers
 

@@ -31,6 +31,8 @@ from typing import NamedTuple, cast
 
 import httptools
 
+# ── call queue ──
+
 QueueFull = asyncio.QueueFull
 
 

@@ -49,6 +49,8 @@ from server.engine.table import open_engine, read_layout, validate_table
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
 
+# ── tables ──
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
