@@ -35,7 +35,7 @@ from datastore.dynamo.declaration import create
 from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
 from datastore.voting import boards
-from datastore.voting import votes as stored_votes
+from datastore.voting import votes as vote_store
 from datastore.voting.boards import BOARD, Board, shard_count
 from datastore.voting.contenders import CONTENDER, NAME, Contender, Name
 from datastore.voting.pair_walk import PairWalk
@@ -150,11 +150,11 @@ async def cast_with_separate_updates(table: Table, vote: Vote) -> None:
 
 
 async def cast_in_one_shard(table: Table, vote: Vote) -> None:
-    await stored_votes.cast(table, replace(vote, shard=0), UnitOfWork.unkeyed(vote.at))
+    await vote_store.cast(table, replace(vote, shard=0), UnitOfWork.unkeyed(vote.at))
 
 
 async def cast_in_shards(table: Table, vote: Vote) -> None:
-    await stored_votes.cast(table, vote, UnitOfWork.unkeyed(vote.at))
+    await vote_store.cast(table, vote, UnitOfWork.unkeyed(vote.at))
 
 
 DESIGNS = {

@@ -6,12 +6,12 @@ from datetime import datetime
 
 import strawberry
 
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from resolvers.jobs import running
 from schema.framework.fields import described, field
 from schema.framework.types import Node, enum, record_type
 
-JobState = jobs_store.JobState
+JobState = job_store.JobState
 
 enum(
     JobState,
@@ -22,7 +22,7 @@ enum(
 )
 
 
-@record_type(jobs_store.Job, "Work that continues beside requests and across restarts. It is kept for 30 days.")
+@record_type(job_store.Job, "Work that continues beside requests and across restarts. It is kept for 30 days.")
 class Job(Node):
     kind: str = described("What it does.")
     state: JobState = described("Its state.")

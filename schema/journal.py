@@ -6,7 +6,7 @@ from datetime import datetime
 
 import strawberry
 
-from datastore.changes import occurrences as records
+from datastore.changes import occurrences as occurrence_store
 from datastore.changes.occurrences import DeliveryState, Ground
 from resolvers.journal import occurrences, webhooks
 from schema.framework.connections import connection
@@ -23,7 +23,7 @@ from schema.jobs import Job
 # ── types and queries ──
 
 
-@record_type(records.Occurrence, "Something that was done, as the journal keeps it: never the content itself.")
+@record_type(occurrence_store.Occurrence, "Something that was done, as the journal keeps it: never the content itself.")
 class Occurrence(Node):
     at: datetime = described("When it was done.")
     kind: str = described("What was done: `comment.posted`, `event.locked`, …")
@@ -52,7 +52,7 @@ enum(
 )
 
 
-@record_type(records.Delivery, "An occurrence on its way to a webhook.")
+@record_type(occurrence_store.Delivery, "An occurrence on its way to a webhook.")
 class Delivery(Node):
     occurrence: Occurrence | None = field(
         webhooks.delivery_occurrences, "What it reports; null once that is delivered and no longer in the journal."
@@ -67,7 +67,7 @@ class Delivery(Node):
 DeliveryConnection = connection(Delivery, "A page of deliveries, newest first.", edge="A delivery in its list.")
 
 
-@record_type(records.Webhook, "An address that is told what happens.")
+@record_type(occurrence_store.Webhook, "An address that is told what happens.")
 class Webhook(Node):
     url: str = described("Where messages are sent.")
     kinds: list[str] = described(

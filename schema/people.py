@@ -6,8 +6,8 @@ from datetime import datetime
 
 import strawberry
 
-from datastore.people import profiles as people_store
-from resolvers.people import profile as people
+from datastore.people import profiles as profile_store
+from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
 from schema.comments import CommentsOfUser
 from schema.framework.fields import described, field
@@ -20,7 +20,7 @@ from schema.vocabulary.learning import LearningOfUser
 from schema.vocabulary.lists import VocabularyOfUser
 
 
-@record_type(people_store.Profile, "A member of the community.")
+@record_type(profile_store.Profile, "A member of the community.")
 class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, VocabularyOfUser, LearningOfUser, Node):
     name: str = described("The name shown to others.")
     avatar_url: str | None = described("The address of a picture.")
@@ -50,7 +50,7 @@ class PeopleQuery:
 @strawberry.type
 class PeopleMutation:
     update_profile = mutation(
-        people.update_profile,
+        profile_resolvers.update_profile,
         "Changes the viewer's profile.",
         object_type("ProfileUpdated", "The profile was changed.", user=(User, "The member as they are now.")),
         show=visibility.show_changed,

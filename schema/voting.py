@@ -6,7 +6,7 @@ from datetime import datetime
 
 import strawberry
 
-from datastore.voting import boards as stored_boards
+from datastore.voting import boards as board_store
 from datastore.voting.ballots import Verdict
 from datastore.voting.contenders import CountedContender
 from resolvers.voting import ballots, boards, bradley_terry, visibility, voiding
@@ -123,7 +123,7 @@ class Matchup:
     votes: int = described("The total, without skips.")
 
 
-@record_type(stored_boards.Board, "A set of contenders to vote on in pairs.")
+@record_type(board_store.Board, "A set of contenders to vote on in pairs.")
 class Board(Node):
     slug: str = described("The name used in queries.")
     title: str = described("The name shown to people.")

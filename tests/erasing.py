@@ -8,7 +8,7 @@ from datetime import timedelta
 import orjson
 
 from datastore.dynamo import Table
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
 from datastore.vocabulary.subscriptions import AddressClaim, note_claim
 from resolvers.jobs.running import JobRunner
@@ -97,14 +97,14 @@ async def begin_erasure(services: Services, contributions: Contributions, member
     now, job = services.clock(), services.ids.next(services.clock())
     wanted = {"user": member, "contributions": contributions.value, "alias": new_alias(member)}
     await services.table.transact(*services.tombstones.puts(member, now.replace(year=now.year + 1), job, now))
-    new = jobs_store.new_job(job, ERASE_MEMBER, "somebody", now, wanted)
-    return await jobs_store.begin_job(services.table, new)
+    new = job_store.new_job(job, ERASE_MEMBER, "somebody", now, wanted)
+    return await job_store.begin_job(services.table, new)
 
 
 async def carried_out(services: Services, job: Job, write: int) -> bool:
     """Works on the job up to a write, in a process of its own; whether that was its last."""
     process = Services(services.table, services.seal, services.policy, clock=services.clock)
-    current = await jobs_store.read_job(services.table, job.id)
+    current = await job_store.read_job(services.table, job.id)
     assert current is not None
     process.get(JobRunner)._kinds = JOB_KINDS
     run = await run_of(process, current)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
 from datastore.jobs.leases import Leases
 from resolvers.jobs.running import JobRun, JobRunner, Work
@@ -20,17 +20,17 @@ WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWri
 
 async def work_on(services: Services, unfinished: Job, kinds: Mapping[str, Work] = JOB_KINDS) -> Job:
     """The job, as it is after this process has worked on it to its end."""
-    current = await jobs_store.read_job(services.table, unfinished.id)
+    current = await job_store.read_job(services.table, unfinished.id)
     assert current is not None
     await services.get(JobRunner)._work_now(current, kinds[current.kind])
-    job = await jobs_store.read_job(services.table, unfinished.id)
+    job = await job_store.read_job(services.table, unfinished.id)
     assert job is not None
     return job
 
 
 async def run_of(services: Services, unfinished: Job) -> JobRun:
     """The job as another process works on it, which may be killed."""
-    lease = await jobs_store.acquire_job(Leases(services.table), unfinished)
+    lease = await job_store.acquire_job(Leases(services.table), unfinished)
     assert lease is not None
     return JobRun(lease)
 

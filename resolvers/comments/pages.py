@@ -30,7 +30,7 @@ from resolvers.comments.visibility import (
 )
 from resolvers.live.feed import Arrival, ResumePoint, Source
 from resolvers.loading.batched import batched
-from resolvers.people import visibility as members
+from resolvers.people import visibility as member_visibility
 from resolvers.requests.context import AnyId, BothWaysWindow, Context
 from resolvers.values.node_ids import parse_node_key
 
@@ -80,8 +80,8 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
 
 
 @batched
-async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[members.ShownProfile]:
-    return await members.authors(ctx, [comment.author for comment in comments])
+async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[member_visibility.ShownProfile]:
+    return await member_visibility.authors(ctx, [comment.author for comment in comments])
 
 
 # ── latest ──

@@ -11,7 +11,7 @@ from typing import Any
 
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import changes as stored_changes
+from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Comment, Status
 from datastore.dynamo import Page, Window, optimistic
@@ -141,7 +141,7 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 async def store_change(services: Services, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
     """Store a change of a comment, and tell what this process remembers of its product; may raise ConditionFailed."""
-    await stored_changes.change_comment(services.table, unit, answer, change)
+    await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
 
@@ -161,7 +161,7 @@ def _needs_moderation(ctx: Context) -> bool:
 
 async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[ShownComment]:
     """Comments that need a decision, oldest first."""
-    return await read_for_moderators(ctx, lambda: stored_changes.read_queue(ctx.table, status, window))
+    return await read_for_moderators(ctx, lambda: comment_store.read_queue(ctx.table, status, window))
 
 
 # ── reports and decisions ──
@@ -177,7 +177,7 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
         if reported.held is not None:  # it needs a moderator's decision already
             await ctx.unit.store_receipt(ctx.table, reported, about=reported.author)
             return reported
-        await stored_changes.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
+        await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported
 
     return await optimistic(lambda: load_visible_comment(ctx, comment), report)

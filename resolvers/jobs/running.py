@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeAlias
 import structlog
 
 from datastore.dynamo import BadKey, DynamoError, SingleFlight, remaining, shared_context
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.refusals import Conflict, Refusal
@@ -100,7 +100,7 @@ async def job(ctx: Context, /, *, id: JobId) -> Job | None:  # noqa: A002 - the 
     if not ctx.viewer.is_signed_in:
         return None
     try:
-        found = await jobs_store.read_job(ctx.table, id)
+        found = await job_store.read_job(ctx.table, id)
     except BadKey:
         return None
     if found is None or not (_may_see(ctx, found) or found.starter in _starters(ctx)):
@@ -125,7 +125,7 @@ def starter_of(ctx: Context) -> str:
 def new_job(ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None) -> Job:
     """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
     named = None if about is None else hashes_about(ctx.services, about)[0]
-    return jobs_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, named)
+    return job_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, named)
 
 
 def hashes_about(services: Services, member: str) -> list[str]:
@@ -138,14 +138,14 @@ async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
 
     Returns it without its input, which may name a member: a receipt that holds it is not found when they are erased.
     """
-    begun = await jobs_store.begin_job(ctx.table, new_job(ctx, kind, input_))
+    begun = await job_store.begin_job(ctx.table, new_job(ctx, kind, input_))
     ctx.services.get(JobRunner).work_soon(begun)
     return replace(begun, input={})
 
 
 async def begin_job_once(ctx: Context, new: Job, answer: Any, *writes: Any) -> None:
     """Store a new job with the request's receipt and other writes, all or none, and work on it beside the request."""
-    await jobs_store.begin_job_once(ctx.table, new, answer, ctx.unit, *writes)
+    await job_store.begin_job_once(ctx.table, new, answer, ctx.unit, *writes)
     ctx.services.get(JobRunner).work_soon(new)
 
 
@@ -202,8 +202,8 @@ class JobRunner:
 
     async def look(self) -> None:
         """Take up the jobs that nobody has written for some time, or that were left in an orderly way."""
-        for one in await jobs_store.read_unfinished_jobs(self._services.table):
-            if jobs_store.is_free(self._services.leases, one):
+        for one in await job_store.read_unfinished_jobs(self._services.table):
+            if job_store.is_free(self._services.leases, one):
                 self.work_soon(one)
 
     def finish(self, job: Job, work: Work) -> asyncio.Future[Job]:
@@ -224,9 +224,9 @@ class JobRunner:
         It takes no turn: of two jobs that wait for a third, neither would ever give it theirs.
         """
         while job.is_running:
-            if take_over or jobs_store.is_free(self._services.leases, job):
+            if take_over or job_store.is_free(self._services.leases, job):
                 await self._work_now(job, work)
-            seen = await jobs_store.read_job(self._services.table, job.id)
+            seen = await job_store.read_job(self._services.table, job.id)
             if seen is None:
                 break
             if seen.is_running:
@@ -237,7 +237,7 @@ class JobRunner:
     async def current(self, job: Job) -> Job:
         """A job as far as it is now; if another process works on it, as far as that has reported."""
         run = self._runs.get(job.id)
-        return run.job if run else await jobs_store.read_job(self._services.table, job.id) or job
+        return run.job if run else await job_store.read_job(self._services.table, job.id) or job
 
     async def _work(self, seen: Job) -> None:
         async with self._turns:
@@ -260,7 +260,7 @@ class JobRunner:
 
     async def _acquire(self, seen: Job) -> Held[Job] | None:
         try:
-            return await jobs_store.acquire_job(self._services.leases, seen)
+            return await job_store.acquire_job(self._services.leases, seen)
         except DynamoError as error:
             _log.info("a job could not be taken up", job=seen.id, reason=str(error))
             return None
@@ -282,7 +282,7 @@ class JobRunner:
             state, message = JobState.FAILED, "An internal error, which the log describes."
         with suppress(DynamoError):  # its work is repeated then, which changes nothing
             now = self._services.clock()
-            await jobs_store.finish_job(run.lease, state, now, message)
+            await job_store.finish_job(run.lease, state, now, message)
         _log.info("a job has ended", job=run.job.id, kind=run.job.kind, state=state, done=run.done)
 
     async def _release(self, run: JobRun) -> None:

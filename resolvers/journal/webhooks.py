@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from datastore.changes.occurrences import Delivery, DeliveryState, Kind, Occurrence, Webhook, wants
 from datastore.dynamo import Page, Window
 from datastore.jobs.jobs import Job
-from datastore.journal import webhooks as stored_webhooks
+from datastore.journal import webhooks as webhook_store
 from datastore.journal.webhooks import WebhookWithSecret
 from datastore.refusals import InvalidInput, NotFound
 from datastore.values.ids import is_ulid
@@ -152,11 +152,11 @@ _RESOLVE_SECONDS = 3.0
 async def webhooks(ctx: Context, /, *, window: Window) -> Page[Webhook]:
     """Oldest first."""
     ctx.with_role(Role.ADMIN)
-    return await stored_webhooks.read_webhooks_page(ctx.table, window)
+    return await webhook_store.read_webhooks_page(ctx.table, window)
 
 
 async def webhook_node(ctx: Context, key: str) -> Webhook | None:
-    return await stored_webhooks.read_webhook(ctx.table, key) if is_ulid(key) and ctx.viewer.may(Role.ADMIN) else None
+    return await webhook_store.read_webhook(ctx.table, key) if is_ulid(key) and ctx.viewer.may(Role.ADMIN) else None
 
 
 async def deliveries(
@@ -165,19 +165,19 @@ async def deliveries(
     """Newest first."""
     ctx.with_role(Role.ADMIN)
     states = tuple(DeliveryState) if state is None else (state,)
-    return await stored_webhooks.read_deliveries_page(ctx.table, webhook.id, states, window)
+    return await webhook_store.read_deliveries_page(ctx.table, webhook.id, states, window)
 
 
 async def delivery_node(ctx: Context, key: str) -> Delivery | None:
     webhook, _, ulid = key.partition(":")
     if not (ctx.viewer.may(Role.ADMIN) and is_ulid(webhook) and is_ulid(ulid)):
         return None
-    return await stored_webhooks.read_delivery(ctx.table, webhook, ulid)
+    return await webhook_store.read_delivery(ctx.table, webhook, ulid)
 
 
 @batched
 async def delivery_occurrences(ctx: Context, deliveries: Sequence[Delivery], /) -> list[Occurrence | None]:
-    return await stored_webhooks.read_occurrences_of(ctx.table, deliveries)
+    return await webhook_store.read_occurrences_of(ctx.table, deliveries)
 
 
 # ── writing ──
@@ -189,7 +189,7 @@ async def add_webhook(ctx: Context, /, *, url: str, kinds: list[str]) -> Webhook
     wanted = _validate_kinds(kinds)
     await _check_names_addresses(destination, ctx.services.policy.webhook_networks)
     new = Webhook(ctx.new_id(), url, wanted, ctx.now(), _new_secret())
-    added = await stored_webhooks.add_webhook(ctx.table, new, ctx.unit)
+    added = await webhook_store.add_webhook(ctx.table, new, ctx.unit)
     await ctx.services.journal.learn(ctx.table)
     return added
 
@@ -231,20 +231,20 @@ async def remove_webhook(ctx: Context, /, *, webhook: WebhookId) -> str:
     """The id of the removed webhook."""
     ctx.with_role(Role.ADMIN)
     removed_id = node_id("Webhook", webhook)
-    await stored_webhooks.remove_webhook(ctx.table, webhook, ctx.unit, removed_id)
+    await webhook_store.remove_webhook(ctx.table, webhook, ctx.unit, removed_id)
     await ctx.services.journal.learn(ctx.table)
     return removed_id
 
 
 async def rotate_webhook_secret(ctx: Context, /, *, webhook: WebhookId) -> WebhookWithSecret:
     ctx.with_role(Role.ADMIN)
-    return await stored_webhooks.rotate_secret(ctx.table, webhook, _new_secret(), ctx.unit)
+    return await webhook_store.rotate_secret(ctx.table, webhook, _new_secret(), ctx.unit)
 
 
 async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> Job:
     """A job that lets everything that occurred since then wait again."""
     ctx.with_role(Role.ADMIN)
-    current = await stored_webhooks.read_webhook(ctx.table, webhook)
+    current = await webhook_store.read_webhook(ctx.table, webhook)
     if current is None or not current.active:
         raise NotFound("There is no webhook with this id.", path=("input", "webhook"))
     if since > ctx.now():
@@ -257,12 +257,12 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
 
 async def redeliver_job(services: Services, run: JobRun) -> str:
     """Queue deliveries again. Started over after an interruption, it repeats some."""
-    webhook = await stored_webhooks.read_webhook(services.table, run.input["webhook"])
+    webhook = await webhook_store.read_webhook(services.table, run.input["webhook"])
     if webhook is None or not webhook.active:
         return "The webhook was removed."
     since = datetime.fromisoformat(run.input["since"])
-    wanted = stored_webhooks.deliveries_between(services.table, webhook.id, since, run.job.started_at)
+    wanted = webhook_store.deliveries_between(services.table, webhook.id, since, run.job.started_at)
     async for delivery in wanted:
         if wants(webhook, delivery.kind):
-            run.done += await stored_webhooks.requeue(services.table, delivery, services.clock())
+            run.done += await webhook_store.requeue(services.table, delivery, services.clock())
     return f"{run.done} occurrences will be delivered again."

@@ -16,7 +16,7 @@ import structlog
 
 from datastore.changes.unit_of_work import MemberErased, delete_receipts
 from datastore.dynamo import Reads, iso
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.members import suspensions as suspension_store
 from datastore.members.member_items import MEMBER_ITEMS, delete_exports
 from datastore.members.suspensions import Suspension
@@ -175,7 +175,7 @@ class Suspensions(Repeated):
 
 async def _erase_listed(erasure: Erasure) -> None:
     services, table, user = erasure.services, erasure.table, erasure.user
-    async for job in jobs_store.unfinished_jobs_naming(table, user):
+    async for job in job_store.unfinished_jobs_naming(table, user):
         if job.kind not in ERASURES:  # another one of this member ends by itself
             await services.get(JobRunner).take_over(job)
     await delete_exports(table, hashes_about(services, user), services.clock())

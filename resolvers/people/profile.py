@@ -10,7 +10,7 @@ from functools import cache
 from zoneinfo import available_timezones
 
 from datastore.changes.unit_of_work import MemberErased
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
 from resolvers.people.confirmations import Confirmations, Purpose
@@ -43,7 +43,7 @@ async def update_profile(
 ) -> Profile:
     """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()
-    stored = await people_store.read_profile(ctx.table, member.id)
+    stored = await profile_store.read_profile(ctx.table, member.id)
     current = ctx.services.with_name(stored) if stored else new_profile(ctx)
     changes: dict[str, str | int | datetime | None] = {}
     if name is not None:
@@ -61,7 +61,7 @@ async def update_profile(
     if email is not UNSET:  # the last, because it may send an email
         changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
     changed = replace(current, **changes)  # type: ignore[arg-type]
-    await people_store.update_profile(ctx.table, changed, changes, ctx.unit)
+    await profile_store.update_profile(ctx.table, changed, changes, ctx.unit)
     ctx.services.profiles.put(member.id, changed)
     return changed
 
@@ -73,9 +73,9 @@ async def _email_changes(ctx: Context, current: Profile, email: str | None) -> d
     """
     changes: dict[str, str | datetime | None] = {"email_pending": None}
     if email is None:
-        return {**changes, **people_store.NO_EMAIL}
+        return {**changes, **profile_store.NO_EMAIL}
     if ctx.viewer.verified_email == email:
-        return {**changes, **people_store.proven(email, ctx.now())}
+        return {**changes, **profile_store.proven(email, ctx.now())}
     confirmations = ctx.services.get(Confirmations)
     if email == current.email and (current.proven_email or not confirmations.can_send):
         return changes
@@ -100,7 +100,7 @@ async def ensure_profile(ctx: Context) -> None:
         return
     profile = new_profile(ctx)
     with suppress(MemberErased):  # whatever they want to write is refused for the same reason
-        if await people_store.create_profile(ctx.table, profile, ctx.unit):
+        if await profile_store.create_profile(ctx.table, profile, ctx.unit):
             profiles.put(member.id, profile)
 
 

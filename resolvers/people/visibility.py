@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NewType
 
 from datastore.dynamo import key_text
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
 from resolvers.people.profile import new_profile
@@ -26,7 +26,7 @@ ShownProfile = NewType("ShownProfile", Profile)
 
 async def load_member(ctx: Context, user: str) -> Profile:
     """The member whom a mutation names, by a consistent read; NotFound if there is none."""
-    profile = await people_store.read_profile(ctx.table, key_text(user))
+    profile = await profile_store.read_profile(ctx.table, key_text(user))
     if profile is None:
         raise NotFound("There is no member with this id.", path=("input", "user"))
     return ctx.services.with_name(profile)

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 from datastore.changes.occurrences import Kind
 from datastore.dynamo import Page, optimistic
-from datastore.pickem import events as stored_events
+from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.pickem import rules
@@ -51,7 +51,7 @@ async def existing_event(ctx: Context, id_: str) -> ShownEvent:
 
 async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[ShownEvent]:
     """Newest first."""
-    page = await stored_events.read_events_page(ctx.table, state, window, ctx.now())
+    page = await event_store.read_events_page(ctx.table, state, window, ctx.now())
     return page.map(await asyncio.gather(*(show_event(ctx, event) for event in page.nodes)))
 
 
@@ -112,7 +112,7 @@ async def create_event(
         **rules.parse_details(ctx.services.policy.image_hosts, description, place, image_url),
     )
     event = created.locked().reveal(now) if created.is_due(now) else created
-    await stored_events.create_event(ctx.table, event, (), ctx.unit)
+    await event_store.create_event(ctx.table, event, (), ctx.unit)
     return event
 
 
@@ -154,7 +154,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
             return before
         moves = before.state is EventState.UPCOMING and after.starts_at != before.starts_at
         clock = ctx.services.clock if moves else None
-        return await stored_events.change_event(
+        return await event_store.change_event(
             ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_CHANGED, clock=clock
         )
 
@@ -191,7 +191,7 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
         if before.state is EventState.CANCELLED:
             raise Conflict("This event is cancelled.", path=("input", "event"))
         after = before.locked()
-        return await stored_events.change_event(ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_LOCKED)
+        return await event_store.change_event(ctx.table, before, after, ctx.unit, after, kind=Kind.EVENT_LOCKED)
 
     return await change_event(ctx, event, change)
 
@@ -244,7 +244,7 @@ async def add_match(
         matches = {**await pickem_cache(ctx).card(before), new.id: new}
         after = before.changed(card=_preshow_first((*before.card, new.id), matches))
         answer = MatchAndEvent(show_match(after, new), show_changed(after))
-        await stored_events.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, new=new)
+        await event_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, new=new)
         return answer
 
     return await change_event(ctx, event, change)
@@ -279,7 +279,7 @@ async def update_match(
         )
         after = before.changed(card=_preshow_first(before.card, {**matches, match_id: new}))
         answer = show_match(after, new)
-        await stored_events.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, old, new)
+        await event_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, old, new)
         return answer
 
     return await change_event(ctx, event_id, change, "match")
@@ -295,7 +295,7 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
         old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
         after = before.changed(card=tuple(other for other in before.card if other != match_id))
-        await stored_events.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock, old)
+        await event_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock, old)
         return after
 
     return await change_event(ctx, event_id, change, "match")
@@ -314,7 +314,7 @@ async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[Matc
                 f"Name each of the card's {len(before.card)} matches exactly once.", path=("input", "matches")
             )
         after = before.changed(card=_preshow_first(tuple(ids), await pickem_cache(ctx).card(before)))
-        await stored_events.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock)
+        await event_store.change_card(ctx.table, before, after, ctx.unit, after, ctx.services.clock)
         return after
 
     return await change_event(ctx, event, change)
@@ -360,7 +360,7 @@ async def record_result(
         after = before.changed(results=results, generation=before.generation + 1)
         answer = show_match(after, ended)
         kind = Kind.RESULT_RECORDED
-        await stored_events.change_event(ctx.table, before, after, ctx.unit, answer, kind=kind, about=ended)
+        await event_store.change_event(ctx.table, before, after, ctx.unit, answer, kind=kind, about=ended)
         return answer
 
     return await change_event(ctx, event_id, change, "match")
@@ -381,7 +381,7 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
         answered = replace(before.tie_break, thousandths=thousandths)
         after = before.changed(tie_break=answered, generation=before.generation + 1)
         kind = Kind.TIE_BREAK_RECORDED
-        return await stored_events.change_event(ctx.table, before, after, ctx.unit, after, kind=kind)
+        return await event_store.change_event(ctx.table, before, after, ctx.unit, after, kind=kind)
 
     return await change_event(ctx, event, change)
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import partial
 
 from datastore.dynamo import Page, Window, optimistic_from
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
-from datastore.pickem import predictions as stored_predictions
+from datastore.pickem import predictions as prediction_store
 from datastore.pickem.events import Event, EventState, Locked, read_matches
 from datastore.pickem.predictions import Prediction, Submission
 from datastore.refusals import InvalidInput, NotFound
@@ -44,13 +44,13 @@ async def viewer_prediction(ctx: Context, event: ShownEvent, /) -> PredictionVie
     """The viewer's own prediction, which they may always see."""
     if not ctx.viewer.is_member:
         return None
-    prediction = await stored_predictions.read_prediction(ctx.table, event.id, ctx.viewer.id)
+    prediction = await prediction_store.read_prediction(ctx.table, event.id, ctx.viewer.id)
     return show_prediction(event, prediction) if prediction else None
 
 
 async def event_predictions(ctx: Context, event: ShownEvent, /, *, window: Window) -> Page[PredictionView]:
     """Best first once the event is scored; in the order of the members' ids until then."""
-    reading = stored_predictions.read_event_predictions(ctx.table, event, window)
+    reading = prediction_store.read_event_predictions(ctx.table, event, window)
     if window.cursor is None:
         reading = pickem_cache(ctx).with_prefetched_profiles(f"predictions of {event.id}", reading)
     page = await reading
@@ -66,12 +66,12 @@ async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Pag
 
 async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window) -> Page[PredictionView]:
     """A member's predictions, newest event first; the first page shares its read with the member's standings."""
-    request = stored_predictions.member_predictions_request(profile.user, window)
+    request = prediction_store.member_predictions_request(profile.user, window)
     if request.forward and request.position is None:
         member = await pickem_cache(ctx).members.load((profile.user, request.wanted))
         page = Page.cut(member.predictions if member else (), request)
     else:
-        page = await stored_predictions.read_member_predictions(ctx.table, profile.user, request)
+        page = await prediction_store.read_member_predictions(ctx.table, profile.user, request)
     return page.map(await _with_events(ctx, page.nodes))
 
 
@@ -88,7 +88,7 @@ async def prediction_by_key(ctx: Context, key: str) -> PredictionView | None:
     event = await load_event(ctx, event_id)
     if event is None:
         return None
-    prediction = await stored_predictions.read_prediction(ctx.table, event.id, user)
+    prediction = await prediction_store.read_prediction(ctx.table, event.id, user)
     return show_prediction(event, prediction) if prediction else None
 
 
@@ -144,7 +144,7 @@ async def submit_prediction(
             # A later request of this member's may have picked a match that was added since the event was read.
             card = await read_matches(ctx.table, event)
         submission, answer = Submission(new, before, current, card), show_prediction(current, new)
-        await stored_predictions.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.unit, answer)
+        await prediction_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.unit, answer)
         return answer
 
     known = await _load_for_submission(ctx, event)
@@ -157,7 +157,7 @@ async def _load_for_submission(
     """The event, the member's earlier prediction, and when they joined."""
     found, before, joined_at = await asyncio.gather(
         pickem_cache(ctx).events.load(event_id),
-        stored_predictions.read_prediction(ctx.table, event_id, ctx.viewer.id),
+        prediction_store.read_prediction(ctx.table, event_id, ctx.viewer.id),
         _load_joined_at(ctx),
     )
     if (event := event or found) is None:
@@ -178,7 +178,7 @@ async def _load_joined_at(ctx: Context) -> datetime:
     """When the member joined. Their first write has ensured a profile, if necessary just before this mutation."""
     member = ctx.viewer.id
     profile = await ctx.services.profiles.load(member)
-    profile = profile or await people_store.read_profile(ctx.table, member)
+    profile = profile or await profile_store.read_profile(ctx.table, member)
     return (profile or new_profile(ctx)).joined_at
 
 

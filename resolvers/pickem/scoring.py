@@ -33,7 +33,7 @@ from functools import partial
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Stale, Table, optimistic, optimistic_from
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.pickem import gates, standings
 from datastore.pickem.events import Event, EventState, change_event, every_event, read_matches
@@ -119,7 +119,7 @@ _AT_WORK = {
 def event_job(services: Services, kind: str, event: str, actor: str | None, starter: str = "") -> Job:
     """A job that is not stored yet. The journal will name the actor; without a request that begins it, no starter."""
     now, wanted = services.clock(), {"event": event, "actor": actor or ""}
-    return jobs_store.new_job(services.ids.next(now), kind, starter, now, wanted, role=Role.EDITOR)
+    return job_store.new_job(services.ids.next(now), kind, starter, now, wanted, role=Role.EDITOR)
 
 
 async def begin_event_job(services: Services, new: Job, change: Callable[[Event], Awaitable[Event | None]]) -> Job:
@@ -140,7 +140,7 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
             return earlier
         if begun is None:
             return replace(new, state=JobState.DONE)
-        await change_event(table, event, begun, unit, begun, jobs_store.job_put(new))
+        await change_event(table, event, begun, unit, begun, job_store.job_put(new))
         return new
 
     return await optimistic(lambda: load_locked_if_due(services, new.input["event"]), begin)
@@ -148,7 +148,7 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
 
 async def last_job(services: Services, event: Event) -> Job | None:
     """The job that an event names: one that is not finished, or that ended early."""
-    return None if event.job is None else await jobs_store.read_job(services.table, event.job)
+    return None if event.job is None else await job_store.read_job(services.table, event.job)
 
 
 async def work_on_event(

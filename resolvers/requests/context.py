@@ -17,7 +17,7 @@ from datastore.changes.occurrences import Journal
 from datastore.changes.unit_of_work import Tombstones, UnitOfWork
 from datastore.dynamo import ReadCache, Reads, Table, Window
 from datastore.jobs.leases import Leases
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.values.ids import Ids
@@ -172,7 +172,7 @@ class Services:
         self._parts: dict[Callable[..., Any], Any] = {}
 
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
-        profiles = await people_store.read_profiles(self.table, users)
+        profiles = await profile_store.read_profiles(self.table, users)
         return {user: self.with_name(profile) for user, profile in profiles.items()}
 
     def with_name(self, profile: Profile) -> Profile:

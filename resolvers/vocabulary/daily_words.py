@@ -16,7 +16,7 @@ from datastore.vocabulary.daily import (
     read_past_daily_words,
 )
 from resolvers.loading.batched import batched
-from resolvers.people import visibility as members
+from resolvers.people import visibility as member_visibility
 from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache, collect
 from resolvers.vocabulary.schedules import local_day, time_zone
@@ -98,7 +98,7 @@ async def _validated_day(ctx: Context, on: date | None) -> date:
 
 async def _newest_day(ctx: Context) -> date:
     """The newest day that has begun, in UTC or in the viewer's time zone."""
-    today, viewer = _utc_today(ctx), await members.viewer(ctx)
+    today, viewer = _utc_today(ctx), await member_visibility.viewer(ctx)
     return today if viewer is None else max(today, local_day(ctx.now(), time_zone(viewer.time_zone)))
 
 

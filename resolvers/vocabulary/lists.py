@@ -7,7 +7,7 @@ from typing import Annotated
 
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import lists, subscriptions
-from datastore.vocabulary import words as stored_words
+from datastore.vocabulary import words as word_store
 from datastore.vocabulary.lists import WordList
 from datastore.vocabulary.words import LONGEST_LIST, MOST_WORDS, AddedWords, WordBatch
 from resolvers.people.visibility import ShownProfile, author
@@ -79,7 +79,7 @@ async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) 
     # A repeated request gets the id of its first attempt, so that it does not wait for that.
     batch_id = f"{ctx.viewer.id} {ctx.unit.key}" if ctx.unit.key else ctx.new_id()
     batch = WordBatch(batch_id, parsed, LONGEST_LIST if word_list.public else MOST_WORDS)
-    added = await stored_words.add_words(ctx.table, list, batch, ctx.unit)
+    added = await word_store.add_words(ctx.table, list, batch, ctx.unit)
     ctx.services.get(VocabularyCache).put_written_list(added.list)
     return added
 

@@ -9,11 +9,11 @@ from datetime import date, datetime, timedelta
 from operator import attrgetter
 
 from datastore.dynamo import Table, gather_or_cancel
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, NotAllowed, NotFound
 from datastore.values.seal import Seal
-from datastore.vocabulary import subscriptions as stored_subscriptions
+from datastore.vocabulary import subscriptions as subscription_store
 from datastore.vocabulary.lists import WordList, read_list, read_lists
 from datastore.vocabulary.subscriptions import AddressClaim, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations, Link, Purpose
@@ -34,7 +34,7 @@ async def subscriptions(ctx: Context, profile: Profile, /) -> list[ShownSubscrip
         return []
     screen = await ctx.services.get(profile_screens).load((profile.user, date.max))
     subscribed = (
-        screen.subscriptions if screen else await stored_subscriptions.read_subscriptions(ctx.table, profile.user)
+        screen.subscriptions if screen else await subscription_store.read_subscriptions(ctx.table, profile.user)
     )
     lists = await ctx.services.get(VocabularyCache).lists.load_many([each.list for each in subscribed])
     named = [
@@ -55,12 +55,12 @@ async def subscribe(
     member = ctx.member()
     ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
     word_list, existing = await asyncio.gather(
-        require_input_list(ctx, list), stored_subscriptions.read_subscriptions(ctx.table, member.id)
+        require_input_list(ctx, list), subscription_store.read_subscriptions(ctx.table, member.id)
     )
     wanted = Subscription(member.id, word_list.list, character_set, active=True, since=ctx.now())
     superfluous = make_room(existing, wanted, "You have")
-    await stored_subscriptions.delete_ended(ctx.table, superfluous)
-    return await stored_subscriptions.subscribe(ctx.table, wanted, ctx.unit)
+    await subscription_store.delete_ended(ctx.table, superfluous)
+    return await subscription_store.subscribe(ctx.table, wanted, ctx.unit)
 
 
 def make_room(existing: Sequence[Subscription], wanted: Subscription, owner: str) -> Sequence[Subscription]:
@@ -86,7 +86,7 @@ async def unsubscribe(
 ) -> Subscription:
     member = ctx.member()
     await require_input_list(ctx, list)
-    return await stored_subscriptions.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
+    return await subscription_store.unsubscribe(ctx.table, member.id, list, character_set, ctx.unit)
 
 
 # ── address subscriptions ──
@@ -142,12 +142,12 @@ async def confirm_subscription(services: Services, link: Link) -> WordList:
     word_list = await read_list_to_confirm(services, link)
     record = await _load_record(services.table, services.seal, link.email)
     owner = record or new_record(services.seal, link.email, services.clock())
-    existing = await stored_subscriptions.read_subscriptions(services.table, owner.user)
+    existing = await subscription_store.read_subscriptions(services.table, owner.user)
     unit = services.unit(f"User:{owner.user}")
     owner = replace(owner, email=link.email, email_confirmed=unit.now)
     wanted = Subscription(owner.user, word_list.list, CharacterSet(link.about[1]), active=True, since=unit.now)
-    await stored_subscriptions.delete_ended(services.table, make_room(existing, wanted, "This address has"))
-    await stored_subscriptions.confirm_subscription(services.table, owner, wanted, link.used_up, unit)
+    await subscription_store.delete_ended(services.table, make_room(existing, wanted, "This address has"))
+    await subscription_store.confirm_subscription(services.table, owner, wanted, link.used_up, unit)
     services.profiles.put(owner.user, owner)
     return word_list
 
@@ -171,7 +171,7 @@ def new_record(seal: Seal, email: str, now: datetime) -> Profile:
 async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
     """The record of an address, also one whose subscriptions were claimed."""
     for user in _record_ids(seal, email):
-        profile = await people_store.read_profile(table, user)
+        profile = await profile_store.read_profile(table, user)
         if profile is not None and (profile.email or email).lower() == email.lower():
             return profile
     return None
@@ -184,7 +184,7 @@ async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
     """Move the subscriptions of the member's proven addresses to the member. A repeat completes and repeats it."""
     member = ctx.member()
     ctx.services.rates.hit(CHANGE_RATE, "subscriptions", member.id)
-    profile = await people_store.read_profile(ctx.table, member.id)
+    profile = await profile_store.read_profile(ctx.table, member.id)
     confirmed = profile.proven_email if profile is not None else None
     addresses = list(dict.fromkeys(address for address in (member.verified_email, confirmed) if address))
     if not addresses:
@@ -208,35 +208,35 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
     What was sent to the record is noted for the member first, so that no kill in between lets it be sent again; and at
     the end once more, for what was sent meanwhile. A member with lists of their own still needs those lists' words.
     """
-    left = await stored_subscriptions.read_subscriptions(ctx.table, record.user)
+    left = await subscription_store.read_subscriptions(ctx.table, record.user)
     if record.email is not None or any(each.active for each in left):  # somebody else's claim may have left nothing
         claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
-        await stored_subscriptions.note_claim(ctx.table, claim, ctx.unit)
-    own = await stored_subscriptions.read_subscriptions(ctx.table, ctx.viewer.id)
+        await subscription_store.note_claim(ctx.table, claim, ctx.unit)
+    own = await subscription_store.read_subscriptions(ctx.table, ctx.viewer.id)
     has_own = any(each.active for each in own)
     if not has_own:
         await _note_sent(ctx, record)
     await _move_all(ctx, record)
     if record.email is not None:
-        await stored_subscriptions.drop_address(ctx.table, record.user, record.email)
+        await subscription_store.drop_address(ctx.table, record.user, record.email)
         ctx.services.profiles.forget(record.user)
     old = await _move_all(ctx, record)
     if not has_own:
         await _note_sent(ctx, record)
     keys = {_key(each) for each in old}
-    own = await stored_subscriptions.read_subscriptions(ctx.table, ctx.viewer.id)
+    own = await subscription_store.read_subscriptions(ctx.table, ctx.viewer.id)
     return {_key(each): each for each in own if each.active and _key(each) in keys}
 
 
 async def _note_sent(ctx: Context, record: Profile) -> None:
     """The emails of the dates that may be due to somebody, in any zone."""
     dates = [ctx.now().date() + timedelta(days=days) for days in (-1, 0, 1)]
-    await stored_subscriptions.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.unit)
+    await subscription_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.unit)
 
 
 async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
     """Everything that the record had; what was active has moved, except from lists that are no longer public."""
-    old = await stored_subscriptions.read_subscriptions(ctx.table, record.user)
+    old = await subscription_store.read_subscriptions(ctx.table, record.user)
     lists = await read_lists(ctx.table, list({each.list for each in old}))
     moving = [each for each in old if each.active and each.list in lists and lists[each.list].visible_to(ctx.viewer.id)]
     await gather_or_cancel((_move(ctx, subscription) for subscription in moving), _AT_ONCE)
@@ -246,12 +246,12 @@ async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:
 async def _move(ctx: Context, subscription: Subscription) -> None:
     ended = replace(subscription, active=False)
     started = replace(subscription, user=ctx.viewer.id)
-    await stored_subscriptions.move_subscription(ctx.table, ended, started, ctx.unit)
+    await subscription_store.move_subscription(ctx.table, ended, started, ctx.unit)
 
 
 async def _give_address(ctx: Context, email: str) -> None:
     """A member without an address receives what they claimed where it was received before."""
-    changed = await people_store.give_email(ctx.table, ctx.viewer.id, email, ctx.unit)
+    changed = await profile_store.give_email(ctx.table, ctx.viewer.id, email, ctx.unit)
     if changed is not None:
         ctx.services.profiles.put(changed.user, ctx.services.with_name(changed))
 

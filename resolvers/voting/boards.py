@@ -12,7 +12,7 @@ from typing import Annotated
 from datastore.dynamo import Page, Window, iso
 from datastore.refusals import InvalidInput, NotFound, Refusal
 from datastore.values.folding import MOST_MARKS
-from datastore.voting import boards as stored_boards
+from datastore.voting import boards as board_store
 from datastore.voting import editing, votes
 from datastore.voting.boards import MAIN, Board
 from datastore.voting.contenders import (
@@ -110,13 +110,13 @@ async def board(ctx: Context, /, *, slug: str = MAIN) -> ShownBoard | None:
 
 async def _load_results(ctx: Context, slug: str) -> Results | None:
     """A board's results, which include all votes of two seconds ago; None if there is no such board."""
-    current = await board_cache(ctx).board(slug) if stored_boards.is_slug(slug) else None
+    current = await board_cache(ctx).board(slug) if board_store.is_slug(slug) else None
     return await results(ctx, current) if current else None
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[ShownBoard]:
     """Each board is read again, since the index settles nothing; as the index shows it if that fails."""
-    page, cache = await stored_boards.read_boards_page(ctx.table, window), board_cache(ctx)
+    page, cache = await board_store.read_boards_page(ctx.table, window), board_cache(ctx)
     found = await asyncio.gather(*(cache.board(listed.slug) for listed in page.nodes), return_exceptions=True)
     current = [
         settled if isinstance(settled, Board) else listed for listed, settled in zip(page.nodes, found, strict=True)
@@ -265,14 +265,14 @@ async def create_board(
     closes_at: datetime | None = None,
 ) -> Board:
     ctx.with_role(Role.EDITOR)
-    if not stored_boards.is_slug(slug):
+    if not board_store.is_slug(slug):
         raise InvalidInput(
             "A slug has 1 to 64 lowercase letters, digits and dashes, and neither begins nor ends with a dash.",
             path=("input", "slug"),
         )
     new = Board(slug, parse_title(title), ctx.now(), opens_at=opens_at, closes_at=closes_at)
     validate_hours(new, None, ctx.now())
-    created = await stored_boards.create_board(ctx.table, new, ctx.unit)
+    created = await board_store.create_board(ctx.table, new, ctx.unit)
     board_cache(ctx).changed(slug)
     return created
 
@@ -288,8 +288,8 @@ async def update_board(
 ) -> Board:
     """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
-    if not stored_boards.is_slug(slug):
-        raise stored_boards.board_not_found(slug, "slug")
+    if not board_store.is_slug(slug):
+        raise board_store.board_not_found(slug, "slug")
     new_title = None if title is None else parse_title(title)
 
     def change(board: Board) -> Board:
@@ -318,8 +318,8 @@ async def add_contender(
     image_url: str | None = None,
 ) -> Contender:
     ctx.with_role(Role.EDITOR)
-    if not stored_boards.is_slug(board):
-        raise stored_boards.board_not_found(board)
+    if not board_store.is_slug(board):
+        raise board_store.board_not_found(board)
     change = ContenderChange(
         ctx.new_id(),
         parse_name(name),

@@ -22,7 +22,7 @@ import structlog
 from datastore.dynamo import DynamoError, SingleFlight, read_each, shared_context
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.voting import boards, settling
-from datastore.voting import contenders as stored_contenders
+from datastore.voting import contenders as contender_store
 from datastore.voting.boards import BLOCK_SIZE, Board, BoardWithMarks, DirtyMark
 from datastore.voting.contenders import BoardResults, Contender, CountedContender, Counts, Details, ResultsBlock
 from datastore.voting.editing import ContenderChange
@@ -314,26 +314,26 @@ class BoardCache:
         return await read_each(slugs, lambda slug: boards.read_board_with_marks(table, slug))
 
     async def _read_contenders(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
-        return await stored_contenders.read_contenders(self._services.table, keys)
+        return await contender_store.read_contenders(self._services.table, keys)
 
     async def _read_details(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
         """Map a contender without details to empty ones, since absence is not kept."""
         empty = {key: Details(*key) for key in keys}
-        return {**empty, **await stored_contenders.read_details(self._services.table, keys)}
+        return {**empty, **await contender_store.read_details(self._services.table, keys)}
 
     async def _read_pictures(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
         """Map a contender without a picture to an empty text, since absence is not kept."""
-        return {**dict.fromkeys(keys, ""), **await stored_contenders.read_pictures(self._services.table, keys)}
+        return {**dict.fromkeys(keys, ""), **await contender_store.read_pictures(self._services.table, keys)}
 
     async def _read_counts(self, keys: Sequence[CountsKey]) -> Mapping[CountsKey, Sequence[Counts]]:
-        blocks = await stored_contenders.read_results_blocks(
+        blocks = await contender_store.read_results_blocks(
             self._services.table, list({(slug, block) for slug, _, block in keys})
         )
         return {(slug, term, block): blocks[slug, block].counts for slug, term, block in keys}
 
     async def _read_by_name(self, wanted: NamesKey) -> Sequence[Contender]:
         slug, _, blocks = wanted
-        contenders = await stored_contenders.all_contenders(self._services.table, slug, blocks)
+        contenders = await contender_store.all_contenders(self._services.table, slug, blocks)
         return sorted(contenders.values(), key=lambda each: each.place_by_name)
 
     async def _read_board_results(self, wanted: ResultsKey) -> BoardResults | None:
@@ -390,8 +390,8 @@ class BoardCache:
         found, (block,) = await asyncio.gather(
             self.contenders.load(key), self._counts.load_many([(board.slug, board.settled, ordinal // BLOCK_SIZE)])
         )
-        found = found or await stored_contenders.read_contender(self._services.table, *key)
-        return stored_contenders.counted(found, block or ()) if found else None
+        found = found or await contender_store.read_contender(self._services.table, *key)
+        return contender_store.counted(found, block or ()) if found else None
 
     def prefetch(self, board: Board, *ordinals: int) -> None:
         """Begin to read contenders that a request shows later."""
@@ -403,7 +403,7 @@ class BoardCache:
         """Contenders of a board with their counts in its state."""
         blocks = {each.block: (board.slug, board.settled, each.block) for each in contenders}
         counts = dict(zip(blocks, await self._counts.load_many(list(blocks.values())), strict=True))
-        return [stored_contenders.counted(each, counts[each.block] or ()) for each in contenders]
+        return [contender_store.counted(each, counts[each.block] or ()) for each in contenders]
 
     async def results(self, board: Board) -> BoardResults:
         results = await self._results.load((board.slug, board.stamp))

@@ -24,9 +24,9 @@ from functools import partial
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import LIFETIME, Tombstone
 from datastore.dynamo import key_text, optimistic
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState, later_job
-from datastore.members import suspensions as suspensions_store
+from datastore.members import suspensions as suspension_store
 from datastore.members.member_items import clear_member, delete_profile
 from datastore.people.profiles import member_shard
 from datastore.pickem.gates import gate_number
@@ -117,7 +117,7 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
         raise NotAllowed("Only an admin can erase another member.", path=("input", "user"))
 
     async def begin(earlier: Tombstone | None) -> Job:
-        job = None if earlier is None else await jobs_store.read_job(ctx.table, earlier.job)
+        job = None if earlier is None else await job_store.read_job(ctx.table, earlier.job)
         if job is not None and job.state is not JobState.FAILED:
             return job
         if earlier is None:
@@ -151,7 +151,7 @@ async def _refused_until(ctx: Context, user: str, earlier: Tombstone | None) -> 
     ends = [now + timedelta(days=ctx.services.policy.erased_days)]
     if earlier is not None:
         ends.append(earlier.expires)
-    suspended = (await suspensions_store.read_suspensions(ctx.table, [user])).get(user)
+    suspended = (await suspension_store.read_suspensions(ctx.table, [user])).get(user)
     if suspended is not None:
         ends.append(suspended.until or now + LONGEST)
     return max(ends)
@@ -189,4 +189,4 @@ async def erase_member_job(services: Services, run: JobRun) -> str:
 async def _begin_again(services: Services, job: Job) -> None:
     message = "Waits until every index shows what was written before a member was erased."
     again = later_job(job, ERASE_MEMBER_AGAIN, job.started_at + LATEST_INDEX, message)
-    services.get(JobRunner).work_soon(await jobs_store.begin_job(services.table, again))
+    services.get(JobRunner).work_soon(await job_store.begin_job(services.table, again))

@@ -8,10 +8,10 @@ from typing import Any
 
 from datastore.refusals import InvalidInput
 from resolvers.comments import visibility as comment_visibility
-from resolvers.jobs import running as jobs
+from resolvers.jobs import running as job_resolvers
 from resolvers.journal import occurrences, webhooks
 from resolvers.members import api_keys
-from resolvers.people import visibility as members
+from resolvers.people import visibility as member_visibility
 from resolvers.pickem import events, leagues, predictions
 from resolvers.requests.context import AnyId, Context
 from resolvers.values.node_ids import parse_node_id
@@ -22,9 +22,9 @@ LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Event": lambda ctx, key: events.event(ctx, id=key),
     "Match": events.match_by_key,
     "Prediction": predictions.prediction_by_key,
-    "Job": lambda ctx, key: jobs.job(ctx, id=key),
+    "Job": lambda ctx, key: job_resolvers.job(ctx, id=key),
     "League": leagues.league_by_key,
-    "User": lambda ctx, key: members.user(ctx, id=key),
+    "User": lambda ctx, key: member_visibility.user(ctx, id=key),
     "Comment": lambda ctx, key: comment_visibility.comment(ctx, id=key),
     "Board": lambda ctx, key: boards.board(ctx, slug=key),
     "Contender": lambda ctx, key: boards.contender(ctx, id=key),

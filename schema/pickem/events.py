@@ -6,7 +6,7 @@ from datetime import datetime
 
 import strawberry
 
-from datastore.pickem import events as stored_events
+from datastore.pickem import events as event_store
 from resolvers.pickem import events, rules, scoring, visibility
 from resolvers.pickem import events as event_resolvers
 from resolvers.pickem import predictions as prediction_resolvers
@@ -24,8 +24,8 @@ from schema.jobs import Job
 PREDICTIONS_COMPLEXITY = 8 * READ
 """Before it is scored, an event's predictions are read from 16 partitions, by small calls."""
 
-EventState = stored_events.EventState
-MatchOutcome = stored_events.MatchOutcome
+EventState = event_store.EventState
+MatchOutcome = event_store.MatchOutcome
 
 enum(
     EventState,
@@ -45,20 +45,20 @@ enum(
 )
 
 
-@record_type(stored_events.Team, "One side of a match.")
+@record_type(event_store.Team, "One side of a match.")
 class Team:
     name: str | None = described("The team's name.")
     members: list[str] = described("The team's members, at least one.")
     champion: bool = described("Whether the team defends a championship.")
 
 
-@record_type(stored_events.Result, "How a match ended.")
+@record_type(event_store.Result, "How a match ended.")
 class MatchResult:
     outcome: MatchOutcome = described("The kind of ending.")
     winner: int | None = described("The position of the winning team, from 0; null unless a team won.")
 
 
-@record_type(stored_events.TieBreak, "A number that an event asks for; the nearest guess is listed first among equals.")
+@record_type(event_store.TieBreak, "A number that an event asks for; the nearest guess is listed first among equals.")
 class TieBreak:
     question: str = described("The question.")
     unit: str | None = described("What the number counts.")
@@ -110,7 +110,7 @@ class Prediction(Node):
 PredictionConnection = connection(Prediction, "A page of predictions.", edge="A prediction in a list.")
 
 
-@record_type(stored_events.Event, "An evening of matches to predict.")
+@record_type(event_store.Event, "An evening of matches to predict.")
 class Event(Node):
     slug: str = described("Day and name in a form for URLs. It changes with them; only the id is permanent.")
     name: str = described("Its name.")

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import strawberry
 
-from datastore.pickem import leagues as stored_leagues
+from datastore.pickem import leagues as league_store
 from resolvers.pickem import leagues as league_resolvers  # the class of a query with a field `league` would hide it
 from resolvers.pickem import standings as standing_resolvers
 from resolvers.pickem import visibility
@@ -28,8 +28,8 @@ STANDINGS_COMPLEXITY = 250
 EVENT_COMPLEXITY = 500
 """Both read something of each member, 1,000 at most, unless the process has read it in the last minute."""
 
-Entry = stored_leagues.Entry
-Membership = stored_leagues.Membership
+Entry = league_store.Entry
+Membership = league_store.Membership
 
 enum(
     Entry,
@@ -47,7 +47,7 @@ enum(
 )
 
 
-@record_type(stored_leagues.LeagueMember, "Somebody's place in a league.")
+@record_type(league_store.LeagueMember, "Somebody's place in a league.")
 class LeagueMember:
     user: LazyUser = field(league_resolvers.league_member_users, "Who it is.")
     membership: Membership = described("Whether they are a captain, a member or waiting.")
@@ -69,7 +69,7 @@ class LeagueEvent:
 
 
 @record_type(
-    stored_leagues.League,
+    league_store.League,
     "Members of a season who are ranked among themselves. Those who are not members of a private league (CODE, "
     "APPROVAL) see its id, name, season and entry; the rest is null for them.",
 )

@@ -8,9 +8,9 @@ from typing import Any
 import strawberry
 
 from datastore.vocabulary import daily
-from datastore.vocabulary import learning as stored_learning
-from datastore.vocabulary import lists as stored_lists
-from datastore.vocabulary import words as stored_words
+from datastore.vocabulary import learning as learning_store
+from datastore.vocabulary import lists as list_store
+from datastore.vocabulary import words as word_store
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from resolvers.vocabulary import (
     corrections,
@@ -56,7 +56,7 @@ _TO = "The last day to include."
 # ── lists and words ──
 
 
-@record_type(stored_words.Word, "A word to learn, of any language.")
+@record_type(word_store.Word, "A word to learn, of any language.")
 class Word(Node):
     term: str = described("The word; a Chinese one in simplified characters.")
     reading: str | None = described("How it is read: kana, a transcription or, for a Chinese word, its pinyin.")
@@ -86,7 +86,7 @@ DailyWordConnection = connection(
 )
 
 
-@record_type(stored_lists.WordList, "A list of words: a public one, maintained by editors, or a member's private one.")
+@record_type(list_store.WordList, "A list of words: a public one, maintained by editors, or a member's private one.")
 class WordList(Node):
     name: str = described("Its name.")
     level: int | None = described("The difficulty of its words, 0 to 100, on the community's own scale.")
@@ -127,7 +127,7 @@ class ListSubscription:
     since: datetime = described("When it began.")
 
 
-@record_type(stored_learning.QuizResult, "The result of one quiz.")
+@record_type(learning_store.QuizResult, "The result of one quiz.")
 class QuizResult(Node):
     user: LazyUser = field(learning.users, "The member who took the quiz.")
     list: WordList = field(visibility.list_of, "The list of the quiz; without its words if it was deleted.")
@@ -138,7 +138,7 @@ class QuizResult(Node):
     proven: bool = described("Whether the service set and graded it, about a public list; `recordQuiz` gives false.")
 
 
-@record_type(stored_learning.Sentence, "A practice sentence.")
+@record_type(learning_store.Sentence, "A practice sentence.")
 class Sentence(Node):
     user: LazyUser = field(learning.users, "Its author.")
     word: Word | None = field(

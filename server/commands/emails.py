@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datastore.dynamo import DynamoError
 from datastore.jobs.leases import Held, LeaseLost, Turn
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from resolvers.requests.context import Services
 from resolvers.values.texts import is_email_address, with_ascii_domain
 from server import Failed
@@ -173,8 +173,8 @@ async def _remove_addresses(services: Services, addresses: set[str]) -> dict[str
     """How many members had each of these addresses."""
     found: dict[str, int] = {}
     unit = services.unit()
-    async for _, profile in people_store.listed_profiles(services.table):
+    async for _, profile in profile_store.listed_profiles(services.table):
         address = _comparable(profile.email or "")
-        if address in addresses and await people_store.remove_bounced_address(services.table, profile, unit):
+        if address in addresses and await profile_store.remove_bounced_address(services.table, profile, unit):
             found[address] = found.get(address, 0) + 1
     return found

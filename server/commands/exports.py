@@ -13,7 +13,7 @@ import typer
 from datastore.comments.records import Comment
 from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
-from resolvers.comments import transfer as comments_transfer
+from resolvers.comments import transfer as comment_transfer
 from resolvers.comments.rules import validate_product
 from resolvers.pickem.season_files import read_cards, season_document
 from resolvers.requests.context import Services
@@ -105,15 +105,15 @@ async def write_comments(services: Services, file: Path, product: str | None) ->
         product = validate_product(product, ("product",))
     if file == STANDARD:
         with open_output(file) as target:
-            return await _write_lines(comments_transfer.comment_lines(services.table, product, None), target)
+            return await _write_lines(comment_transfer.comment_lines(services.table, product, None), target)
     refuse_own_file(file)
     try:
         ends, size = _read_ends(file)
-        if ends is not None and not await comments_transfer.is_same_export(services.table, product, *ends):
+        if ends is not None and not await comment_transfer.is_same_export(services.table, product, *ends):
             raise Failed(f"{file} is an export of other comments, or may be one. Export to another file.")
         with _open_end(file, size) as target:
             last = None if ends is None else ends[1]
-            return await _write_lines(comments_transfer.comment_lines(services.table, product, last), target)
+            return await _write_lines(comment_transfer.comment_lines(services.table, product, last), target)
     except OSError as error:
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
 
@@ -138,9 +138,9 @@ def _read_ends(file: Path) -> tuple[tuple[Comment, Comment] | None, int]:
                 break
             first, last, size = first or line, line, size + len(line)
     no_export = Failed(f"{file} does not begin and end with exported comments. Export to another file.")
-    if not rest.startswith(comments_transfer.LINE_START[: len(rest)]):
+    if not rest.startswith(comment_transfer.LINE_START[: len(rest)]):
         raise no_export
     try:
-        return (comments_transfer.parse_line(first), comments_transfer.parse_line(last)) if last else None, size
+        return (comment_transfer.parse_line(first), comment_transfer.parse_line(last)) if last else None, size
     except InvalidInput:
         raise no_export from None

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table as Grid
 
 from datastore.dynamo import iso
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
 from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Services
@@ -43,7 +43,7 @@ def jobs(
 
 
 async def _list(services: Services) -> list[Job]:
-    return [one async for one in jobs_store.all_jobs(services.table)]
+    return [one async for one in job_store.all_jobs(services.table)]
 
 
 async def _resume(services: Services) -> list[Job]:
@@ -58,4 +58,4 @@ async def _resume(services: Services) -> list[Job]:
 
 
 async def _some_are_due(services: Services) -> bool:
-    return any(one.is_due(services.clock()) for one in await jobs_store.read_unfinished_jobs(services.table))
+    return any(one.is_due(services.clock()) for one in await job_store.read_unfinished_jobs(services.table))

@@ -29,7 +29,7 @@ from ulid import ULID
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, chunks, foreign_rows, gather_or_cancel
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, Refusal
 from datastore.vocabulary import daily
@@ -341,7 +341,7 @@ class Migration:
         users = {email.lower(): user for email, user in self._options.users.items()}
         for email, user in users.items():
             self._add_member(email, user)
-        async for _, profile in people_store.listed_profiles(self._table):
+        async for _, profile in profile_store.listed_profiles(self._table):
             if profile.email and profile.email.lower() not in users:
                 self._add_member(profile.email, profile.user)
 
@@ -389,7 +389,7 @@ class Migration:
         new, self._new_members = self._new_members, []
         self.summary.written["member"] += len(new)
         if not self._options.dry_run:
-            writes = (people_store.create_profile(self._table, profile, self._once) for profile in new)
+            writes = (profile_store.create_profile(self._table, profile, self._once) for profile in new)
             await gather_or_cancel(writes, _WRITES_AT_ONCE)
 
 

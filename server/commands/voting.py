@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from datastore.dynamo import Table
-from datastore.voting import boards as stored_boards
+from datastore.voting import boards as board_store
 from datastore.voting.boards import MAIN
 from server import Failed
 from server.commands import out
@@ -23,7 +23,7 @@ def reshard(
     slug: Annotated[str, typer.Argument(help="The board.")] = MAIN,
     votes_per_second: Annotated[
         int, typer.Option(min=1, max=100_000, help="The rate of votes to prepare for.")
-    ] = stored_boards.DEFAULT_RATE,
+    ] = board_store.DEFAULT_RATE,
 ) -> None:
     """Sets the number of shards of a board's counters for a rate of votes. Safe while people vote."""
     shards = run_with_services(lambda services: _reshard(services.table, slug, votes_per_second))
@@ -31,7 +31,7 @@ def reshard(
 
 
 async def _reshard(table: Table, slug: str, rate: int) -> int:
-    marked = await stored_boards.read_board_with_marks(table, slug)
+    marked = await board_store.read_board_with_marks(table, slug)
     if marked is None:
         raise Failed(f"There is no board called {slug}.")
-    return await stored_boards.reshard(table, marked.board, rate)
+    return await board_store.reshard(table, marked.board, rate)

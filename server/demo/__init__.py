@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from datastore.whole import layout as demo_store
+from datastore.whole import layout as layout_store
 from resolvers.requests.context import Services
 from server.demo import comments, leagues, people, pickem, vocabulary, voting
 
@@ -24,6 +24,6 @@ PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
 async def seed(services: Services) -> AsyncIterator[str]:
     """Add the parts that are missing. An interrupted part starts again from its beginning."""
     for part, seed_part in PARTS.items():
-        if not await demo_store.is_seeded(services.table, part):
+        if not await layout_store.is_seeded(services.table, part):
             yield await seed_part(services)
-            await demo_store.mark_seeded(services.table, part, services.clock())
+            await layout_store.mark_seeded(services.table, part, services.clock())

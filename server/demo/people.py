@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from resolvers.requests.context import Services
 from server.demo.files import read_json
@@ -27,5 +27,5 @@ async def seed(services: Services) -> str:
         )
         for index, (user, name) in enumerate(MEMBERS)
     )
-    await people_store.seed_profiles(services.table, profiles)
+    await profile_store.seed_profiles(services.table, profiles)
     return f"{len(MEMBERS)} members"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.pickem.events import Event, EventState, Match, MatchOutcome, Result, Team, TieBreak
 from datastore.pickem.predictions import Prediction
@@ -64,7 +64,7 @@ async def _seed_event(services: Services, random: Random, empty: Event, results:
     card = preshow_first(list(matches), (match.id for match in matches.values() if match.preshow))
     decided = {match: _result(random, matches[match]) for match in card[:results]}
     event = replace(empty, card=card, results=decided, generation=1 + len(decided))
-    profiles = await people_store.read_profiles(services.table, [user for user, _ in MEMBERS[:PLAYERS]])
+    profiles = await profile_store.read_profiles(services.table, [user for user, _ in MEMBERS[:PLAYERS]])
     predictions = [_prediction(random, event, list(matches.values()), profile) for profile in profiles.values()]
     await seed_event(services.table, event, list(matches.values()), predictions)
 

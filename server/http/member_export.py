@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from datastore.dynamo import DynamoError, deadline
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JobState
 from datastore.members import exports as export_store
 from datastore.members.exports import Export
@@ -42,7 +42,7 @@ async def member_export(request: Request) -> Response:
         return _refused(400, "This link is not complete. Copy the whole link.")
     try:
         with deadline(TIMEOUT):
-            job = await jobs_store.read_job(services.table, job_id)
+            job = await job_store.read_job(services.table, job_id)
             export = await export_store.read_export(services.table, job_id)
     except DynamoError:
         return _refused(503, "The service is busy. Try again in a minute.", _RETRY_SECONDS)

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from datastore.dynamo import DynamoError, deadline
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from datastore.values.seal import Forged
 from datastore.vocabulary.subscriptions import ConfirmationUsed
@@ -105,7 +105,7 @@ async def _confirm(services: Services, link: Link) -> HTMLResponse:
         return text_page("Done", f"You will receive the daily words of {isolate(word_list.name)} at {link.email}.")
     user = link.about[0]
     unit = services.unit(f"User:{user}")
-    profile = await people_store.confirm_email(services.table, user, link.email, link.address, unit)
+    profile = await profile_store.confirm_email(services.table, user, link.email, link.address, unit)
     if profile is None:
         text = "It was already used, or another address was asked for since: then use the link sent there."
         return text_page("This link is no longer valid", text, 410)

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from datastore.changes.unit_of_work import MemberErased
 from datastore.dynamo import DynamoError, deadline
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.refusals import Conflict, NotFound
 from datastore.values.seal import Forged
 from datastore.vocabulary import lists, subscriptions
@@ -142,17 +142,17 @@ async def _is_in_use(services: Services, user: str) -> bool:
     """False for the record of an address that lost it to a claim of which there is no note."""
     if not user.startswith(RECORD_PREFIX):
         return True
-    profile = await people_store.read_profile(services.table, user)
+    profile = await profile_store.read_profile(services.table, user)
     return profile is not None and profile.email is not None
 
 
 async def _end_reminders(services: Services, user: str) -> HTMLResponse:
     unit = services.unit(f"User:{user}")
-    profile = await people_store.read_profile(services.table, user)
+    profile = await profile_store.read_profile(services.table, user)
     if profile is not None and profile.lock_reminder_hours:
         changed = replace(services.with_name(profile), lock_reminder_hours=None)
         with suppress(NotFound, MemberErased):
-            await people_store.update_profile(services.table, changed, ["lock_reminder_hours"], unit)
+            await profile_store.update_profile(services.table, changed, ["lock_reminder_hours"], unit)
             services.profiles.put(user, changed)
     _log.info("reminders ended by link")
     return text_page("Done", "You will not be reminded again.")

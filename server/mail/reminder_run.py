@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.pickem import predictions
 from datastore.pickem.events import Event, EventState, read_events
@@ -88,7 +88,7 @@ class ReminderRun:
     async def _remind(self, events: Sequence[Event]) -> None:
         """Walk the members once, and fill a batch for each event."""
         batches: dict[str, list[str]] = {event.id: [] for event in events}
-        async for _, profile in people_store.listed_profiles(self._services.table):
+        async for _, profile in profile_store.listed_profiles(self._services.table):
             for event in events:
                 if _is_due(profile, event, self._services.clock()):
                     batch = batches[event.id]
@@ -105,7 +105,7 @@ class ReminderRun:
         table, now = self._services.table, self._services.clock()
         event = (await read_events(table, [event_id])).get(event_id)
         settled = await predictions.settled_reminders(table, event_id, users)
-        profiles = await people_store.read_profiles(table, users, consistent=True)
+        profiles = await profile_store.read_profiles(table, users, consistent=True)
         self.summary.settled += len(settled)
         recipients = [
             _Recipient(event, profile)

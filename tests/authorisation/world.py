@@ -10,11 +10,11 @@ from typing import Any, Final, Self
 from datastore.changes.occurrences import DELIVERY, DeliveryState, Occurrence, new_delivery
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import settle_product
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JobState
 from datastore.journal.webhooks import DEAD_FOR
 from datastore.members.suspensions import SUSPENSION, Suspension
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import quizzes, subscriptions
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
@@ -193,14 +193,14 @@ class World:
         services = self.clients[viewer].services
         profile = await self.clients[viewer].ask("{ viewer { id } }")
         if profile is not None:
-            values: dict[str, Any] = people_store.proven(f"{viewer}@example.com", services.clock())
+            values: dict[str, Any] = profile_store.proven(f"{viewer}@example.com", services.clock())
             user = parse_node_key("User", profile["id"])
             await services.table.write(PROFILE.update(PROFILE.at(user=user), values=values))
             record, words = (
                 record_id(services.seal, values["email"]),
                 parse_node_key("WordList", self.ids["public list"]),
             )
-            await people_store.create_profile(
+            await profile_store.create_profile(
                 services.table, Profile(record, "Reader", services.clock(), email=values["email"]), services.unit()
             )
             old = Subscription(record, words, CharacterSet.TRADITIONAL, active=True, since=services.clock())
@@ -229,7 +229,7 @@ class World:
     async def outlaw(self, *, suspended: bool) -> str:
         """The id of a member who is nobody's viewer."""
         services = self.clients[Viewer.VISITOR].services
-        await people_store.create_profile(
+        await profile_store.create_profile(
             services.table, Profile("outlaw", "Outlaw", services.clock()), services.unit()
         )
         if suspended:
@@ -316,11 +316,11 @@ class World:
         starter = services.seal.keyed_hash("job starter", b"author").hex()
         for name, role in (("job", None), ("editors job", Role.EDITOR)):
             now = services.clock()
-            begun = jobs_store.new_job(services.ids.next(now), "NOTHING", starter, now, {}, role=role)
-            job = await jobs_store.begin_job(services.table, replace(begun, total=1))
-            lease = await jobs_store.acquire_job(services.leases, job)
+            begun = job_store.new_job(services.ids.next(now), "NOTHING", starter, now, {}, role=role)
+            job = await job_store.begin_job(services.table, replace(begun, total=1))
+            lease = await job_store.acquire_job(services.leases, job)
             assert lease is not None
-            await jobs_store.finish_job(lease, JobState.DONE, now, "Nothing was to be done.")
+            await job_store.finish_job(lease, JobState.DONE, now, "Nothing was to be done.")
             self.ids[name] = node_id("Job", job.id)
 
     async def _machines(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo.entity import Partition
-from datastore.vocabulary import daily as stored_daily
+from datastore.vocabulary import daily as daily_store
 from datastore.vocabulary.daily import DailyWord
 from datastore.vocabulary.lists import LIST, WordList, deleted_lists, read_list
 from datastore.vocabulary.subscriptions import all_subscribers
@@ -60,7 +60,7 @@ async def stored_list(client: Client, list_id: str) -> WordList:
 
 async def hidden_daily_words(client: Client, list_id: str) -> int:
     """How many of the list's daily words are in its owner's part of the index."""
-    words: Partition[DailyWord] = stored_daily.DAILY.on(None, list=parse_node_key("WordList", list_id))
+    words: Partition[DailyWord] = daily_store.DAILY.on(None, list=parse_node_key("WordList", list_id))
     return len([word async for word in client.services.table.iterate(words) if word.owner_scope != "PUBLIC"])
 
 
@@ -123,7 +123,7 @@ async def test_a_removed_word_is_not_drawn_again_and_stays_where_it_was_used(cli
     }"""
     assert await client.ask(shown, word=first["id"], sentence=sentence) == {"word": first, "sentence": {"word": first}}
     drawn = [
-        await stored_daily.draw_daily_word(
+        await daily_store.draw_daily_word(
             client.services.table, parse_node_key("WordList", list_id), today() + timedelta(n)
         )
         for n in range(1, 9)
@@ -221,11 +221,11 @@ async def test_draws_beside_removals_never_show_a_removed_word(one_client: Clien
     key = parse_node_key("WordList", list_id)
     words = await word_ids(one_client, list_id)
     removals = [editor.ask(REMOVE_WORD, input={"word": word, "idempotencyKey": word[-8:]}) for word in words[:6] * 2]
-    draws = [stored_daily.draw_daily_word(table, key, today() + timedelta(n)) for n in range(10)]
+    draws = [daily_store.draw_daily_word(table, key, today() + timedelta(n)) for n in range(10)]
     answers = await gather(*removals, *draws)
     assert all("code" not in answer for answer in answers[:12])
     assert (await one_client.ask(REVIEW, id=list_id))["wordCount"] == 6
-    late = [await stored_daily.draw_daily_word(table, key, today() + timedelta(n)) for n in range(20, 40)]
+    late = [await daily_store.draw_daily_word(table, key, today() + timedelta(n)) for n in range(20, 40)]
     assert {daily.word.ordinal for daily in late if daily is not None} == set(range(6, 12))
     assert await breaches(one_client) == []
 
@@ -353,8 +353,8 @@ async def test_a_publication_that_a_draw_overtakes_shows_every_daily_word(one_cl
         list_id = await private_list(eve, f"List {write}")
         key = parse_node_key("WordList", list_id)
         for days in (2, 1):
-            await stored_daily.draw_daily_word(table, key, today() - timedelta(days))
-        draw = partial(stored_daily.draw_daily_word, table, key, today())
+            await daily_store.draw_daily_word(table, key, today() - timedelta(days))
+        draw = partial(daily_store.draw_daily_word, table, key, today())
         with overtaken(table, write, draw) as writes:
             published = (await eve.ask(UPDATE_LIST, input={"list": list_id, "public": True}))["list"]
         assert published["public"]
@@ -369,8 +369,8 @@ async def test_a_publication_that_is_killed_can_be_repeated(one_client: Client) 
     for drawn_before, write in product(range(4), range(5)):
         list_id = await private_list(eve, f"List {drawn_before} {write}", words=3)
         key = parse_node_key("WordList", list_id)
-        await stored_daily.draw_daily_word(table, key, today() - timedelta(days=1))
-        draw = partial(stored_daily.draw_daily_word, table, key, today())
+        await daily_store.draw_daily_word(table, key, today() - timedelta(days=1))
+        draw = partial(daily_store.draw_daily_word, table, key, today())
         publish = partial(eve.ask, UPDATE_LIST, input={"list": list_id, "public": True})
         with suppress(Killed), killed_at(table, write), overtaken(table, drawn_before, draw):
             await publish()
@@ -386,7 +386,7 @@ async def test_a_list_whose_publication_was_killed_has_one_daily_word(one_client
     """Its owner sees it once, although the word is among the public ones already and the list is not; others do not."""
     eve, table = one_client.member("eve", Role.EDITOR), one_client.services.table
     list_id = await private_list(eve)
-    await stored_daily.draw_daily_word(table, parse_node_key("WordList", list_id), today())
+    await daily_store.draw_daily_word(table, parse_node_key("WordList", list_id), today())
     with suppress(Killed), killed_at(table, 0):
         await eve.ask(UPDATE_LIST, input={"list": list_id, "public": True})
     assert await hidden_daily_words(one_client, list_id) == 0
@@ -433,7 +433,7 @@ async def test_a_deleted_list_that_is_gone_meanwhile_is_passed_over(one_client: 
     listed = await read_list(table, key, consistent=True)
     assert listed is not None
     await table.write(LIST.delete(LIST.item_key(listed)))
-    assert await stored_daily.clear_deleted_list(table, listed, 10)
+    assert await daily_store.clear_deleted_list(table, listed, 10)
     assert await read_list(table, key, consistent=True) is None
 
 

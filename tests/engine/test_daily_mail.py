@@ -13,11 +13,11 @@ import pytest
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, Throttled, metered
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.values.seal import Seal
 from datastore.vocabulary import daily
-from datastore.vocabulary import lists as stored_lists
+from datastore.vocabulary import lists as list_store
 from datastore.vocabulary.daily import DailyWord
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.subscriptions import (
@@ -66,7 +66,7 @@ def services_for(table: Table) -> Services:
 async def create_list(services: Services, name: str, words: int = 3, owner: str | None = None) -> str:
     unit = UnitOfWork("test", None, "", NOW)
     new = WordList(services.ids.next(NOW), name, public=owner is None, created_at=NOW, owner=owner)
-    await stored_lists.create_list(services.table, new, unit)
+    await list_store.create_list(services.table, new, unit)
     if words:
         texts = tuple(Word(new.list, 0, f"简{n}", f"<b>meaning</b> {n}", f"繁{n}", f"pīn {n}") for n in range(words))
         await add_words(services.table, new.list, WordBatch(services.ids.next(NOW), texts, 500), unit)
@@ -570,10 +570,10 @@ async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Clien
     """The job has not come to their subscriptions yet, and nothing may be written for them any more."""
     services = one_client.services
     await subscriber(services, "ada", await create_list(services, "First"))
-    profile = await people_store.read_profile(services.table, "ada")
+    profile = await profile_store.read_profile(services.table, "ada")
     assert profile is not None
     reminded = replace(profile, lock_reminder_hours=24)
-    await people_store.update_profile(services.table, reminded, ["lock_reminder_hours"], UnitOfWork.unkeyed(NOW))
+    await profile_store.update_profile(services.table, reminded, ["lock_reminder_hours"], UnitOfWork.unkeyed(NOW))
     until = services.clock() + timedelta(days=1)
     await services.table.transact(*services.tombstones.puts("ada", until, services.ids.next(NOW), services.clock()))
     for unsubscription in (Unsubscription("ada"), Unsubscription("ada", reminders=True)):

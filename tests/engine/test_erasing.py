@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import TOMBSTONE
 from datastore.dynamo import Table, Window, read_cache
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB, JobState
 from datastore.people.member_items import ErasurePolicy
 from datastore.people.profiles import SHARDS
@@ -309,7 +309,7 @@ async def test_who_may_erase_whom(one_client: Client) -> None:
         assert refused["message"] == "Admins can be erased only by themselves."
     unknown = await admin(one_client).answer(ERASE, input={"user": NODE, "contributions": "FORGET"})
     assert "FORGET" in unknown["errors"][0]["message"]
-    assert [job async for job in jobs_store.all_jobs(one_client.services.table)] == []
+    assert [job async for job in job_store.all_jobs(one_client.services.table)] == []
     assert [tombstone async for tombstone in one_client.services.table.scan(TOMBSTONE)] == []
     assert "job" in await other.ask(ERASE, input=second)
     assert "job" in await machine.ask(ERASE, input=wanted)
@@ -349,8 +349,8 @@ async def test_an_erasure_that_failed_can_be_begun_again(one_client: Client) -> 
     await member.ask(WRITE_SENTENCE, input={"text": "A sentence."})
     kinds, services.get(JobRunner)._kinds = services.get(JobRunner)._kinds, {}
     first = await member.ask(ERASE, input={"user": NODE, "contributions": "REMOVE"})
-    running = next(iter(await jobs_store.read_unfinished_jobs(services.table)))
-    await jobs_store.finish_job((await run_of(services, running)).lease, JobState.FAILED, services.clock())
+    running = next(iter(await job_store.read_unfinished_jobs(services.table)))
+    await job_store.finish_job((await run_of(services, running)).lease, JobState.FAILED, services.clock())
     services.get(JobRunner)._kinds = kinds
     assert (await erase(one_client))["id"] != first["job"]["id"]
     assert await items_naming(services.table, MEMBER) == []

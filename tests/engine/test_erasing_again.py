@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB, Job, JobState
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import ERASE_MEMBER_AGAIN, Contributions
@@ -48,7 +48,7 @@ async def test_what_no_index_showed_is_erased_by_a_later_job(
         assert [text for text in await items_naming(services.table, MEMBER, "a secret word") if again.id not in text]
 
         async def read_again() -> Job:
-            job = await jobs_store.read_job(services.table, again.id)
+            job = await job_store.read_job(services.table, again.id)
             assert job is not None
             return job
 

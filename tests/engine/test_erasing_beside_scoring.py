@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.people.profiles import member_shard
 from datastore.pickem.predictions import PREDICTION, Prediction
@@ -223,8 +223,8 @@ async def test_erased_while_a_moderator_takes_back_their_predictions(
     services.get(JobRunner)._kinds = {}  # this process works on none
     now = services.clock()
     wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
-    interrupted = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
-    run = await run_of(services, await jobs_store.begin_job(services.table, interrupted))
+    interrupted = job_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
+    run = await run_of(services, await job_store.begin_job(services.table, interrupted))
     with monkeypatch.context() as patch:
         patch.setattr(member_data, "count_again", _killed)
         with pytest.raises(Killed):
@@ -246,7 +246,7 @@ async def test_taking_back_counts_again_whoever_is_erased_meanwhile(
     services.get(JobRunner)._kinds = {}  # this process works on none
     now = services.clock()
     wanted = TakingBack(MEMBER, None, frozenset({Part.PREDICTIONS}), "User:mia").as_input()
-    job = jobs_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
+    job = job_store.new_job(services.ids.next(now), TAKE_BACK, "somebody", now, wanted)
     transact, removed = services.table.client.transact_write_items, list[str]()
 
     async def bury_after(**request: object) -> object:
@@ -257,7 +257,7 @@ async def test_taking_back_counts_again_whoever_is_erased_meanwhile(
         return answer
 
     monkeypatch.setattr(services.table.client, "transact_write_items", bury_after)
-    job = await jobs_store.begin_job(services.table, job)
+    job = await job_store.begin_job(services.table, job)
     ended_job = await work_on(services, job)
     assert ended_job.state is JobState.FAILED
     assert removed

@@ -12,7 +12,7 @@ import pytest
 
 from datastore.changes.unit_of_work import RECEIPT
 from datastore.dynamo import EngineUnavailable, Table
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs import leases
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import LeaseLost, Leases
@@ -33,8 +33,8 @@ VOID_AS_JOB = VOID_VOTER.replace("votesRemoved", "votesRemoved job { id }")
 
 async def begun(services: Services, kind: str = "TEST", **given: str) -> Job:
     now = services.clock()
-    return await jobs_store.begin_job(
-        services.table, jobs_store.new_job(services.ids.next(now), kind, "somebody", now, given)
+    return await job_store.begin_job(
+        services.table, job_store.new_job(services.ids.next(now), kind, "somebody", now, given)
     )
 
 
@@ -123,7 +123,7 @@ async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monke
     await runner.look()
     await ran.wait()
     await eventually(lambda: _is(services.table, lost.record.id, JobState.DONE))
-    job = await jobs_store.read_job(services.table, lost.record.id)
+    job = await job_store.read_job(services.table, lost.record.id)
     assert job is not None
     assert (job.done, job.message, job.holder, job.input) == (8, "done", None, {})
     with pytest.raises(LeaseLost):
@@ -132,7 +132,7 @@ async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monke
 
 
 async def _is(table: Table, id_: str, state: JobState) -> bool:
-    job = await jobs_store.read_job(table, id_)
+    job = await job_store.read_job(table, id_)
     return job is not None and job.state is state
 
 
@@ -230,7 +230,7 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
         assert process.poll() is None
         process.kill()
         await asyncio.to_thread(process.wait)
-    left = await jobs_store.read_job(services.table, job.id)
+    left = await job_store.read_job(services.table, job.id)
     assert left is not None
     _, other = runner_of(services)
     assert (await work_on(other, left)).state is JobState.DONE

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from datastore.dynamo import Table, open_table
-from datastore.jobs import leases as leases_store
+from datastore.jobs import leases as lease_store
 from datastore.jobs.leases import (
     TURN,
     Held,
@@ -54,7 +54,7 @@ async def test_a_holder_that_is_silent_is_taken_for_dead_and_one_that_saves_is_n
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the clock of who looks: the holder's clock is never asked."""
-    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.3)
     first, other = await held(Leases(table)), Leases(table)
     for _ in range(3):
         assert await other.take_turn("work") is None
@@ -69,7 +69,7 @@ async def test_an_old_holder_changes_nothing_once_another_one_has_taken_over(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither by saving, nor by releasing, nor by finishing; what the new one has stored stays."""
-    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.0)
+    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.0)
     old, new = await held(Leases(table)), await held(Leases(table))
     await new.save(place="new")
     for attempt in (old.save(place="old"), old.release(), old.release(place="old")):
@@ -100,8 +100,8 @@ async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
     one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its work is cancelled, while the engine accepts calls and answers none."""
-    monkeypatch.setattr(leases_store, "_RENEW_SECONDS", 0.1)
-    monkeypatch.setattr(leases_store, "_SAFE_SECONDS", 0.5)
+    monkeypatch.setattr(lease_store, "_RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(lease_store, "_SAFE_SECONDS", 0.5)
     ended = asyncio.Event()
 
     async def work() -> None:
@@ -122,8 +122,8 @@ async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its work ends at the next renewal, and what it has noted meanwhile is not stored."""
-    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.2)
-    monkeypatch.setattr(leases_store, "_RENEW_SECONDS", 0.3)
+    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.2)
+    monkeypatch.setattr(lease_store, "_RENEW_SECONDS", 0.3)
     halted, other = await held(Leases(table)), Leases(table)
 
     async def work() -> None:
@@ -142,7 +142,7 @@ async def test_only_the_latest_term_writes_whatever_the_processes_do(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight processes take over from each other at any moment: saved places follow the terms, and none is lost."""
-    monkeypatch.setattr(leases_store, "LEASE_SECONDS", 0.0)
+    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.0)
     saved: list[tuple[int, int]] = []
 
     async def process(random: Random) -> None:

@@ -12,10 +12,10 @@ import orjson
 import pytest
 
 from datastore.dynamo import Table
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JobState
 from datastore.members.exports import EXPORT, EXPORT_PIECE
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.values.ids import creation_time
 from datastore.voting.voiding import ORIGIN
 from resolvers.jobs.running import JobRunner
@@ -51,7 +51,7 @@ async def contribute(client: Client) -> None:
     await site.score()
     eve = client.member("eve")
     await eve.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"})
-    await people_store.give_email(client.services.table, "eve", "eve@example.org", client.services.unit())
+    await profile_store.give_email(client.services.table, "eve", "eve@example.org", client.services.unit())
     made = await eve.ask(CREATE_LIST, input={"name": "Mine"})
     words = [{"simplified": "词", "definition": "word"}]
     await eve.ask(ADD_WORDS, input={"list": made["list"]["id"], "words": words})
@@ -213,8 +213,8 @@ async def test_an_export_that_was_killed_is_complete_when_it_is_resumed(
     await contribute(one_client)
     services, now = one_client.services, utc_now()
     services.get(JobRunner)._kinds = {}
-    token_job = jobs_store.new_job(services.ids.next(now), EXPORT_MEMBER, "somebody", now, {"user": "eve"})
-    job = await jobs_store.begin_job(services.table, token_job)
+    token_job = job_store.new_job(services.ids.next(now), EXPORT_MEMBER, "somebody", now, {"user": "eve"})
+    job = await job_store.begin_job(services.table, token_job)
     run = await run_of(services, job)
     with killed_at(services.table, write), pytest.raises(Killed):
         await JOB_KINDS[EXPORT_MEMBER](services, run)

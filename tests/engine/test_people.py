@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from datastore.changes.unit_of_work import RECEIPT_LIFETIME
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.people import visibility
 from resolvers.requests.context import Context, Kind, Role, Viewer, utc_now
@@ -153,7 +153,7 @@ async def test_a_member_without_a_name_is_never_shown_by_their_id(one_client: Cl
         (await visibility.authors(ctx, [user]))[0].name,
         (await nameless.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"}))["user"]["name"],
     ]
-    stored = await people_store.read_profile(one_client.services.table, user)
+    stored = await profile_store.read_profile(one_client.services.table, user)
     assert stored is not None
     assert {*shown, stored.name} == {shown[0]}
     assert re.fullmatch("Member [a-z]{4}", shown[0])
@@ -164,7 +164,7 @@ async def test_a_stored_name_that_is_the_id_is_not_shown(one_client: Client) -> 
     ids = ["google-oauth2|1234", "x" * 100]
     for user in ids:
         old = Profile(user=user, name=user[:80], joined_at=datetime(2026, 1, 1, tzinfo=UTC))
-        await people_store.create_profile(one_client.services.table, old, one_client.services.unit())
+        await profile_store.create_profile(one_client.services.table, old, one_client.services.unit())
         member = Client(one_client.served, one_client.settings, mint(one_client.settings, user))
         assert (await member.ask("{ viewer { name } }"))["name"].startswith("Member ")
         changed = await member.ask(UPDATE_PROFILE, input={"timeZone": "Europe/Vienna"})

@@ -16,7 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.dynamo.errors import Rejected
 from datastore.voting import voiding
-from datastore.voting import votes as stored_votes
+from datastore.voting import votes as vote_store
 from datastore.voting.ballots import Ballot, Verdict
 from datastore.voting.boards import Board
 from datastore.voting.member_items import move_votes
@@ -124,8 +124,8 @@ async def test_a_voiding_that_stopped_is_continued(one_table: Table) -> None:
         tag = await voiding.remember_origin(one_table, voter, "main", address, day, unit)
         for place in range(1 + number % 6):
             ballot = Ballot(voter, "main", place, 0, 1, now, b"")
-            cast = stored_votes.vote_on(ballot, board, Verdict.LEFT, now, tag)
-            await stored_votes.cast(one_table, cast, UnitOfWork(voter, None, "", now))
+            cast = vote_store.vote_on(ballot, board, Verdict.LEFT, now, tag)
+            await vote_store.cast(one_table, cast, UnitOfWork(voter, None, "", now))
     editor_once = UnitOfWork("editor", None, "", now)
     calls, voided, finished = 0, 0, False
     while not finished:

@@ -13,7 +13,7 @@ import pytest
 
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Table
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs import leases
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import Leases
@@ -183,7 +183,7 @@ async def test_an_unclear_answer_begins_one_job(one_client: Client, lost: str) -
                 assert answer["job"] is None
     assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
     table = one_client.services.table
-    assert sorted([one.kind async for one in jobs_store.all_jobs(table)]) == [SCORE_EVENT, UNSCORE_EVENT]
+    assert sorted([one.kind async for one in job_store.all_jobs(table)]) == [SCORE_EVENT, UNSCORE_EVENT]
     assert [await recorded(table, kind) for kind in (Kind.EVENT_SCORED, Kind.EVENT_UNSCORED)] == [1, 1]
     assert await editor.score(event) == 3
     await assert_sound(one_client)

@@ -18,7 +18,7 @@ import pytest
 from datastore.changes.occurrences import DELIVERY, Kind, Webhook
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import StorageFailed, Table, Window, iso
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.journal.webhooks import add_webhook
 from datastore.people.member_items import read_member
@@ -235,7 +235,7 @@ async def test_who_may_take_back_what(client: Client) -> None:
     unknown = await mia.answer(TAKE_BACK, input={"user": EVE, "parts": ["EVERYTHING"]})
     assert "EVERYTHING" in unknown["errors"][0]["message"]
     assert await client.member("bob").code(TAKE_BACK, input={"user": EVE, "parts": ["VOTES"]}) == "NOT_ALLOWED"
-    assert [job async for job in jobs_store.all_jobs(client.services.table)] == []
+    assert [job async for job in job_store.all_jobs(client.services.table)] == []
     taken = await admin.ask(TAKE_BACK, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"})
     assert (await ended(admin, taken["job"]["id"]))["message"] == "Contributions taken back: 0."
     assert await admin.ask(TAKE_BACK, input={"user": root, "parts": ["VOTES"], "idempotencyKey": "once"}) == taken
@@ -259,11 +259,11 @@ async def test_the_journal_says_who_took_back_what(one_client: Client) -> None:
     assert grounds == ["FRAUD"] * 4
 
 
-async def _job(services: Services, parts: frozenset[Part]) -> jobs_store.Job:
+async def _job(services: Services, parts: frozenset[Part]) -> job_store.Job:
     now = services.clock()
     wanted = TakingBack("eve", None, parts, None).as_input()
-    return await jobs_store.begin_job(
-        services.table, jobs_store.new_job(services.ids.next(now), TAKING_BACK_JOB, "somebody", now, wanted)
+    return await job_store.begin_job(
+        services.table, job_store.new_job(services.ids.next(now), TAKING_BACK_JOB, "somebody", now, wanted)
     )
 
 
@@ -282,7 +282,7 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
             await _release(services, job)  # so that nobody waits for a sign of life
     assert kills >= 3
     other = Services(services.table, services.seal, services.policy, clock=services.clock)
-    left = await jobs_store.read_job(services.table, job.id)
+    left = await job_store.read_job(services.table, job.id)
     assert left is not None
     assert (await work_on(other, left)).state is JobState.DONE
     await other.close()
@@ -323,7 +323,7 @@ async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(
     with intercepted(table, ("transact_write_items",), fail_second):
         assert (await work_on(services, job)).done == 1
     assert await listed() == [[], ["eve"]]
-    left = await jobs_store.read_job(table, job.id)
+    left = await job_store.read_job(table, job.id)
     assert left is not None
     assert (await work_on(services, left)).done == 2
     assert await listed() == [[], []]
@@ -332,7 +332,7 @@ async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(
 async def _release(services: Services, job: Job) -> None:
     """Releases the job of a process that was killed, once the proxy has passed on its last write."""
     while True:
-        left = await jobs_store.read_job(services.table, job.id)
+        left = await job_store.read_job(services.table, job.id)
         assert left is not None
         if left.state is not JobState.RUNNING:
             return

@@ -12,7 +12,7 @@ import pytest
 
 from datastore.changes.unit_of_work import AlreadyAnswered, MemberErased, Tombstones, UnitOfWork, delete_receipts
 from datastore.members import suspensions as suspension_store
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.values.seal import Seal
 from datastore.vocabulary.subscriptions import DAILY_EMAILS, Mail
@@ -148,7 +148,7 @@ async def _decided_event(editor: EventEditor) -> str:
 
 Write = Callable[[Services, UnitOfWork], Awaitable[Any]]
 BESIDE_MUTATIONS: dict[str, Write] = {
-    "profile": lambda services, unit: people_store.create_profile(
+    "profile": lambda services, unit: profile_store.create_profile(
         services.table, Profile("eve", "Eve", services.clock()), unit
     ),
     "admin": lambda services, unit: suspension_store.note_admin(services.table, "eve", unit),
@@ -204,10 +204,10 @@ async def test_a_repeated_request_finds_its_receipt(one_client: Client) -> None:
     services = one_client.services
     profile = Profile("ada", "Ada", services.clock())
     unit = UnitOfWork("ada", "key", "hash", services.clock(), services.journal, "User:ada", services.tombstones)
-    await people_store.create_profile(services.table, profile, unit)
-    await people_store.update_profile(services.table, profile, ("name",), unit)
+    await profile_store.create_profile(services.table, profile, unit)
+    await profile_store.update_profile(services.table, profile, ("name",), unit)
     with pytest.raises(AlreadyAnswered):
-        await people_store.update_profile(services.table, profile, ("name",), unit)
+        await profile_store.update_profile(services.table, profile, ("name",), unit)
 
 
 async def test_a_receipt_about_a_member_is_found_after_the_old_secret_was_removed(one_client: Client) -> None:

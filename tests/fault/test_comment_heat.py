@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datastore.comments.counts import LEADER_SHARDS, MARK_SHARDS, settle_product
-from datastore.people import profiles as people_store
+from datastore.people import profiles as profile_store
 from resolvers.comments.counts import SETTLE_SECONDS, LeaderSettler
 from server.audit.comments import breaches
 from tests.client import Client
@@ -24,7 +24,7 @@ from tests.queries import COMMENT_STATISTICS
 COMMENTS = 96
 LAG = Lag(mean=0.03, longest=0.5)
 PROCESSES = 8
-SHARDS = {"UNSETTLED": MARK_SHARDS, "LEADERS": LEADER_SHARDS, "USERS": people_store.SHARDS}
+SHARDS = {"UNSETTLED": MARK_SHARDS, "LEADERS": LEADER_SHARDS, "USERS": profile_store.SHARDS}
 BODY = "x" * 300
 POST = """mutation ($input: PostCommentInput!) { postComment(input: $input) {
   ... on CommentPosted { comment { id } } ... on Refused { code retryAfterSeconds } } }"""

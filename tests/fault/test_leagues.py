@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from datastore.pickem import leagues as stored_leagues
+from datastore.pickem import leagues as league_store
 from resolvers.values.node_ids import parse_node_key
 from server.audit import leagues as audit
 from server.demo import leagues as demo
@@ -49,8 +49,8 @@ async def test_a_deletion_may_be_killed_at_every_write(one_client: Client) -> No
             assert await reader.ask(LEAGUE, id=league["id"]) is None
         with suppress(KeyError):
             assert await ada.code(DELETE_LEAGUE, input={"league": league["id"]}) == "NOT_FOUND"
-        assert await stored_leagues.read_league(table, key) is None
-        assert [item async for item in table.scan(stored_leagues.LEAGUE, stored_leagues.LEAGUE_MEMBER)] == []
+        assert await league_store.read_league(table, key) is None
+        assert [item async for item in table.scan(league_store.LEAGUE, league_store.LEAGUE_MEMBER)] == []
         if not killed:
             break
     assert write >= 3
@@ -65,7 +65,7 @@ async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client)
     for _ in range(2):
         await demo.seed(services)
     assert [breach async for breach in audit.breaches(services)] == []
-    assert len([place async for place in services.table.scan(stored_leagues.LEAGUE_MEMBER)]) == size
+    assert len([place async for place in services.table.scan(league_store.LEAGUE_MEMBER)]) == size
     captain = one_client.member(MEMBERS[0][0])
     nodes = (await captain.ask(OWN_LEAGUES))["leagues"]["nodes"]
     leagues = {node["name"]: await captain.ask(LEAGUE, id=node["id"]) for node in nodes}

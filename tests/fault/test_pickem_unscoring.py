@@ -12,7 +12,7 @@ import pytest
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
-from datastore.jobs import jobs as jobs_store
+from datastore.jobs import jobs as job_store
 from datastore.jobs import leases
 from datastore.jobs.jobs import Job, JobState, read_unfinished_jobs
 from datastore.pickem import events
@@ -244,7 +244,7 @@ async def test_one_job_at_a_time_works_on_an_event(one_table: Table, settings: S
         current = await read(services, event.id)
         assert current.job is not None
         for kind, begin in ((SCORE_EVENT, begin_again), (UNSCORE_EVENT, begin_unscoring)):
-            under_way = await jobs_store.read_job(one_table, current.job)
+            under_way = await job_store.read_job(one_table, current.job)
             assert under_way is not None
             if under_way.kind == kind:
                 assert (await begin(services, event_job(services, kind, event.id, actor=None))).id == current.job

@@ -15,7 +15,7 @@ from datastore.dynamo.declaration import create
 from datastore.jobs.leases import Leases
 from datastore.values.ids import shard_of
 from datastore.voting import boards
-from datastore.voting import votes as stored_votes
+from datastore.voting import votes as vote_store
 from datastore.voting.boards import BOARD, Board, shard_count
 from datastore.voting.contenders import CONTENDER, Contender
 from datastore.voting.settling import begin_settling, settle
@@ -68,7 +68,7 @@ async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int,
             await create(direct)
             await plant(direct, contenders)
             await asyncio.gather(
-                *(stored_votes.cast(table, vote, UnitOfWork.unkeyed(vote.at)) for vote in votes(contenders, cast))
+                *(vote_store.cast(table, vote, UnitOfWork.unkeyed(vote.at)) for vote in votes(contenders, cast))
             )
             hottest, number = max(units(engine).items(), key=lambda entry: entry[1])
             assert hottest.value.startswith("TALLY#main#")
