@@ -1,4 +1,4 @@
-"""Jobs: work that continues beside requests."""
+"""Jobs: work that continues in the background."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ enum(
 )
 
 
-@record_type(job_store.Job, "Work that continues beside requests and across restarts. It is kept for 30 days.")
+@record_type(job_store.Job, "Work that continues in the background and across restarts. It is kept for 30 days.")
 class Job(Node):
     kind: str = described("What it does.")
     state: JobState = described("Its state.")

@@ -54,7 +54,7 @@ from server.http.health import Readiness, alive
 from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
 from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
-from server.http.pipeline import Pipeline, Quota, share
+from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import end_with_parent, tune_process
 from server.http.protocol import ConnectionLimits
 from server.http.websocket import serve_socket
@@ -164,7 +164,7 @@ async def _opened(
         closing = asyncio.Event()
         _set_at_signals(closing)
         most = ConnectionLimits.of(settings).connections // 2  # the other half is for requests
-        requests = Quota(settings.max_in_flight, share(settings.max_in_flight))
+        requests = Quota(settings.max_in_flight, most_of_address(settings.max_in_flight))
         streams = Quota(min(settings.max_streams, most), settings.streams_per_address)
         subscriptions = Quota(settings.max_subscriptions, settings.subscriptions_per_address)
         pipeline = Pipeline(
@@ -200,7 +200,7 @@ def from_environment() -> ASGIApp:
 
 
 async def _learn_webhooks(services: Services) -> None:
-    """Before anything is recorded: by a job or a query too, and only mutations look whether the webhooks are known."""
+    """Before anything is recorded: by a job or a query too, and only mutations check whether the webhooks are known."""
     try:
         with deadline(START_SECONDS):
             await services.journal.learn(services.table)

@@ -70,7 +70,7 @@ class MailingService:
     async def ask(self, address: str, list_id: str, **more: Any) -> Any:
         """What a visitor is answered who asks for a subscription of this address."""
         answer = await self.client.ask(REQUEST_SUBSCRIPTION, input={"email": address, "list": list_id, **more})
-        await self.client.services.get(Confirmations).settled()
+        await self.client.services.get(Confirmations).all_ended()
         return answer
 
     async def press(self, link: str) -> httpx.Response:

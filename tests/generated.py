@@ -69,7 +69,7 @@ def _filled(name: str, **tables: str) -> str:
 
 
 ADVICE: Final = {
-    "INVALID_INPUT": "Show `message` beside the input that `path` names. Do not repeat it unchanged.",
+    "INVALID_INPUT": "Show `message` next to the input that `path` names. Do not repeat it unchanged.",
     "NOT_FOUND": "Drop the id from your cache, and show that it is gone.",
     "NOT_SIGNED_IN": "Let the member sign in, then send the same again.",
     "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with `retryAfterSeconds` if it ends.",

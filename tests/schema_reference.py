@@ -28,7 +28,7 @@ from graphql import (
 
 HEAD = """# Schema reference
 
-Written from the schema. The explorer shows the same, searchable, beside your query.
+Written from the schema. The explorer shows the same, searchable, next to your query.
 
 """
 KINDS = {

@@ -206,7 +206,7 @@ OCCURRENCE = Entity(
 
 @dataclass(frozen=True, slots=True)
 class OldSecret:
-    """A secret that signs until its end, beside a newer one."""
+    """A secret that signs until its end, together with a newer one."""
 
     secret: str
     until: datetime

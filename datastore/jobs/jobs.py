@@ -1,4 +1,4 @@
-"""Jobs: work that continues beside requests and across restarts.
+"""Jobs: work that continues in the background and across restarts.
 
 | wanted                       | read or write                                              | requests |
 |------------------------------|------------------------------------------------------------|----------|
@@ -143,7 +143,7 @@ def all_jobs(table: Table) -> AsyncIterator[Job]:
 
 
 async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
-    """The oldest unfinished jobs, as the index shows them: it may be behind, so claiming one may fail."""
+    """The oldest unfinished jobs, as the index shows them: it may be behind, so acquiring one may fail."""
     return (await table.query(JOB.on("gsi2"), limit=_UNFINISHED_AT_ONCE)).records
 
 

@@ -2,7 +2,7 @@
 
 | wanted                       | read or write                                                  | requests |
 |------------------------------|----------------------------------------------------------------|----------|
-| a share of a limit           | Update ADDRESS#<address> USED#<kind>#<period>, if less is used | 1        |
+| a part of a limit            | Update ADDRESS#<address> USED#<kind>#<period>, if less is used | 1        |
 | what another period has used | Get of the same, consistent                                    | 1        |
 
 Addresses and members stand in the table as keyed hashes only, in items that expire.
@@ -32,21 +32,21 @@ class AddressUse:
 ADDRESS_USE = Entity(AddressUse, Key("ADDRESS#{address}", "USED#{kind}#{period:012d}"))
 
 
-async def reserve(table: Table, use: AddressUse, share: int, allowed: int) -> tuple[int, int]:
-    """Reserve a share of what is allowed in a period. Return how much of it may be spent, and the new `used`.
+async def reserve(table: Table, use: AddressUse, part: int, allowed: int) -> tuple[int, int]:
+    """Reserve a part of what is allowed in a period. Return how much of it may be spent, and the new `used`.
 
-    Lost answers cost shares and never add any: an attempt that is repeated reserves again.
+    Lost answers lose parts and never add any: an attempt that is repeated reserves again.
     """
     key = ADDRESS_USE.at(address=use.address, kind=use.kind, period=use.period)
     change = ADDRESS_USE.update(
-        key, values={"ttl": use.ttl}, add={"used": share}, when=absent("used") | less("used", allowed)
+        key, values={"ttl": use.ttl}, add={"used": part}, when=absent("used") | less("used", allowed)
     )
     try:
         after = await table.write_back(change, ADDRESS_USE)
     except ConditionFailed as failed:
         stored = failed.stored(ADDRESS_USE)
         return 0, allowed if stored is None else stored.used
-    return min(share, allowed - (after.used - share)), after.used
+    return min(part, allowed - (after.used - part)), after.used
 
 
 async def read_used(table: Table, address: str, kind: str, period: int) -> int:

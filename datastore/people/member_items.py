@@ -58,7 +58,7 @@ class Kept:
     without: Mapping[str, str] = field(default_factory=dict)
     """The fields that the file leaves out, and why."""
     times_in_id: tuple[str, ...] = ()
-    """The times that a record has only inside an id: properties, which the file has beside the fields."""
+    """The times that a record has only inside an id: properties, which the file has next to the fields."""
 
 
 def in_file(

@@ -176,10 +176,10 @@ async def _points(
     left = reduce(lambda standing, share: standing.credited(share, Share.taken_back(share.generation)), shares, before)
     if alias is None:
         return [standing_write(before, left)]
-    beside = await read_standing(table, alias, season)
-    own = beside or replace(before, user=alias, points=0, correct=0, events_played=0, closeness=0)
+    existing = await read_standing(table, alias, season)
+    own = existing or replace(before, user=alias, points=0, correct=0, events_played=0, closeness=0)
     after = reduce(lambda standing, share: standing.credited(None, share), shares, own)
-    return [standing_write(before, left), standing_write(beside, after)]
+    return [standing_write(before, left), standing_write(existing, after)]
 
 
 # ── member items ──

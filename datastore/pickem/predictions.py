@@ -292,7 +292,7 @@ def events_to_lock(table: Table, now: datetime, until: datetime) -> AsyncIterato
     return table.iterate(partition.between(key_text(now), key_text(until)))
 
 
-async def settled_reminders(table: Table, event: str, users: Sequence[str]) -> Collection[str]:
+async def read_reminded_or_predicted(table: Table, event: str, users: Sequence[str]) -> Collection[str]:
     """Those of the members who need no reminder of the event: they have a prediction, or were reminded before."""
     reminders = await table.get_many([REMINDER.at(user=user, event=event) for user in users], consistent=True)
     keys = [PREDICTION.at(event=event, shard=member_shard(user), user=user) for user in users]

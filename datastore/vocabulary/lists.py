@@ -122,7 +122,7 @@ class WordList:
 
     @property
     def word_count(self) -> int:
-        """None of a deleted list, whatever its record has: a change beside the deletion may have left something."""
+        """None of a deleted list, whatever its record has: a change during the deletion may have left something."""
         return 0 if self.deleted_at else self.next_ordinal - self.removed
 
     @property

@@ -147,7 +147,7 @@ def quiz_writes(
 
 
 async def change_queue(table: Table, change: QueueChange) -> None:
-    """Move the cards to their places. Safe to repeat, and beside further reviews of the same cards."""
+    """Move the cards to their places. Safe to repeat, and while the same cards are reviewed again."""
     for places in chunks(change.places, _MOVED_AT_ONCE):
         await _move(table, change, places)
     await table.write(QUEUE_CHANGE.delete(QUEUE_CHANGE.item_key(change)))

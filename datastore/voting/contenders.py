@@ -73,7 +73,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What is shown about a contender beside its name."""
+    """What is shown about a contender besides its name."""
 
     board: str
     ordinal: int

@@ -276,7 +276,7 @@ _REQUEST_ID = "demo"
 
 
 class Shown(NamedTuple):
-    """What is shown about a seeded contender beside its name."""
+    """What is shown about a seeded contender besides its name."""
 
     svg: str
     description: str

@@ -1,4 +1,4 @@
-"""Jobs: work that continues beside requests and across restarts.
+"""Jobs: work that continues in the background and across restarts.
 
 | module  | contents                                                     |
 |---------|--------------------------------------------------------------|

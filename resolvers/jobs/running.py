@@ -1,4 +1,4 @@
-"""The fields that show a job, and the runner that works on jobs beside requests.
+"""The fields that show a job, and the runner that works on jobs in the background.
 
 Each kind of job has a function, of which the runner is told at the start (`resolvers.whole.jobs`). It gets the services
 and a `JobRun`. It may be stopped at any of its writes, and is then called again, by this process or another: it must be
@@ -30,14 +30,14 @@ from resolvers.requests.context import Context, NodeOf, Role, Services
 
 JobId = Annotated[str, NodeOf("Job")]
 
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 """How often a process looks for jobs that nobody works on."""
 MOST_AT_ONCE = 2
 """Jobs that one process works on at a time: each is many writes, and requests come first."""
 ANSWER_SECONDS = 5.0
 """How long a request waits for a job that it has begun. Its answer needs a second of the request's time."""
 _PAUSE = 0.2
-"""Seconds between two looks at a job that somebody waits for and another process works on."""
+"""Seconds between two reads of a job that somebody waits for and another process works on."""
 
 _log = structlog.get_logger("ringside.jobs")
 
@@ -134,7 +134,7 @@ def hashes_about(services: Services, member: str) -> list[str]:
 
 
 async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
-    """Store a job and work on it beside the request.
+    """Store a job and work on it in the background.
 
     Returns it without its input, which may name a member: a receipt that holds it is not found when they are erased.
     """
@@ -144,7 +144,7 @@ async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
 
 
 async def begin_job_once(ctx: Context, new: Job, answer: Any, *writes: Any) -> None:
-    """Store a new job with the request's receipt and other writes, all or none, and work on it beside the request."""
+    """Store a new job with the request's receipt and other writes, all or none, and work on it in the background."""
     await job_store.begin_job_once(ctx.table, new, answer, ctx.unit, *writes)
     ctx.services.get(JobRunner).work_soon(new)
 
@@ -174,8 +174,8 @@ def refuse_failed(ended: Job) -> Job:
 
 
 def _pause() -> float:
-    """Uneven, so that processes that were started together do not look together."""
-    return uniform(0.5, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
+    """Uneven, so that processes that were started together do not read at the same moment."""
+    return uniform(0.5, 1.0) * CHECK_SECONDS  # noqa: S311 - spreads load, hides nothing
 
 
 class JobRunner:
@@ -184,7 +184,7 @@ class JobRunner:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._kinds: Mapping[str, Work] = {}
-        self._looks = Repeated(self.look, _pause, "unfinished jobs could not be read", _log)
+        self._checks = Repeated(self.take_up, _pause, "unfinished jobs could not be read", _log)
         self._running: SingleFlight[str, None] = SingleFlight(shared_context)
         self._awaited: SingleFlight[str, Job] = SingleFlight(shared_context)
         self._runs: dict[str, JobRun] = {}
@@ -193,14 +193,14 @@ class JobRunner:
     def start(self, kinds: Mapping[str, Work]) -> None:
         """Work on jobs of these kinds from now on. Without this, jobs wait for another process."""
         self._kinds = kinds
-        self._looks.start()
+        self._checks.start()
 
     def work_soon(self, begun: Job) -> None:
         """Work on a job that was just begun or seen, unless this process does so already or it is not due."""
         if begun.kind in self._kinds and begun.is_running and begun.is_due(self._services.clock()):
             self._running.begin(begun.id, partial(self._work, begun))
 
-    async def look(self) -> None:
+    async def take_up(self) -> None:
         """Take up the jobs that nobody has written for some time, or that were left in an orderly way."""
         for one in await job_store.read_unfinished_jobs(self._services.table):
             if job_store.is_free(self._services.leases, one):
@@ -292,6 +292,6 @@ class JobRunner:
 
     async def close(self) -> None:
         """Leave the jobs to other processes, at once."""
-        await self._looks.close()
+        await self._checks.close()
         await self._running.close()
         await self._awaited.close()

@@ -1,4 +1,4 @@
-"""Work beside requests: nobody waits for it, so a failure is logged, and what is repeated goes on."""
+"""Work in the background: nobody waits for it, so a failure is logged, and what is repeated goes on."""
 
 from __future__ import annotations
 

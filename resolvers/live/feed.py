@@ -5,33 +5,34 @@ listener that returns with the text of its last event gets the records that it m
 late while it was away.
 
 Positions grow with time, and a write is committed some time after it has chosen its position: at the latest when its
-request ends. So a position counts as passed only after `SETTLE_DELAY`; and every `FULL_SECONDS` a look reads again as
+request ends. So a position counts as passed only after `COMMIT_DELAY`; and every `FULL_SECONDS` a poll reads again as
 far back as a request may take, and `CLOCK_SKEW` longer. It finds records that were committed late. They are late, but
-not lost. What was seen once is not logged again, even if a look in between did not find it.
+not lost. What was seen once is not logged again, even if a poll in between did not find it.
 
 All reads are consistent. One that is behind could show a record again that was deleted since, to a listener that was
 told of it elsewhere. A returning listener begins with a read of its own: it shows what the listener was not told yet,
-and which records a later look must not tell it again.
+and which records a later poll must not tell it again.
 
-A clock that is corrected may step back by more than `CLOCK_SKEW`. Then the looks begin again at its present time, and
-so do the listeners: what was told by the clock that was ahead is noted, so that no look tells it again.
+A clock that is corrected may step back by more than `CLOCK_SKEW`. Then the polls begin again at its present time, and
+so do the listeners: what was told by the clock that was ahead is noted, so that no poll tells it again.
 
 A topic costs 2 read units a second while nothing arrives. Each arrival is read about five times with a request timeout
 of 10 seconds, and 34 times with one of 300.
 
 The table's change stream is not used: it is another service to run, and the embedded engines do not have it.
 
-The text says where to resume: what the listener was told. It is the id of each event that the listener gets.
+The text that a listener keeps says where to resume. It is the id of the listener's last event, and names what the
+listener was told:
 
     01K9ZD3Q7W…  .  XcWq0g9Zt1I…
-    settled         names of the positions told since, 4 bytes each, as base64url
+    `complete_to`   names of the positions told since, 4 bytes each, as base64url
 
-Positions up to `settled` are closed: each record there is committed, and was told or is not wanted. After it a record
-may still be committed late, so every position told there is named. A listener that returns is told all other records
-after `settled`. The names are checksums: one late record in 16 million is taken for a told one, at worst.
+Up to the position `complete_to` each record is committed, and was told or is not wanted. After it a record may still be
+committed late, so every position told there is named. A listener that returns is told all other records after
+`complete_to`. The names are checksums: one late record in 16 million is taken for a told one, at worst.
 
-A text names the latest 256 positions told, so it has at most 1,400 characters. With more, `settled` moves to the last
-position that is not named. The text is not sealed. A client that changes it only changes what it is told, and may
+A text names the latest 256 positions told, so it has at most 1,400 characters. With more, `complete_to` moves to the
+last position that is not named. The text is not sealed. A client that changes it only changes what it is told, and may
 begin at any position anyway.
 """
 
@@ -61,9 +62,9 @@ _NAME_BYTES = 4
 
 @dataclass(slots=True)
 class ResumePoint:
-    """Where a stream resumes: all up to `settled` was told, and some positions after it."""
+    """Where a stream resumes: all up to `complete_to` was told, and some positions after it."""
 
-    settled: str
+    complete_to: str
     up_to: str = ""
     """If it begins at one record: what is committed up to its position when its listener returns counts as told."""
     _named: set[bytes] = field(default_factory=set)
@@ -74,13 +75,13 @@ class ResumePoint:
     @classmethod
     def parse(cls, text: str) -> ResumePoint:
         """What a text says; ValueError if it is not one."""
-        settled, dot, names = text.partition(".")
-        if not is_ulid(settled) or not dot:
+        complete_to, dot, names = text.partition(".")
+        if not is_ulid(complete_to) or not dot:
             raise ValueError("A position is missing.")
         named = b64decode(names + "=" * (-len(names) % 4), altchars=b"-_", validate=True)
         if len(named) % _NAME_BYTES or len(named) > MAX_NAMED * _NAME_BYTES:
             raise ValueError("The names are incomplete or too many.")
-        return cls(settled, _named={named[at : at + _NAME_BYTES] for at in range(0, len(named), _NAME_BYTES)})
+        return cls(complete_to, _named={named[at : at + _NAME_BYTES] for at in range(0, len(named), _NAME_BYTES)})
 
     @classmethod
     def after(cls, position: str) -> ResumePoint:
@@ -90,31 +91,33 @@ class ResumePoint:
     @property
     def text(self) -> str:
         names = b"".join([*self._latest.values(), *sorted(self._named)])
-        return f"{self.settled}.{urlsafe_b64encode(names).rstrip(b'=').decode()}"
+        return f"{self.complete_to}.{urlsafe_b64encode(names).rstrip(b'=').decode()}"
 
     def includes(self, position: str) -> bool:
-        return position <= max(self.settled, self.up_to) or position in self._latest or _name(position) in self._named
+        return (
+            position <= max(self.complete_to, self.up_to) or position in self._latest or _name(position) in self._named
+        )
 
-    def add(self, position: str, settled: str) -> None:
-        """Add a position that was told, when all up to `settled` had been told."""
+    def add(self, position: str, complete_to: str) -> None:
+        """Add a position that was told, when all up to `complete_to` had been told."""
         name = self._latest[position] = _name(position)
         self._named.discard(name)
-        self.settled = max(self.settled, settled)
+        self.complete_to = max(self.complete_to, complete_to)
         while self._latest:
             oldest = next(iter(self._latest))
-            if oldest > self.settled and len(self._latest) + len(self._named) <= MAX_NAMED:
+            if oldest > self.complete_to and len(self._latest) + len(self._named) <= MAX_NAMED:
                 break
             del self._latest[oldest]
-            self.settled = max(self.settled, oldest)
+            self.complete_to = max(self.complete_to, oldest)
 
     def reopen(self, horizon: str) -> None:
-        """One record's position does not say what is settled: only what is before the horizon."""
+        """One record's position does not say what was told before it: lower `complete_to` to the horizon."""
         if self.up_to:
-            self.settled = min(self.settled, horizon)
+            self.complete_to = min(self.complete_to, horizon)
 
     def step_back(self, position: str) -> None:
-        """Lower `settled` to before this position; the positions that are named stay delivered."""
-        self.settled = min(self.settled, position)
+        """Lower `complete_to` to before this position; the positions that are named stay delivered."""
+        self.complete_to = min(self.complete_to, position)
 
     def forget_unknown(self) -> None:
         """Drop the names that no record has: their records were deleted."""
@@ -126,9 +129,9 @@ def _name(position: str) -> bytes:
 
 
 # ── poller ──
-# One poll for any number of listeners: it begins with the first listener and ends with the last.
+# One loop for any number of listeners: it begins with the first listener and ends with the last.
 #
-# A look that fails is logged and repeated. The poll follows the rule of `resolvers.loading`: it runs in a context of
+# A read that fails is logged and repeated. The poll follows the rule of `resolvers.loading`: it runs in a context of
 # its own, a listener may leave at any time without affecting the others, and the end of the process ends the poll and
 # all waiting.
 
@@ -136,10 +139,10 @@ _log = structlog.get_logger("ringside.live")
 
 
 class Poller:
-    """Calls `look` repeatedly, with pauses of `seconds`. A look returns whether it found news."""
+    """Calls `read` repeatedly, with pauses of `seconds`. It returns whether there is news."""
 
-    def __init__(self, look: Callable[[], Awaitable[bool]], seconds: float) -> None:
-        self._look = look
+    def __init__(self, read: Callable[[], Awaitable[bool]], seconds: float) -> None:
+        self._read = read
         self._seconds = seconds
         self._listeners = 0
         self._polls: SingleFlight[None, None] = SingleFlight(shared_context)
@@ -164,11 +167,11 @@ class Poller:
                 await self._polls.close()
 
     def hurry(self) -> None:
-        """End the present pause, so that the next look begins at once."""
+        """End the present pause, so that the next poll begins at once."""
         self._wanted.set()
 
     async def until(self, condition: Callable[[], bool]) -> bool:
-        """Wait until a look has made the condition true; False if the process ends before."""
+        """Wait until a poll has made the condition true; False if the process ends before."""
         async with self._news:
             await self._news.wait_for(lambda: self._closed or condition())
         return not self._closed
@@ -181,7 +184,7 @@ class Poller:
 
     async def _poll(self) -> None:
         while True:
-            if await unless_failed(self._look(), "a topic could not be looked at; trying again", _log):
+            if await unless_failed(self._read(), "a topic could not be read; trying again", _log):
                 await self._tell()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
@@ -198,10 +201,10 @@ class Poller:
 V = TypeVar("V")
 
 SECONDS = 1.0
-SETTLE_DELAY = timedelta(seconds=0.5)
+COMMIT_DELAY = timedelta(seconds=0.5)
 FULL_SECONDS = timedelta(seconds=10)
 RECENT = timedelta(seconds=3)
-"""How far the looks between full ones go back."""
+"""How far the polls between full ones go back."""
 MAX_LOGGED = 2_000
 
 
@@ -214,7 +217,7 @@ class Arrival(Generic[V]):
     resume_after: str = ""
 
 
-Look: TypeAlias = Callable[[str, str], Awaitable[tuple[list[Arrival[Any]], str]]]
+ReadArrivals: TypeAlias = Callable[[str, str], Awaitable[tuple[list[Arrival[Any]], str]]]
 """Reads the arrivals after one position and up to another, oldest first, and the position they are complete to.
 
 It is consistent: it shows every write that has ended before it begins.
@@ -225,7 +228,7 @@ It is consistent: it shows every write that has ended before it begins.
 class Source:
     """Where a feed's records come from: they are committed at most `longest_write` after their positions."""
 
-    look: Look
+    read: ReadArrivals
     clock: Callable[[], datetime]
     longest_write: timedelta
 
@@ -236,7 +239,7 @@ class _Listener:
 
     resume_point: ResumePoint
     start: str
-    """Later looks may find arrivals up to here; it was told them, or does not want them."""
+    """Later polls may find arrivals up to here; it was told them, or does not want them."""
     passed: int
     """How many arrivals of the log it has passed."""
     told_early: set[str] = field(default_factory=set)
@@ -249,8 +252,8 @@ class _Listener:
         self.start = min(self.start, position)
         self.resume_point.step_back(position)
 
-    def tell(self, arrival: Arrival[V], settled: str) -> Arrival[V]:
-        self.resume_point.add(arrival.position, settled)
+    def tell(self, arrival: Arrival[V], complete_to: str) -> Arrival[V]:
+        self.resume_point.add(arrival.position, complete_to)
         return replace(arrival, resume_after=self.resume_point.text)
 
 
@@ -262,24 +265,24 @@ class Feed(Generic[V]):
         self._source = source
         self._overlap = source.longest_write + CLOCK_SKEW
         self._listeners: set[_Listener] = set()
-        self._looked: datetime | None = None
-        self._looked_fully: datetime | None = None
+        self._polled_at: datetime | None = None
+        self._polled_fully_at: datetime | None = None
         self._log: deque[tuple[Arrival[V], str]] = deque(maxlen=MAX_LOGGED)
         """Arrivals, each with the position up to which all had been logged before."""
         self._logged = 0
         self._seen: dict[str, int] = {}
-        """The positions that later looks may find again, each with its number in the log; -1 for the first look's."""
-        self._settled: str | None = None
+        """The positions that later polls may find again, each with its number in the log; -1 for the first poll's."""
+        self._complete_to: str | None = None
 
     async def listen(self, resume_point: ResumePoint, *, resumed: bool) -> AsyncGenerator[Arrival[V]]:
         """The arrivals that were not told yet: a new listener's after its start, or a returning one's."""
         async with self.poller.listening():
-            if not await self.poller.until(lambda: self._settled is not None):
+            if not await self.poller.until(lambda: self._complete_to is not None):
                 return
             resume_point.reopen(self._horizon)
-            if resume_point.settled > self._ceiling:  # from a clock that was ahead
+            if resume_point.complete_to > self._ceiling:  # from a clock that was ahead
                 resume_point.step_back(self._horizon)
-            listener = _Listener(resume_point, resume_point.settled, self._logged)
+            listener = _Listener(resume_point, resume_point.complete_to, self._logged)
             self._listeners.add(listener)
             try:
                 async for arrival in self._told_to(listener, self._ceiling if resumed else ""):
@@ -297,19 +300,19 @@ class Feed(Generic[V]):
                     yield arrival
                 continue
             listener.passed += new
-            for arrival, settled in list(self._log)[-new:]:
+            for arrival, complete_to in list(self._log)[-new:]:
                 if listener.wants(arrival.position):
-                    yield listener.tell(arrival, settled)
+                    yield listener.tell(arrival, complete_to)
 
     async def _catch_up(self, listener: _Listener, known_to: str) -> AsyncIterator[Arrival[V]]:
         """What is committed and was not told; it may have been told elsewhere what the poll has yet to reach."""
-        horizon, reached, resume_point = self._horizon, self._settled or "", listener.resume_point
+        horizon, reached, resume_point = self._horizon, self._complete_to or "", listener.resume_point
         up_to = max(reached, known_to, resume_point.up_to)
-        async for arrival in self._between(resume_point.settled, up_to):
+        async for arrival in self._between(resume_point.complete_to, up_to):
             position, was_told = arrival.position, resume_point.includes(arrival.position)
             if position > reached and not was_told:
                 continue
-            if position >= horizon:  # later looks do not find older arrivals again
+            if position >= horizon:  # later polls do not find older arrivals again
                 listener.told_early.add(position)
             now_told = listener.tell(arrival, min(position, horizon))
             if not was_told:
@@ -320,7 +323,7 @@ class Feed(Generic[V]):
         """What the log has dropped before this slow listener came to it."""
         passed, listener.passed = listener.passed, self._logged
         horizon, resume_point = self._horizon, listener.resume_point
-        async for arrival in self._between(min(resume_point.settled, horizon), self._settled or ""):
+        async for arrival in self._between(min(resume_point.complete_to, horizon), self._complete_to or ""):
             position, number = arrival.position, self._seen.get(arrival.position)
             was_told = resume_point.includes(position) if number is None else number < passed
             if not was_told and listener.wants(position):
@@ -329,8 +332,8 @@ class Feed(Generic[V]):
 
     @property
     def _horizon(self) -> str:
-        """No later look finds arrivals before this position."""
-        return first_id((self._looked_fully or self._source.clock()) - self._overlap)
+        """No later poll finds arrivals before this position."""
+        return first_id((self._polled_fully_at or self._source.clock()) - self._overlap)
 
     @property
     def _ceiling(self) -> str:
@@ -339,27 +342,27 @@ class Feed(Generic[V]):
 
     async def _between(self, past: str, up_to: str) -> AsyncIterator[Arrival[V]]:
         while past < up_to:
-            arrivals, past = await self._source.look(past, up_to)
+            arrivals, past = await self._source.read(past, up_to)
             for arrival in arrivals:
                 yield arrival
 
     async def _poll(self) -> bool:
-        now, is_first = self._source.clock(), self._settled is None
-        if self._looked is not None and now < self._looked - CLOCK_SKEW:
-            return await self._step_back(self._looked, now)
-        bound = max(first_id(now - SETTLE_DELAY), self._settled or "")
-        is_full = self._looked_fully is None or now >= self._looked_fully + FULL_SECONDS
+        now, is_first = self._source.clock(), self._complete_to is None
+        if self._polled_at is not None and now < self._polled_at - CLOCK_SKEW:
+            return await self._step_back(self._polled_at, now)
+        bound = max(first_id(now - COMMIT_DELAY), self._complete_to or "")
+        is_full = self._polled_fully_at is None or now >= self._polled_fully_at + FULL_SECONDS
         horizon = self._horizon
-        since = horizon if is_full else first_id((self._looked or now) - RECENT)
+        since = horizon if is_full else first_id((self._polled_at or now) - RECENT)
         found = [arrival async for arrival in self._between(since, bound)]
         fresh = [arrival for arrival in found if arrival.position not in self._seen]
         if is_first:  # it only finds earlier arrivals
             self._seen = {arrival.position: -1 for arrival in fresh}
         else:
             self._log_new(fresh, horizon)
-        self._settled, self._looked = bound, now
+        self._complete_to, self._polled_at = bound, now
         if is_full:
-            self._looked_fully = now
+            self._polled_fully_at = now
             self._seen = {position: number for position, number in self._seen.items() if position >= self._horizon}
         return is_first or bool(fresh)
 
@@ -369,10 +372,10 @@ class Feed(Generic[V]):
         self._log.extend((arrival, horizon) for arrival in arrivals)
         self._logged += len(arrivals)
 
-    async def _step_back(self, looked: datetime, now: datetime) -> bool:
-        """A full look after the clock has stepped back: whether there are arrivals that had not been logged."""
+    async def _step_back(self, polled_at: datetime, now: datetime) -> bool:
+        """A full poll after the clock has stepped back: whether there are arrivals that had not been logged."""
         logged_to, horizon, fresh = self._horizon, first_id(now - self._overlap), []
-        async for arrival in self._between(horizon, first_id(looked + CLOCK_SKEW)):
+        async for arrival in self._between(horizon, first_id(polled_at + CLOCK_SKEW)):
             if arrival.position >= logged_to and arrival.position not in self._seen:
                 fresh.append(arrival)
             else:
@@ -380,5 +383,5 @@ class Feed(Generic[V]):
         for listener in self._listeners:
             listener.step_back(horizon)
         self._log_new(fresh, horizon)
-        self._settled, self._looked, self._looked_fully = first_id(now - SETTLE_DELAY), now, now
+        self._complete_to, self._polled_at, self._polled_fully_at = first_id(now - COMMIT_DELAY), now, now
         return bool(fresh)

@@ -1,6 +1,6 @@
 """The topics that subscriptions listen to: one poll per topic and process, however many clients listen.
 
-While a topic has listeners, its `look` runs every `seconds`. Each listener gets the current value at once, and then
+While a topic has listeners, its `read` runs every `seconds`. Each listener gets the current value at once, and then
 every value that differs from the previous one, in order and without repeats. A slow listener gets the newest value and
 misses those in between. The poll ends when the last listener leaves.
 
@@ -51,14 +51,14 @@ class Live:
         self._feeds: _OpenTopics[Feed[Any]] = _OpenTopics()
 
     async def changes(
-        self, name: Hashable, look: Callable[[], Awaitable[V]], address: str, *, seconds: float = SECONDS
+        self, name: Hashable, read: Callable[[], Awaitable[V]], address: str, *, seconds: float = SECONDS
     ) -> AsyncGenerator[V]:
-        """The topic's current value, then every changed one. The first listener's `look` is used for all of them."""
+        """The topic's current value, then every changed one. The first listener's `read` is used for all of them."""
 
-        async def look_at_one(_: int) -> Sequence[V]:
-            return (await look(),)
+        async def read_one(_: int) -> Sequence[V]:
+            return (await read(),)
 
-        with self._values.joined(name, lambda: _List(look_at_one, seconds), address) as topic:
+        with self._values.joined(name, lambda: _List(read_one, seconds), address) as topic:
             async with aclosing(topic.listen(1)) as lists:
                 async for (value,) in lists:
                     yield cast("V", value)
@@ -66,14 +66,14 @@ class Live:
     async def rows(
         self,
         name: Hashable,
-        look: Callable[[int], Awaitable[Sequence[V]]],
+        read: Callable[[int], Awaitable[Sequence[V]]],
         size: int,
         address: str,
         *,
         seconds: float = SECONDS,
     ) -> AsyncGenerator[Sequence[V]]:
         """The topic's first `size` rows, then again whenever they have changed."""
-        with self._lists.joined(name, lambda: _List(look, seconds), address) as topic:
+        with self._lists.joined(name, lambda: _List(read, seconds), address) as topic:
             async with aclosing(topic.listen(size)) as lists:
                 async for rows in lists:
                     yield cast("Sequence[V]", rows)
@@ -138,13 +138,13 @@ class _OpenTopics(Generic[T]):
 class _List(Generic[V]):
     """The first rows of a list that is read repeatedly."""
 
-    def __init__(self, look: Callable[[int], Awaitable[Sequence[V]]], seconds: float) -> None:
+    def __init__(self, read: Callable[[int], Awaitable[Sequence[V]]], seconds: float) -> None:
         self.poller = Poller(self._poll, seconds)
-        self._look = look
+        self._read = read
         self._sizes: Counter[int] = Counter()
         self._rows: Sequence[V] = ()
         self._size = 0
-        """The number of rows that the last look asked for."""
+        """The number of rows that the last read asked for."""
         self._version = 0
 
     async def listen(self, size: int) -> AsyncGenerator[Sequence[V]]:
@@ -167,7 +167,7 @@ class _List(Generic[V]):
 
     async def _poll(self) -> bool:
         size = max(self._sizes)
-        rows = await self._look(size)
+        rows = await self._read(size)
         if self._version and size <= self._size and rows == self._rows:
             self._size = size
             return False

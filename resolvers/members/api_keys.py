@@ -157,7 +157,7 @@ class ApiKeys:
         return {key_id: (found.get(key_id),) for key_id in key_ids}
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
-        """Store the use beside the request, at most once a minute for all processes together."""
+        """Store the use in the background, at most once a minute for all processes together."""
         known = [at for at in (key.last_used_at, self._used_at.get(key.id)) if at is not None]
         if known and now - USE_INTERVAL < max(known) < now + WRONG_CLOCK:
             self._used_at[key.id] = max(known)

@@ -56,7 +56,7 @@ def suspension_reads(services: Services) -> Reads[str, Suspension]:
 
 # ── suspensions ──
 
-LOOK_SECONDS = 20.0
+REFRESH_SECONDS = 20.0
 LONGEST_REASON = 500
 LONGEST = timedelta(days=3650)
 """Of a suspension with an end; and how long one without an end outlasts the member's erasure."""
@@ -120,7 +120,7 @@ class Suspensions(Repeated):
         self._known: dict[str, Suspension] = {}
         self._changes = 0
         self._admins_noted: tuple[date, set[str]] = (date.min, set())
-        super().__init__(self.look, lambda: LOOK_SECONDS, "suspensions could not be read", _log)
+        super().__init__(self.refresh, lambda: REFRESH_SECONDS, "suspensions could not be read", _log)
 
     async def check(self, ctx: Context, *, while_suspended: bool) -> None:
         """NotAllowed if the viewer, a member, is suspended and the mutation is not for them.
@@ -158,8 +158,8 @@ class Suspensions(Repeated):
         if suspended is not None:
             self._known[user] = suspended
 
-    async def look(self) -> None:
-        """Read all of them, unless this process changes one meanwhile: then with the next look."""
+    async def refresh(self) -> None:
+        """Read all of them, unless this process changes one meanwhile: then they are read the next time."""
         changes = self._changes
         known = await suspension_store.read_every_suspension(self._services.table)
         if changes == self._changes:

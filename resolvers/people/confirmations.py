@@ -218,7 +218,7 @@ class Confirmations:
             _log.warning("a confirmation email was not marked as sent", reason=str(error))
         return outcome
 
-    async def settled(self) -> None:
+    async def all_ended(self) -> None:
         """Wait until every email is sent, or certainly not, whose request was answered before."""
         while self._answered:
             await asyncio.wait(self._answered)
@@ -226,7 +226,7 @@ class Confirmations:
     async def close(self) -> None:
         """Send what was promised, for some seconds; then give it up: those leases lapse."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.settled(), _LONGEST_WAIT)
+            await asyncio.wait_for(self.all_ended(), _LONGEST_WAIT)
         for task in self._answered:
             task.cancel()
         await self._sending.close()

@@ -101,26 +101,26 @@ class PickemCache:
             return event
         try:
             async with asyncio.timeout(_PATIENCE):
-                return await self._locks.run(event.id, partial(self._settle, event)) or event
+                return await self._locks.run(event.id, partial(self._lock, event)) or event
         except TimeoutError:
             pass
         except (DynamoError, Refusal) as error:
             _log.warning("a due event is not locked yet", pickem_event=event.id, reason=str(error))
         return replace(event, state=EventState.LOCKED)
 
-    async def settled(self, event: Event) -> Event | None:
+    async def locked_if_due(self, event: Event) -> Event | None:
         """The event after the changes that are due or under way; only then may it be changed."""
         if not event.is_locking and not event.is_due(self._services.clock()):
             return event
-        return await within_deadline(self._locks.run(event.id, partial(self._settle, event)))
+        return await within_deadline(self._locks.run(event.id, partial(self._lock, event)))
 
-    async def _settle(self, event: Event) -> Event | None:
+    async def _lock(self, event: Event) -> Event | None:
         table = self._services.table
 
         async def read() -> Event | None:
             return (await events.read_events(table, [event.id])).get(event.id)
 
-        async def settle(current: Event | None) -> Event | None:
+        async def lock(current: Event | None) -> Event | None:
             now, unit = self._services.clock(), self._services.unit()
             if current is not None and current.is_due(now):
                 locked = current.locked()
@@ -130,7 +130,7 @@ class PickemCache:
             return current
 
         known: Event | None = event
-        return await optimistic_from(known, read, settle)
+        return await optimistic_from(known, read, lock)
 
     async def close(self) -> None:
         await self._locks.close()
@@ -216,13 +216,13 @@ async def load_locked_if_due(services: Services, event_id: str) -> Event | None:
     """The current event for a change of it: stored as locked if it has begun, and no other change under way."""
     cache = services.get(PickemCache)
     event = await cache.events.load(event_id)
-    return None if event is None else await cache.settled(event)
+    return None if event is None else await cache.locked_if_due(event)
 
 
 # ── league cache ──
 # What a process remembers of leagues.
 #
-# A league and the viewer's place in it are read for every request, with the season's revision beside them: a league's
+# A league and the viewer's place in it are read for every request, and the season's revision with them: a league's
 # id holds its season, so that need not be looked up first. What depends on them is remembered for a revision of the
 # league and of the season: the members, and their standings, which are the season's own. So a change is seen at the
 # next request; what was read while members came and went is read again after `_AGE` at the latest.
@@ -246,7 +246,7 @@ class RosterKey(NamedTuple):
 
 
 class LeagueRecords(NamedTuple):
-    """A league, a viewer's place in it, and its season as it was read beside it."""
+    """A league, a viewer's place in it, and its season as it was read with it."""
 
     league: League
     place: LeagueMember | None

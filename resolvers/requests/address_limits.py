@@ -2,7 +2,7 @@
 
 Invariant: whatever an address does and however many processes serve it, the hits admitted in a period (a minute, an
 hour … by the clock), plus the share of the previous period's hits that a sliding window of one period still covers,
-stay within the limit; and each process writes at most once a second for each of the limits. A process reserves shares
+stay within the limit; and each process writes at most once a second for each of the limits. A process reserves parts
 of a limit in the table in advance and admits hits from them. What it has reserved and not used is lost for the period:
 at most a quarter of the limit per process; for one with few hits, what the limit allows in a second, or a fiftieth of
 it. While a process waits to write, requests wait up to a second.
@@ -33,9 +33,9 @@ EMAILS = "EMAILS"
 
 _WRITE_INTERVAL = 1.0
 _MAX_WAITING = 64
-"""Requests of one address that wait for the next share, for at most a second; any more are refused."""
+"""Requests of one address that wait for the next part, for at most a second; any more are refused."""
 
-_MAX_SHARES = 20_000
+_MOST_KEPT = 20_000
 _MAX_VISITORS = 50_000
 _KEPT_PERIODS = 3
 """A period's item is read until the next period ends."""
@@ -59,7 +59,7 @@ def _allowed_from(rate: Rate, previous: int, room: int) -> float:
 
 
 @dataclass(slots=True)
-class _Share:
+class _Reserved:
     """What this process may still admit for one address in a period, and when it may ask for more."""
 
     period: int = -1
@@ -81,18 +81,18 @@ class _Share:
         return True
 
     def next_size(self, rate: Rate, now: float) -> int:
-        """Twice the last share if that was used up soon, enough for those who wait, at most a quarter of the limit."""
+        """Twice the last part if that was used up soon, enough for those who wait, at most a quarter of the limit."""
         smallest = max(ceil(rate.limit / rate.seconds), rate.limit // 50)
         doubled = 2 * self.size if now - self.reserved_at < 2 * _WRITE_INTERVAL else 0
         return min(max(smallest, doubled, self.waiting), max(1, rate.limit // 4))
 
 
 class AddressLimits:
-    """The shares of one process."""
+    """What one process has reserved, by limit and address."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._shares: BoundedDict[tuple[str, str], _Share] = BoundedDict(_MAX_SHARES)
+        self._reserved: BoundedDict[tuple[str, str], _Reserved] = BoundedDict(_MOST_KEPT)
         self._visitors: BoundedDict[str, None] = BoundedDict(_MAX_VISITORS)
         self._admissions: SingleFlight[str, None] = SingleFlight(shared_context)
 
@@ -123,48 +123,48 @@ class AddressLimits:
         if limit == OFF or not address:
             return
         rate, key = parse_rate(limit), (kind, address_hash(self._services.seal, address))
-        share = self._shares[key] = self._shares.get(key) or _Share()
-        while not share.take(self._period(rate)[0]):
-            wait = share.refused_until - asyncio.get_running_loop().time()
-            if wait > 0 or share.waiting >= _MAX_WAITING:
+        reserved = self._reserved[key] = self._reserved.get(key) or _Reserved()
+        while not reserved.take(self._period(rate)[0]):
+            wait = reserved.refused_until - asyncio.get_running_loop().time()
+            if wait > 0 or reserved.waiting >= _MAX_WAITING:
                 raise RateLimited(retry_after=ceil(max(wait, _WRITE_INTERVAL) * 10) / 10)
-            await self._wait_for_share(share, rate, key)
+            await self._wait_for_more(reserved, rate, key)
 
     def _period(self, rate: Rate) -> tuple[int, float]:
-        """The number of the present period and the seconds since it began, by the clock that all processes share."""
+        """The number of the present period and the seconds since it began, by the clock that all processes reserved."""
         period, elapsed = divmod(self._services.clock().timestamp(), rate.seconds)
         return int(period), elapsed
 
-    async def _wait_for_share(self, share: _Share, rate: Rate, key: tuple[str, str]) -> None:
+    async def _wait_for_more(self, reserved: _Reserved, rate: Rate, key: tuple[str, str]) -> None:
         loop = asyncio.get_running_loop()
-        share.waiting += 1
+        reserved.waiting += 1
         try:
-            async with share.turn:
-                if share.left and share.period == self._period(rate)[0]:
+            async with reserved.turn:
+                if reserved.left and reserved.period == self._period(rate)[0]:
                     return  # reserved while this request waited for its turn
-                if share.refused_until > loop.time():
+                if reserved.refused_until > loop.time():
                     return
-                await asyncio.sleep(share.reserved_at + _WRITE_INTERVAL - loop.time())
-                await self._reserve(share, rate, key)
+                await asyncio.sleep(reserved.reserved_at + _WRITE_INTERVAL - loop.time())
+                await self._reserve(reserved, rate, key)
         finally:
-            share.waiting -= 1
+            reserved.waiting -= 1
 
-    async def _reserve(self, share: _Share, rate: Rate, key: tuple[str, str]) -> None:
+    async def _reserve(self, reserved: _Reserved, rate: Rate, key: tuple[str, str]) -> None:
         loop, (kind, address), (period, elapsed) = asyncio.get_running_loop(), key, self._period(rate)
-        share.size, share.reserved_at = share.next_size(rate, loop.time()), loop.time()
-        if share.period != period:
-            share.period, share.left, share.used, share.previous = period, 0, 0, None
-        if share.previous is None and allowed_hits(rate, rate.limit, elapsed) < share.size:
-            share.previous = await self._read_previous(rate, key, period)
-        allowed = allowed_hits(rate, rate.limit if share.previous is None else share.previous, elapsed)
+        reserved.size, reserved.reserved_at = reserved.next_size(rate, loop.time()), loop.time()
+        if reserved.period != period:
+            reserved.period, reserved.left, reserved.used, reserved.previous = period, 0, 0, None
+        if reserved.previous is None and allowed_hits(rate, rate.limit, elapsed) < reserved.size:
+            reserved.previous = await self._read_previous(rate, key, period)
+        allowed = allowed_hits(rate, rate.limit if reserved.previous is None else reserved.previous, elapsed)
         use = AddressUse(address, kind, period, ttl=(period + _KEPT_PERIODS) * rate.seconds)
-        size = max(1, min(share.size, allowed - share.used))  # more would be lost
-        share.left, share.used = await address_use.reserve(self._services.table, use, size, allowed)
-        if share.left == 0 and share.previous is None:
-            share.previous = await self._read_previous(rate, key, period)  # for the next attempt, a second later
-        elif share.left == 0:
-            wait = seconds_to_wait(rate, share.used, share.previous or 0, elapsed)
-            share.refused_until = loop.time() + max(_WRITE_INTERVAL, wait)
+        size = max(1, min(reserved.size, allowed - reserved.used))  # more would be lost
+        reserved.left, reserved.used = await address_use.reserve(self._services.table, use, size, allowed)
+        if reserved.left == 0 and reserved.previous is None:
+            reserved.previous = await self._read_previous(rate, key, period)  # for the next attempt, a second later
+        elif reserved.left == 0:
+            wait = seconds_to_wait(rate, reserved.used, reserved.previous or 0, elapsed)
+            reserved.refused_until = loop.time() + max(_WRITE_INTERVAL, wait)
 
     async def _read_previous(self, rate: Rate, key: tuple[str, str], period: int) -> int:
         kind, address = key

@@ -181,7 +181,7 @@ class Services:
         return profile if name == profile.name else replace(profile, name=name)
 
     def unit(self, actor: str | None = None) -> UnitOfWork:
-        """For a change beside requests, by an actor that the journal names."""
+        """For a change outside of requests, by an actor that the journal names."""
         return UnitOfWork.unkeyed(self.clock(), self.journal, actor, self.tombstones)
 
     def get(self, kind: Callable[[Services], P]) -> P:

@@ -196,11 +196,11 @@ async def leaderboard_changed(
         raise InvalidInput(f"There is no board called {board[:64]}.", path=("board",))
     cache = board_cache(ctx)
 
-    async def look(number: int) -> Sequence[CountedContender]:
+    async def read(number: int) -> Sequence[CountedContender]:
         current = await cache.board(board)
         return (await cache.results(current)).leaders(None, number) if current else ()
 
-    async for leaders in ctx.services.live.rows(("leaderboard", board), look, size, ctx.address):
+    async for leaders in ctx.services.live.rows(("leaderboard", board), read, size, ctx.address):
         of_board = await _load_results(ctx, board)
         yield of_board.from_the_top(leaders) if of_board else []
 

@@ -33,8 +33,8 @@ from resolvers.requests.context import Services
 BURST_SECONDS = 0.2
 """The delay from the first vote on a quiet board to its settling, so that a burst is settled at once."""
 
-LOOK_SECONDS = 0.25
-"""How often a process with unsettled votes looks whether another one settles the board."""
+CHECK_SECONDS = 0.25
+"""How often a process with unsettled votes checks whether another one settles the board."""
 
 SETTLING_INTERVAL = 1.5
 """Seconds from one settling to the next, of all processes together. Others notice one a quarter of a second late."""
@@ -130,7 +130,7 @@ class BoardSettler:
                 _log.warning("a dirty mark was not deleted; readers settle this board for a while", reason=str(error))
 
     def begin(self) -> None:
-        """Settle the board beside the request."""
+        """Settle the board in the background."""
         self._changed = True
         self._loop.begin(self._slug, self._settle_until_quiet)
 
@@ -143,7 +143,7 @@ class BoardSettler:
                 await self._delete_mark()
             else:
                 await self._renew_mark()
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(CHECK_SECONDS)
 
     def _is_quiet(self) -> bool:
         return not (self._changed or self._is_busy() or self._required_term is not None)
@@ -161,8 +161,8 @@ class BoardSettler:
     def _is_older(self, board: Board, seconds: float) -> bool:
         """Whether the latest settling began or completed more than so many seconds ago.
 
-        Where this process cannot know, because it has not looked for a while, the clock of the last settling decides.
-        So a wrong clock makes a settling too early, or late once, but never prevents one.
+        Where this process cannot know, because it has not read the board for a while, the clock of the last settling
+        decides. So a wrong clock makes a settling too early, or late once, but never prevents one.
         """
         age = settling.settling_age(self._leases, board)
         if age.at_most < seconds or age.at_least >= seconds:
@@ -175,7 +175,7 @@ class BoardSettler:
         while not await self._settlings.run(self._slug, self._settle_if_due):
             if self._settled != before:
                 return
-            await asyncio.sleep(LOOK_SECONDS / 2)
+            await asyncio.sleep(CHECK_SECONDS / 2)
 
     async def settle_anew(self) -> None:
         """A settling that starts after this call, so that it includes what was just written."""
@@ -184,7 +184,7 @@ class BoardSettler:
         for _ in range(_MOST_ATTEMPTS):
             if await self._settlings.run(self._slug, self._settle_now):
                 return
-            await asyncio.sleep(LOOK_SECONDS / 5)
+            await asyncio.sleep(CHECK_SECONDS / 5)
 
     @property
     def is_settling(self) -> bool:

@@ -35,11 +35,11 @@ async def run_mutation(
     the table except faults of this program are refusals.
     """
     try:
-        ctx.unit = _claim(ctx, key, resolver.__name__, given)
+        ctx.unit = _begin_unit(ctx, key, resolver.__name__, given)
         if ctx.viewer.is_member:
             await ctx.services.get(Suspensions).check(ctx, while_suspended=while_suspended)
         with unlimited():
-            return await _carry_out_once(ctx, resolver, values)
+            return await _run_once(ctx, resolver, values)
     except BadKey as error:
         raise InvalidInput(str(error), path=("input",)) from error
     except Rejected:
@@ -50,7 +50,7 @@ async def run_mutation(
         raise Unavailable(retry_after=1.0) from error
 
 
-async def _carry_out_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
+async def _run_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
     journal = ctx.services.journal
     learning = () if journal.is_current else (journal.learn(ctx.table),)
     if ctx.unit.key is None and not learning:
@@ -82,7 +82,7 @@ def _answer_type(resolver: Callable[..., Any]) -> Any:
     return get_type_hints(resolver)["return"]
 
 
-def _claim(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> UnitOfWork:
+def _begin_unit(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> UnitOfWork:
     services = ctx.services
     if key is None:
         return UnitOfWork(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node, services.tombstones)

@@ -111,7 +111,7 @@ class Parameter:
 
     @classmethod
     def of(cls, name: str, declared: Any, default: Any) -> Parameter:
-        node, optional, many = _node_mark(declared)
+        node, optional, many = _node_marker(declared)
         if node is None:
             return cls(declared, default, camel_case(name), parse_value)
         identifier: Any = list[strawberry.ID] if many else strawberry.ID
@@ -132,9 +132,9 @@ class Parameters:
         by_name: dict[str, Parameter] = {}
         window, both_ways = None, False
         for name, declared, default in _keywords(function):
-            bare, marks = _marks(declared)
+            bare, markers = _markers(declared)
             if bare is Window:
-                window, both_ways = name, any(isinstance(mark, BothWays) for mark in marks)
+                window, both_ways = name, any(isinstance(marker, BothWays) for marker in markers)
             else:
                 by_name[name] = Parameter.of(name, declared, default)
         return cls(by_name, window, both_ways)
@@ -194,16 +194,16 @@ def _keywords(function: Callable[..., Any]) -> Iterator[tuple[str, Any, Any]]:
             yield parameter.name, annotations[parameter.name], parameter.default
 
 
-def _marks(declared: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An annotation without its marks, and the marks."""
+def _markers(declared: Any) -> tuple[Any, tuple[Any, ...]]:
+    """An annotation without its markers, and the markers."""
     if get_origin(declared) is not Annotated:
         return declared, ()
-    bare, *marks = get_args(declared)
-    return bare, tuple(marks)
+    bare, *markers = get_args(declared)
+    return bare, tuple(markers)
 
 
-def _node_mark(declared: Any) -> tuple[NodeOf | None, bool, bool]:
-    """The mark of an id in an annotation, whether it may be null, and whether it is a list of ids."""
+def _node_marker(declared: Any) -> tuple[NodeOf | None, bool, bool]:
+    """The marker of an id in an annotation, whether it may be null, and whether it is a list of ids."""
     optional, many = False, False
     members = get_args(declared)
     if type(None) in members:
@@ -211,7 +211,7 @@ def _node_mark(declared: Any) -> tuple[NodeOf | None, bool, bool]:
         declared = next((member for member in members if get_origin(member) is Annotated), declared)
     if get_origin(declared) in (list, tuple) and get_args(declared):
         many, declared = True, get_args(declared)[0]
-    node = next((mark for mark in _marks(declared)[1] if isinstance(mark, NodeOf)), None)
+    node = next((marker for marker in _markers(declared)[1] if isinstance(marker, NodeOf)), None)
     return node, optional, many
 
 

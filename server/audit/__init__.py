@@ -1,8 +1,8 @@
 """`ringside audit`: checks the invariants of the stored data, record by record.
 
-Each part has a function that yields a sentence for every suspected breach. Its reads see different moments, so writers
-beside the audit, and indexes that are behind, raise suspicions too. Only what all of `LOOKS` looks find in the same
-words is a breach: where a count is being written, its numbers change from look to look. After the first look, reads are
+Each part has a function that yields a sentence for every suspected breach. Its reads see different moments, so writes
+during the audit, and indexes that are behind, raise suspicions too. Only what all of `PASSES` passes find in the same
+words is a breach: where a count is being written, its numbers change from pass to pass. After the first pass, reads are
 consistent and begin without a cache. The pauses are longer than an index of DynamoDB is usually behind.
 """
 
@@ -25,9 +25,9 @@ PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {
     "vocabulary": vocabulary.breaches,
     "journal": journal.breaches,
 }
-LOOKS = 4
+PASSES = 4
 PAUSE_SECONDS = 1.0
-"""Before the second look; each further pause is a second longer, six seconds in all."""
+"""Before the second pass; each further pause is a second longer, six seconds in all."""
 
 _log = structlog.get_logger("ringside.audit")
 
@@ -40,11 +40,11 @@ async def breaches(services: Services) -> AsyncIterator[str]:
 
 async def _confirmed(services: Services, part: str) -> list[str]:
     suspects = first = await find_suspects(services, part)
-    for look in range(1, LOOKS):
+    for number in range(1, PASSES):
         if not suspects:
             break
-        await asyncio.sleep(PAUSE_SECONDS * look)
-        again = set(await _look_again(services, part))
+        await asyncio.sleep(PAUSE_SECONDS * number)
+        again = set(await _find_again(services, part))
         suspects = [suspect for suspect in suspects if suspect in again]
     if len(suspects) < len(first):
         changed = [suspect for suspect in first if suspect not in suspects]
@@ -53,11 +53,11 @@ async def _confirmed(services: Services, part: str) -> list[str]:
 
 
 async def find_suspects(services: Services, part: str) -> list[str]:
-    """What one look at a part finds: its breaches, and false suspicions if others write meanwhile."""
+    """What one pass over a part finds: its breaches, and false suspicions if others write meanwhile."""
     return [suspect async for suspect in PARTS[part](services)]
 
 
-async def _look_again(services: Services, part: str) -> list[str]:
+async def _find_again(services: Services, part: str) -> list[str]:
     fresh = Services(services.table.consistent(), services.seal, services.policy, clock=services.clock)
     try:
         return await find_suspects(fresh, part)

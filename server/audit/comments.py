@@ -107,7 +107,7 @@ async def _pointer_breaches(services: Services, records: _Records) -> AsyncItera
     """Hashes take a few bytes a member, where the pointers themselves would take some hundred a comment."""
     for author, difference in sorted(records.unmatched.items()):
         if difference:
-            # The number changes from look to look while the member writes.
+            # The number changes from pass to pass while the member writes.
             yield f"comments: the pointers of member {author} differ from their comments by {difference:x}"
     listed = await listed_latest(services.table)
     if listed != records.pointers:

@@ -6,7 +6,7 @@ A WebSocket sets no cookie and deletes none: there one that was altered counts a
 
 A new visitor's page may send several requests at once. Each answer names another visitor, and a cookie replaces the one
 before it, so answers to mutations set a cookie of their own, which takes precedence: the ballot of a draw stays valid,
-whatever is read beside it.
+whatever is read at the same time.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def contenders(
             allow_dash=True,
             metavar="FOLDER|CSV",
             help="A folder of SVG files, or CSV with the columns name and, optionally, description, link, imageUrl, "
-            "svg (a file beside it); - reads CSV from stdin.",
+            "svg (a file next to it); - reads CSV from stdin.",
         ),
     ],
     board: Annotated[str, typer.Option(help="The board to add them to.")] = MAIN,

@@ -101,7 +101,7 @@ def _part_of(file: Path) -> Iterator[Path]:
 
 
 def copy_file(source: Path, target: Path, advance: Advance = lambda _left, _pages: None) -> None:
-    """Copy a table's file as it is at one moment, to a file that needs no log beside it, and sync it to disk."""
+    """Copy a table's file as it is at one moment, to a file that needs no log next to it, and sync it to disk."""
     target.parent.mkdir(mode=0o700, exist_ok=True)
     with closing(open_to_read(source)) as old, closing(sqlite3.connect(target, isolation_level=None)) as new:
         old.execute("BEGIN")

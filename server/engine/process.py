@@ -80,7 +80,7 @@ def _remedy(data: Path) -> str:
 
 
 def find_binary(data: Path, given: Path | None = None) -> Path | None:
-    """Return dynoxide's binary: the given one, npm's in the checkout or data folder, beside `ringside`, or on PATH."""
+    """Return dynoxide's binary: the given one, npm's in the checkout or data folder, next to `ringside`, or on PATH."""
     if given:
         if not (given.is_file() and os.access(given, os.X_OK)):
             raise EngineRefused(f"RINGSIDE_ENGINE_BINARY is {given}, which cannot be run. Set it to dynoxide's path.")
@@ -121,7 +121,7 @@ MAX_RESTART_PAUSE: Final = 5.0
 STABLE_SECONDS: Final = 30.0
 
 ENDS_WITH_US: Final = 'umask 077; exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL $$) & exec "$@" 3<&-'
-"""The shell that becomes the engine, and one beside it that kills it when our end of its input closes.
+"""The shell that becomes the engine, and a second one that kills it when our end of its input closes.
 
 We never write to it, so the `read` returns when this process is gone, for whatever reason. PR_SET_PDEATHSIG would be
 shorter, but it follows the thread that forked instead of the process, exists only on Linux and needs code between fork
@@ -288,7 +288,7 @@ def reserved_address() -> Iterator[tuple[str, int]]:
     """Yield a free loopback address that stays reserved for the engine, even while the engine is down.
 
     On Linux a socket is bound to it that never listens. It must be the first one there; afterwards it allows address
-    reuse, so that the engine may listen beside it and no other process takes the address. On other systems the address
+    reuse, so that the engine may listen there too and no other process takes the address. On other systems the address
     was merely free a moment ago.
     """
     with _first_free() as holder:

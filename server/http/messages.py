@@ -277,7 +277,7 @@ async def outside_graphql(_: Request, error: HTTPException) -> Response:
 MIN_BYTES: Final = 1024
 LEVEL: Final = 1
 THREAD_BYTES: Final = 131_072
-"""A larger body is compressed beside the event loop, which would take over a millisecond."""
+"""A larger body is compressed in a thread: on the event loop it would take over a millisecond."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 

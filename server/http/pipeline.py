@@ -168,14 +168,14 @@ MAX_CALLS = 2_000
 MAX_READ_UNITS = 5_000
 """What a query may ask of the engine. The complexity bounds only its answer, for which some fields read much more."""
 
-MIN_SHARE = 16
+LEAST_OF_ADDRESS = 16
 """One address may have so many requests in flight, and so many new documents may wait to be checked, however few
 requests may be in flight."""
 
 
-def share(max_in_flight: int) -> int:
+def most_of_address(max_in_flight: int) -> int:
     """How many of the requests in flight may be one address's, or wait for documents to be checked."""
-    return max(MIN_SHARE, max_in_flight // 2)
+    return max(LEAST_OF_ADDRESS, max_in_flight // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class Pipeline:
         document = self.documents.find(request, introspection=introspection)
         if document is None:
             key = (request.query, introspection)
-            if key not in self.turns and self.turns.waiting >= share(self.settings.max_in_flight):
+            if key not in self.turns and self.turns.waiting >= most_of_address(self.settings.max_in_flight):
                 raise Overloaded
             document = await self.turns.take(key, partial(self.documents.check, request, introspection=introspection))
             await self.request_turns.take(client)  # again, as in `_begin_again`

@@ -25,7 +25,7 @@ from server.settings import AWS, Settings
 EMAILS = "emails"
 """The turn of the process that sends emails."""
 _LOOK_AGAIN = 20.0
-"""Seconds until the next look, if another process sends the emails or a run has just ended."""
+"""Seconds until the next attempt, if another process sends the emails or a run has just ended."""
 _WAIT = 1.0
 _CLOCK_SKEW = timedelta(minutes=1)
 _log = structlog.get_logger("ringside.emails")

@@ -1,6 +1,6 @@
 """Reminders before the lock: one email for each event, only to members who asked for them and have no prediction.
 
-    upcoming events ── members who want a reminder by now ── not settled yet ── record ── send ── mark
+    upcoming events ── members who want a reminder by now ── neither reminded nor predicted ── record ── send ── mark
 
 The indexes only say which events and members to look at. The event, the member, their prediction and the earlier
 reminder are read consistently just before. No member is looked at unless an event locks within the next seven days.
@@ -38,7 +38,7 @@ class ReminderSummary(SendingSummary):
     """What a run did."""
 
     events: int = 0
-    settled: int = 0
+    passed_over: int = 0
 
     @property
     def complete(self) -> bool:
@@ -49,7 +49,7 @@ class ReminderSummary(SendingSummary):
         counts = {
             "events that lock within a week": self.events,
             "reminders sent": self.sent,
-            "reminded before, or with a prediction": self.settled,
+            "reminded before, or with a prediction": self.passed_over,
             "failed": self.failed,
         }
         return [*(f"{count:>9,} {label}" for label, count in counts.items()), *self.reasons]
@@ -104,13 +104,13 @@ class ReminderRun:
             return
         table, now = self._services.table, self._services.clock()
         event = (await read_events(table, [event_id])).get(event_id)
-        settled = await predictions.settled_reminders(table, event_id, users)
+        passed_over = await predictions.read_reminded_or_predicted(table, event_id, users)
         profiles = await profile_store.read_profiles(table, users, consistent=True)
-        self.summary.settled += len(settled)
+        self.summary.passed_over += len(passed_over)
         recipients = [
             _Recipient(event, profile)
             for user in users
-            if (profile := profiles.get(user)) and event and user not in settled and _is_due(profile, event, now)
+            if (profile := profiles.get(user)) and event and user not in passed_over and _is_due(profile, event, now)
         ]
         await send_all(recipients, self._send_to, self._limits.at_once)
 
@@ -126,7 +126,7 @@ class ReminderRun:
         if await send_once(self._services, self._transport, REMINDERS, record, email):
             self.summary.sent += 1
         else:
-            self.summary.settled += 1
+            self.summary.passed_over += 1
 
     def _render(self, recipient: _Recipient) -> Email:
         event, profile = recipient

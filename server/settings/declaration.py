@@ -366,7 +366,7 @@ class Settings(SignInSettings, StorageSettings):
         within=(100, 1_000_000),
     )
     max_document_tokens: int = number(
-        "Tokens in a GraphQL document. Checking takes some 15 microseconds a token, in a thread beside other requests.",
+        "Tokens in a GraphQL document. Checking takes some 15 microseconds a token, in a thread.",
         default=2_000,
         within=(500, 10_000),
     )

@@ -8,8 +8,8 @@ up. It holds up no other. A receiver that hangs or is slow delays its own messag
 A webhook's lease is renewed while this process sends to it. If the process is killed, another one acquires the lease
 once it has lapsed, and sends what still waits; what was accepted but not marked as delivered is then sent again.
 
-A shard that finds nothing new looks again after a second, and after ever longer while nothing comes; what this process
-writes itself ends that at once.
+A shard in which nothing is due is polled again after a second, and after longer and longer pauses while nothing comes;
+what this process writes itself ends a pause at once.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from resolvers.live.background import Repeated, unless_failed
 from resolvers.requests.context import Services
 from server.webhooks.sending import Outcome, Sender, message, sign
 
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 """How often a process looks for webhooks, at the latest."""
 TENURE_SECONDS = 600.0
-"""After these a webhook is left to the process that looks next: those that were started later get their share."""
+"""After these a webhook is left to the process that comes next, so that those started later get some."""
 CLEAR_SECONDS = 60.0
 """A removed webhook's deliveries are deleted after these: no process adds any by then."""
 
@@ -46,7 +46,7 @@ POLL_SECONDS = 1.0
 MOST_POLLS = 8
 """The longest pause of a shard to which nothing comes, in pauses of one that is busy."""
 STUCK_SECONDS = 5.0
-"""The pause of a shard where everything waits for its next attempt: to look costs up to 125 units."""
+"""The pause of a shard where everything waits for its next attempt: to read it costs up to 125 units."""
 
 GIVE_UP_AFTER = timedelta(days=1)
 _FIRST_PAUSE = 2.0
@@ -67,7 +67,7 @@ class Counts:
 
 
 def _pause() -> float:
-    return random.uniform(0.5, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
+    return random.uniform(0.5, 1.0) * CHECK_SECONDS  # noqa: S311 - spreads load, hides nothing
 
 
 class Deliverer(Repeated):
@@ -79,7 +79,7 @@ class Deliverer(Repeated):
         self.sender = sender
         self._known: list[Webhook] = []
         self._workers: dict[str, Worker] = {}
-        super().__init__(self.look, _pause, "webhooks could not be read", _log)
+        super().__init__(self.acquire_free, _pause, "webhooks could not be read", _log)
         services.journal.on_delivery = self._expect
 
     def _expect(self, delivery: Delivery) -> None:
@@ -87,7 +87,7 @@ class Deliverer(Repeated):
         if worker := self._workers.get(delivery.webhook):
             worker.expected[delivery.shard].set()
 
-    async def look(self) -> None:
+    async def acquire_free(self) -> None:
         """Learn the webhooks, and acquire those that no living process sends to."""
         services, asked_at = self.services, monotonic()
         self._known = await webhooks.read_webhooks(services.table)
@@ -105,13 +105,13 @@ class Deliverer(Repeated):
         """Deliver what is due, for a command; webhooks that other processes send to are left to them."""
         first: dict[str, int] = {}
         while True:
-            await self.look()
+            await self.acquire_free()
             if all(self._is_drained(webhook, first) for webhook in self._known if webhook.active):
                 return
             await asyncio.sleep(POLL_SECONDS / 4)
 
     def _is_drained(self, webhook: Webhook, first: dict[str, int]) -> bool:
-        """Whether nothing is due here, or another process has renewed its lease since the first look."""
+        """Whether nothing is due here, or another process has renewed its lease since it was first read."""
         if worker := self._workers.get(webhook.id):
             return worker.is_idle and not worker.task.done()
         return webhook.beat != first.setdefault(webhook.id, webhook.beat)
@@ -130,7 +130,7 @@ class Worker:
 
     def __init__(self, deliverer: Deliverer, lease: Held[Webhook]) -> None:
         self.webhook = lease.record
-        """As it was when this process looked last."""
+        """As it was when this process last read it."""
         self.expected = [asyncio.Event() for _ in range(DELIVERY_SHARDS)]
         """Set for a shard in which this process is about to write something."""
         self._deliverer = deliverer
@@ -140,7 +140,7 @@ class Worker:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._under_way: set[str] = set()
         self._idle: set[int] = set()
-        """The shards whose last look found nothing that is due."""
+        """The shards whose last poll found nothing that is due."""
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     @property
@@ -152,7 +152,7 @@ class Worker:
         return self.webhook.active and monotonic() < self._until
 
     async def _run(self) -> None:
-        problem = "a webhook is no longer this process's, or could not be cleared; another look begins anew"
+        problem = "a webhook is no longer this process's, or could not be cleared; it is tried again"
         await unless_failed(self._hold(), problem, _log, webhook=self.webhook.id)
 
     async def _hold(self) -> None:
@@ -181,7 +181,7 @@ class Worker:
             if waiting is None:
                 await asyncio.sleep(STUCK_SECONDS)
                 continue
-            # If so many wait that one look does not show all, the next one goes on from there.
+            # If so many wait that one poll does not show all, the next one goes on from there.
             past = waiting[-1].ulid if len(waiting) == WINDOW else None
             due = [one for one in waiting if one.ulid not in busy and not self._is_paused(one)]
             for delivery in due:
@@ -199,7 +199,7 @@ class Worker:
         return delivery.next_at is not None and now < delivery.next_at < latest
 
     async def _rest(self, shard: int, pause: float) -> bool:
-        """Pause before the next look. If this process writes something, whose transaction takes a moment: a second."""
+        """Pause before the next poll. If this process writes something, whose transaction takes a moment: a second."""
         try:
             await asyncio.wait_for(self.expected[shard].wait(), pause)
         except TimeoutError:

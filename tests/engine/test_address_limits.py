@@ -166,7 +166,7 @@ async def test_the_limit_holds_over_periods_and_processes(one_table: Table, monk
 
     def expect_retry() -> None:
         for process in processes:  # as if the time until the next hit is admitted had passed
-            for share in process.limits._shares.values():
+            for share in process.limits._reserved.values():
                 share.refused_until = float("-inf")
 
     first = await flood()

@@ -24,7 +24,7 @@ def pauses_longer_than_settling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def suspects(client: Client) -> list[str]:
-    """What a single look finds."""
+    """What a single pass finds."""
     return [suspect for part in audit.PARTS for suspect in await audit.find_suspects(client.services, part)]
 
 
@@ -33,7 +33,7 @@ async def breaches(client: Client) -> list[str]:
 
 
 async def test_writers_beside_an_audit_are_no_breaches(one_client: Client) -> None:
-    """A single look is wrong beside four writers, or this test proves nothing; the audit is not."""
+    """A single pass is wrong while four writers work, or this test proves nothing; the audit is not."""
     suspected: list[str] = []
     async with writers(one_client):
         for _ in range(AUDITS):
@@ -66,16 +66,16 @@ async def _lose_index_entry(client: Client) -> None:
 
 
 async def test_a_breach_is_named_once_with_its_part(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many looks confirm it."""
-    looks: list[str] = []
+    """However many passes confirm it."""
+    passes: list[str] = []
 
     async def broken(_: object) -> AsyncIterator[str]:
-        looks.append("look")
+        passes.append("pass")
         yield "people: one thing is broken"
 
     monkeypatch.setattr(audit, "PARTS", {"people": broken})
     assert await breaches(one_client) == ["people: one thing is broken"]
-    assert len(looks) == audit.LOOKS
+    assert len(passes) == audit.PASSES
 
 
 async def test_a_tally_below_zero_is_found(one_client: Client) -> None:

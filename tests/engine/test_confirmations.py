@@ -392,7 +392,7 @@ async def test_a_visitor_is_answered_before_an_email_is_sent(
         assert await one_mail.client.ask(REQUEST_SUBSCRIPTION, input=given) == {"email": ADA}
     assert one_mail.mailbox.emails == []
     released.set()
-    await one_mail.client.services.get(Confirmations).settled()
+    await one_mail.client.services.get(Confirmations).all_ended()
     assert len(one_mail.links(ADA)) == 1
 
 

@@ -154,8 +154,8 @@ async def test_only_members_without_a_prediction_are_reminded_and_once(client: C
     done = await emails(client, outbox).reminders().run()
     again = await emails(client, outbox).reminders().run()
     assert outbox.recipients == ["ada@example.org"]
-    assert (done.sent, done.settled, done.complete) == (1, 1, True)
-    assert (again.sent, again.settled, again.complete) == (0, 2, True)
+    assert (done.sent, done.passed_over, done.complete) == (1, 1, True)
+    assert (again.sent, again.passed_over, again.complete) == (0, 2, True)
     assert outbox.emails[0].subject == "Full Circle: your picks are missing"
     assert "(Europe/Vienna)" in outbox.emails[0].text
     changed = await editor.client.ask(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(11)})
@@ -172,16 +172,16 @@ async def test_members_are_reminded_once_there_is_something_to_predict(client: C
     await wants(client, "ada", lockReminderHours=24)
     await client.caught_up("a run finds the event and the member")
     done = await emails(client, outbox).reminders().run()
-    assert (done.events, done.sent, done.settled, done.complete) == (1, 0, 0, True)
+    assert (done.events, done.sent, done.passed_over, done.complete) == (1, 0, 0, True)
     await editor.match(empty)
     await editor.event("Only a number", starts=in_hours(20), tieBreak={"question": "Attendance"})
     await client.caught_up("a run finds the match and the other event")
     done = await emails(client, outbox).reminders().run()
-    assert (done.events, done.sent, done.settled) == (2, 2, 0)
+    assert (done.events, done.sent, done.passed_over) == (2, 2, 0)
     subjects = {"Empty card: your picks are missing", "Only a number: your picks are missing"}
     assert {email.subject for email in outbox.emails} == subjects
     again = await emails(client, outbox).reminders().run()
-    assert (again.sent, again.settled) == (0, 2)
+    assert (again.sent, again.passed_over) == (0, 2)
 
 
 async def test_reminders_go_by_what_was_acknowledged_though_indexes_show_it_late(
@@ -221,7 +221,7 @@ async def test_a_reminder_that_was_begun_or_rejected_is_sent_by_the_next_run(one
     assert (first.sent, first.failed, first.complete) == (1, 1, False)
     outbox.rejects = ""
     later = await emails(one_client, outbox).reminders().run()
-    assert (later.sent, later.settled, outbox.recipients) == (1, 1, ["ada@example.org", "bob@example.org"])
+    assert (later.sent, later.passed_over, outbox.recipients) == (1, 1, ["ada@example.org", "bob@example.org"])
 
 
 async def test_nobody_is_reminded_of_an_event_that_is_being_locked(one_client: Client) -> None:

@@ -54,10 +54,10 @@ async def test_what_no_index_showed_is_erased_by_a_later_job(
 
         await client.caught_up("every index shows what was written before")
         runner = services.get(JobRunner)
-        await runner.look()
+        await runner.take_up()
         assert await read_again() == again
         services.clock = lambda: utc_now() + timedelta(hours=2)
-        await runner.look()
+        await runner.take_up()
         async with asyncio.timeout(60):
             while (await read_again()).is_running:  # it looks until the indexes show nothing
                 await client.caught_up("what is deleted is shown no more")

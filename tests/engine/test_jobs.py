@@ -112,15 +112,15 @@ async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monke
 
     runner, other = runner_of(services)
     runner._kinds = {"TEST": work}
-    await runner.look()
+    await runner.take_up()
     assert not ran.is_set()
     await asyncio.sleep(0.2)
     await lost.save(done=7)  # it is alive after all
     await asyncio.sleep(0.2)
-    await runner.look()
+    await runner.take_up()
     assert not ran.is_set()
     await asyncio.sleep(0.4)
-    await runner.look()
+    await runner.take_up()
     await ran.wait()
     await eventually(lambda: _is(services.table, lost.record.id, JobState.DONE))
     job = await job_store.read_job(services.table, lost.record.id)
@@ -149,10 +149,10 @@ async def test_a_process_that_stops_leaves_its_jobs_to_others(one_client: Client
     job = await begun(services)
     (first, services_1), (second, services_2) = runner_of(services), runner_of(services)
     first._kinds = second._kinds = {"TEST": endless}
-    await first.look()
+    await first.take_up()
     await eventually(lambda: _so(bool(places)))
     await services_1.close()
-    await second.look()
+    await second.take_up()
     await eventually(lambda: _is(services.table, job.id, JobState.DONE))
     assert places == [None, "half"]
     await services_2.close()
@@ -163,7 +163,7 @@ async def _so(value: bool) -> bool:  # noqa: FBT001
 
 
 async def test_one_process_works_on_a_job_at_a_time(one_client: Client) -> None:
-    """Ten that look at the same moment: one claims it."""
+    """Ten that find it at the same moment: one acquires it."""
     services, runs = one_client.services, list[str]()
 
     async def work(_: Services, run: JobRun) -> str:
@@ -175,7 +175,7 @@ async def test_one_process_works_on_a_job_at_a_time(one_client: Client) -> None:
     others = [runner_of(services) for _ in range(10)]
     for runner, _ in others:
         runner._kinds = {"TEST": work}
-    await asyncio.gather(*(runner.look() for runner, _ in others))
+    await asyncio.gather(*(runner.take_up() for runner, _ in others))
     await eventually(lambda: _is(services.table, job.id, JobState.DONE))
     assert runs == [job.id]
     for _, other in others:

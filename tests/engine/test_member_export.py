@@ -173,7 +173,7 @@ async def test_a_link_is_good_once_within_an_hour(one_client: Client) -> None:
     assert early.status_code == 425
     assert int(early.headers["retry-after"]) > 0
     services.get(JobRunner)._kinds = kinds
-    await services.get(JobRunner).look()
+    await services.get(JobRunner).take_up()
     await ended(eve, answer["job"]["id"])
     assert (await one_client.http.head(answer["url"])).status_code == 200
     assert "Eve" in (await one_client.http.get(answer["url"])).text

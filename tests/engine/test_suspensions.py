@@ -96,7 +96,7 @@ async def test_a_suspended_member_fetches_and_erases_their_own_data(
     assert await ada.ask(ERASE, input={"user": ADA, "contributions": "REMOVE"}) == erased
     job = await ended(ada, erased["job"]["id"])
     assert (job["state"], job["message"]) == ("DONE", "The member is erased; contributions removed: 1.")
-    await client.services.get(Suspensions).look()
+    await client.services.get(Suspensions).refresh()
     assert "erased" in (await refusal(ada) or {})["message"]
 
 
@@ -133,8 +133,8 @@ async def test_an_erasure_that_is_begun_again_lasts_as_long(
 
 
 async def test_every_process_notices(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process refuses after its next look, and goes on with what it knows when the table is silent."""
-    monkeypatch.setattr(suspensions, "LOOK_SECONDS", 0.05)
+    """Another process refuses after it has read them next, and goes on with what it knows when the table is silent."""
+    monkeypatch.setattr(suspensions, "REFRESH_SECONDS", 0.05)
     async with serving(one_client.settings) as elsewhere:
         ada = elsewhere.member("ada")
         assert await refusal(ada) is None
@@ -150,13 +150,13 @@ async def test_every_process_notices(one_client: Client, monkeypatch: pytest.Mon
 
 def test_a_process_looks_often_enough() -> None:
     """Every process and open socket notices within a minute: two looks, one of which may fail."""
-    assert 2 * suspensions.LOOK_SECONDS < 60
+    assert 2 * suspensions.REFRESH_SECONDS < 60
 
 
 async def test_a_look_that_overlaps_a_change_forgets_nothing(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the process has just written is known at once, and stays known when a look ends that began before it."""
+    """What the process has just written is known at once, and stays known when a read ends that began before it."""
     known, ada = one_client.services.get(Suspensions), one_client.member("ada")
     await post(ada)
     read, begun, changed = suspension_store.read_every_suspension, asyncio.Event(), asyncio.Event()
@@ -172,7 +172,7 @@ async def test_a_look_that_overlaps_a_change_forgets_nothing(
         changed.clear()
         with monkeypatch.context() as patched:
             patched.setattr(suspension_store, "read_every_suspension", read_before_the_change)
-            looking = asyncio.create_task(known.look())
+            looking = asyncio.create_task(known.refresh())
             await begun.wait()
         assert "user" in await moderator(one_client).ask(query, input={"user": ADA, **given})
         assert (await refusal(ada) is not None) is is_refused

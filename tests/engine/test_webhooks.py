@@ -69,7 +69,7 @@ LOCAL = {"webhook_networks": ("127.0.0.0/8",)}
 @pytest.fixture(autouse=True)
 def brief_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for what a receiver would be given time for."""
-    monkeypatch.setattr(delivering, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(delivering, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
     monkeypatch.setattr(delivering, "STUCK_SECONDS", 0.1)
     monkeypatch.setattr(delivering, "_FIRST_PAUSE", 0.1)
@@ -267,7 +267,7 @@ async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pyte
         added = await add(one_hooked, receiver, "comment.posted")
         rotated = await admin(one_hooked).ask(ROTATE_SECRET, input={"webhook": added["webhook"]["id"]})
         assert rotated["secret"] != added["secret"]
-        await asyncio.sleep(0.5)  # the process learns of it at its next look
+        await asyncio.sleep(0.5)  # the process learns of it at its next check
         await post(one_hooked.member("ada"))
         await receiver.until(lambda: len(receiver.accepted) == 1)
         monkeypatch.setattr(one_hooked.services, "clock", lambda: utc_now() + timedelta(days=2))
@@ -292,7 +292,7 @@ async def test_each_secret_signs_for_a_day_after_it_was_replaced(
             secrets.insert(0, (await admin(one_hooked).ask(ROTATE_SECRET, input=wanted))["secret"])
         refused = await admin(one_hooked).ask(ROTATE_SECRET, input=wanted)
         assert refused["code"] == "CONFLICT"
-        await asyncio.sleep(0.5)  # the process learns of them at its next look
+        await asyncio.sleep(0.5)  # the process learns of them at its next check
         await post(one_hooked.member("ada"))
         await receiver.until(lambda: len(receiver.accepted) == 1)
         [message] = receiver.accepted
@@ -411,20 +411,20 @@ async def _never(_: object) -> None:
 async def test_what_a_stopping_process_has_under_way_is_sent_by_another_at_once(
     one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its lease is released although its request was not answered, and the next look acquires it."""
+    """Its lease is released although its request was not answered, and the next attempt acquires it."""
     monkeypatch.setattr(leases, "LEASE_SECONDS", 3600.0)
     async with hanging() as (url, begun), delivering_process(one_table) as first:
         await waits(one_table, "h1", url, 1)
-        await first.look()
+        await first.acquire_free()
         async with asyncio.timeout(30):
             while not begun:
                 await asyncio.sleep(0.05)
         async with delivering_process(one_table) as second:
-            await second.look()
+            await second.acquire_free()
             await asyncio.sleep(0.5)
             assert len(begun) == 1
             await first.close()
-            await second.look()
+            await second.acquire_free()
             async with asyncio.timeout(30):
                 while len(begun) < 2:
                     await asyncio.sleep(0.05)
@@ -503,7 +503,7 @@ async def test_nothing_is_sent_while_the_lease_is_not_safe(one_table: Table, mon
     monkeypatch.setattr(Held, "is_safe", property(lambda _: safe))
     async with receiving(answer) as receiver, delivering_process(one_table) as process:
         await waits(one_table, "h1", receiver.url, 3)
-        await process.look()
+        await process.acquire_free()
         await receiver.until(lambda: len(receiver.received) > 0)
         await asyncio.sleep(0.5)
         assert len(receiver.received) == 1
@@ -519,7 +519,7 @@ async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(
     async with receiving() as receiver, delivering_process(one_table) as process:
         unit = process.services.unit()
         await add_webhook(one_table, Webhook("h1", receiver.url, (), utc_now(), "whsec_AAAA"), unit)
-        await process.look()
+        await process.acquire_free()
         async with asyncio.timeout(60):
             while not process._workers["h1"].is_idle:
                 await asyncio.sleep(0.05)
@@ -536,12 +536,12 @@ async def test_a_receiver_that_hangs_delays_its_own_messages_only(
     monkeypatch.setattr(sending, "SEND_SECONDS", 3600.0)
     async with hanging() as (url, begun), receiving() as receiver, delivering_process(one_table) as process:
         await waits(one_table, "h1", url, 200)
-        await process.look()
+        await process.acquire_free()
         async with asyncio.timeout(30):
             while len(begun) < delivering.AT_ONCE:
                 await asyncio.sleep(0.05)
         posted = await waits(one_table, "h2", receiver.url, 3)
-        await process.look()
+        await process.acquire_free()
         await receiver.until(lambda: {one.id for one in receiver.accepted} == {one.ulid for one in posted}, 30)
         assert len(begun) == delivering.AT_ONCE
 

@@ -1,15 +1,15 @@
 """Exports a whole table.
 
-A Scan shows each item at another moment, so beside writers it may hold a transaction in half. The embedded engine's
+A Scan shows each item at another moment, so while others write it may hold half of a transaction. The embedded engine's
 table is therefore read from a copy of one moment. Other tables are read again, consistently, until two passes agree:
 each item then had, at the end of the first of both, the value that both have seen, so the export is the table of that
 moment. (Unless a value changed and changed back in between, which no count of the service does without a trace.) If
 writers do not pause for that long, `PASSES` passes end it; the export then holds each item as it was at some time of
 the last pass, and says how many changed meanwhile.
 
-What was read is kept beside the file, in FILE.part, until the export is complete. An interrupted export goes on with it
-if that was a first pass. A later pass must show that nothing has changed, so one process reads it from its beginning to
-its end; and rows of two copies are never mixed.
+What was read is kept next to the file, in FILE.part, until the export is complete. An interrupted export goes on with
+it if that was a first pass. A later pass must show that nothing has changed, so one process reads it from its beginning
+to its end; and rows of two copies are never mixed.
 """
 
 from __future__ import annotations
