@@ -134,12 +134,21 @@ def entities() -> list[Entity[Any]]:
 
 
 def keys_table() -> str:
-    """The key of each kind of record, and its keys in the indexes."""
+    """The key of each kind of record, and its keys in the indexes. A record with two places has two lines in a row."""
+    places: dict[type, list[Entity[Any]]] = {}
+    for entity in entities():
+        places.setdefault(entity.record, []).append(entity)
     rows = (
-        f"| {entity.record.__name__} | {_places(entity.key)} | "
-        + " | ".join(_places(entity.indexes.get(index)) for index in INDEXES)
+        f"| {record.__name__} | "
+        + " | ".join(
+            "<br>".join(keys) if any(keys) else ""
+            for keys in (
+                [_places(entity.key) for entity in each],
+                *([_places(entity.indexes.get(index)) for entity in each] for index in INDEXES),
+            )
+        )
         + " |"
-        for entity in entities()
+        for record, each in places.items()
     )
     return "\n".join([f"| record | `pk`, `sk` | {' | '.join(INDEXES)} |", "|---" * (2 + len(INDEXES)) + "|", *rows])
 

@@ -27,7 +27,7 @@ from server.auth.identification import Identification
 from server.execution.documents import Documents
 from server.http.endpoint import FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
-from server.http.pipeline import Pipeline, Quota, share
+from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import tune_process
 from server.settings import Settings
 from server.telemetry import Metrics, configure_logging
@@ -126,7 +126,7 @@ def application() -> ASGIApp:
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
         identification = Identification(settings, services)
         most = settings.max_in_flight
-        requests, none = Quota(most, share(most)), Quota(0, 0)  # no benchmark opens sockets and subscriptions
+        requests, none = Quota(most, most_of_address(most)), Quota(0, 0)  # no benchmark opens sockets and subscriptions
         yield {
             "pipeline": Pipeline(
                 documents, services, identification, settings, Metrics(), None, requests, none, none, asyncio.Event()
