@@ -1,5 +1,22 @@
 """The engine behind the datastore, as the other layers see it: tables, pages, deadlines and errors.
 
+| module       | contents                                                                         |
+|--------------|----------------------------------------------------------------------------------|
+| table        | all reads and writes                                                             |
+| entity       | a kind of record: its keys, its indexes, its attributes                          |
+| attributes   | values as they are stored                                                        |
+| writes       | conditions, and writes as values                                                 |
+| paging       | windows, cursors, pages; partitions merged into one order                        |
+| errors       | what can go wrong                                                                |
+| retries      | calls repeated until the deadline; `optimistic` changes; work in batches         |
+| budgets      | a request's deadline, its meter, and what it may ask of the engine               |
+| read_cache   | all reads that requests share                                                    |
+| shared_reads | eventually consistent reads, made once for all who ask at the same time          |
+| rate_limit   | a rate, and how often its keys have hit                                          |
+| bulk         | the whole table, item by item                                                    |
+| declaration  | the declaration of the table: created and checked                                |
+| transport    | the client: data calls sent directly, over connections of our own                |
+
 Entities, keys, conditions and writes are for the datastore alone, which imports them from their modules.
 """
 

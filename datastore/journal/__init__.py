@@ -15,7 +15,11 @@
 | it is queued again                | a transaction: Put if absent, Delete in the other two states      | 1           |
 | a webhook's deliveries            | DELIVERIES#<id>#<state>#<shard>, merged                           | 8 to 24     |
 
-`datastore.changes.occurrences` has the writes of an occurrence, `reading` the pages and `forget_member`, `webhooks` the
-webhooks, their leases and what waits for them. An occurrence is kept for as many days as its process was told; then the
-engine removes it. Nothing else changes or deletes one, except when a member is erased.
+| module   | contents                                                     |
+|----------|--------------------------------------------------------------|
+| reading  | pages of the journal; forgetting a member; auditing          |
+| webhooks | webhooks, their leases, and what waits for them              |
+
+`datastore.changes.occurrences` has the writes of an occurrence. An occurrence is kept for as many days as its process
+was told; then the engine removes it. Nothing else changes or deletes one, except when a member is erased.
 """

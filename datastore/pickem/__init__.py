@@ -30,6 +30,16 @@
 | a rank among all                       | STANDINGS#<season> RANKS; its histogram, cached            | 1, then 1   |
 | a member's standings and predictions   | gsi1 USER#<user>                                           | 1 a page    |
 
+| module       | contents                                                                          |
+|--------------|-----------------------------------------------------------------------------------|
+| events       | events and the matches on their cards                                             |
+| gates        | the gates that predictions pass, and the picks counted at them                    |
+| predictions  | submitting and reading predictions; reminders before the lock                     |
+| standings    | standings, the histograms for ranks, and crediting predictions                    |
+| leagues      | leagues and their members; the access patterns are there                          |
+| member_items | what pick'em keeps of a member, and taking the member out of it                   |
+| seeding      | writing a whole event, for the demo and files                                     |
+
 What many members write at the same time is spread over 16 shards (`people.member_shard`) or 48 gates. Rankings are
 spread over 4, because every page reads each shard once.
 """

@@ -33,8 +33,18 @@
 | a quiz that is answered                 | BatchGetItem, transaction: quiz, result, days, cards;   | 2               |
 |                                         | with more than 27 cards then their places in the queue  | and 2 a 30, 1   |
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
-| a member's mail of a date               | Put (record), Update (sent)                              | 2               |
+| a member's mail of a date               | Put (record), Update (sent)                             | 2               |
 | who claimed an address's record         | gsi1 CLAIMED#<record>                                   | 1               |
 | a record's mails count as a member's    | BatchGetItem, Put with tombstone checks for each        | 1 and 1 each    |
 | who was sent a date's mail              | MAILING#<date>, SENT#<shard>                            | 1 a page        |
+
+| module        | contents                                                                              |
+|---------------|---------------------------------------------------------------------------------------|
+| lists         | word lists: created, changed, published, deleted                                      |
+| words         | the words of a list                                                                   |
+| daily         | daily words                                                                           |
+| subscriptions | subscriptions of members and of addresses; daily emails                               |
+| learning      | quiz results, sentences, active days                                                  |
+| quizzes       | members' cards, and quizzes that the service sets                                     |
+| member_items  | what vocabulary keeps of a member, removing results, reads for the audit              |
 """

@@ -25,6 +25,18 @@
 | limits of an address; its voters   | see `people.address_use`; see `voiding`                     | 1; 16    |
 | void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |
 
+| module       | contents                                                                                |
+|--------------|-----------------------------------------------------------------------------------------|
+| boards       | boards, dirty marks, and the number of shards                                           |
+| contenders   | contenders, their names, details and pictures; results                                  |
+| editing      | what editors change; seeding                                                            |
+| ballots      | drawn pairs as sealed tokens                                                            |
+| pair_walk    | a random order of all pairs, in a few bytes                                             |
+| votes        | votes, tallies and head-to-head records                                                 |
+| settling     | from tallies to results                                                                 |
+| voiding      | voiding votes, and the addresses that they came from                                    |
+| member_items | what voting keeps of a member, and erasing a voter                                      |
+
 The leaderboard is ordered by score, then by name, character by character and ignoring case. A name comes after longer
 names that continue it with a space, `!` or `"`, which sort before the `#` that ends it in the key.
 """

@@ -78,9 +78,9 @@ def test_a_package_s_table_names_all_of_its_modules() -> None:
     """And no others: a reader looks there first."""
     tables = {package: ast.get_docstring(tree(path)) or "" for package, path in modules().items()}
     tables = {package: text for package, text in tables.items() if "\n| module " in text}
-    assert "resolvers.pickem" in tables
+    assert {"datastore.pickem", "resolvers.pickem"} <= tables.keys()
     for package, text in tables.items():
-        named = re.findall(r"^\| `?(\w+)`? +\|", text, re.MULTILINE)[1:]
+        named = re.findall(r"^\| `?(\w+)`? +\|", text[text.index("\n| module ") :], re.MULTILINE)[1:]
         assert sorted(named) == sorted(name.rpartition(".")[2] for name in modules() if _parent(name) == package)
 
 
