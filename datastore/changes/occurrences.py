@@ -117,7 +117,7 @@ class Kind(StrEnum):
 
 
 ON_DEMAND = frozenset({Kind.VOTE_CAST, Kind.PREDICTION_SUBMITTED})
-"""Recorded only while a webhook names them: there are thousands a second, and each record costs a transaction more."""
+"""Recorded only while a webhook names them: there are thousands a second, and each record is a further write."""
 
 REMOVALS = frozenset(
     {
@@ -134,7 +134,7 @@ REMOVALS = frozenset(
         Kind.WEBHOOK_REMOVED,
     }
 )
-"""Those after which the object need not exist any more."""
+"""After these the object need not exist any more."""
 
 
 # ── occurrences ──
@@ -214,7 +214,7 @@ class OldSecret:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address that is told of occurrences of some kinds. No kinds: of all but those that have to be named.
+    """An address that is told of occurrences of some kinds. Without kinds: of all except those that must be named.
 
     Whoever holds its lease sends to it.
     """
@@ -253,7 +253,7 @@ WEBHOOKS: Partition[Webhook] = Partition(
 
 @dataclass(frozen=True, slots=True)
 class WebhookAdditions:
-    """How many webhooks were ever added. While it stays the same, there cannot be more than were read meanwhile."""
+    """How many webhooks were ever added. While it is unchanged, none was added to those that were read."""
 
     number: int = 0
 
@@ -286,7 +286,7 @@ class Delivery:
     last_error: str | None = None
     next_at: datetime | None = None
     since: datetime | None = None
-    """When it was queued again: the day after which it is given up begins then."""
+    """When it was queued again. The day after which it is given up counts from then."""
     expires: datetime | None = None
 
     @property
@@ -313,15 +313,15 @@ def new_delivery(webhook: str, occurrence: Occurrence) -> Delivery:
 # ── recording ──
 
 MOST_WEBHOOKS = 10
-"""Each one that wants a kind adds an item to the transactions of that kind, which have at most 100."""
+"""Each webhook that wants a kind adds an item to the transactions of that kind, which have at most 100."""
 MOST_AGE = 10.0
-"""Seconds for which a process may not know of a webhook that was added."""
+"""For how many seconds a process may not know of a new webhook."""
 _NEW = absent()
 """The condition of every occurrence: its id is new, so if it exists already, its transaction was carried out."""
 
 
 class Journal:
-    """What one process knows to record: for how many days, and for which webhooks."""
+    """What one process records: for how many days, and for which webhooks."""
 
     def __init__(self, days: int, new_id: Callable[[], str]) -> None:
         self._days = timedelta(days=days)
@@ -388,7 +388,7 @@ class Journal:
 
 
 def is_record(write: Write) -> bool:
-    """Whether it puts an occurrence into the journal. A delivery is none: it is removed once it is sent."""
+    """Whether a write puts an occurrence into the journal. A delivery does not: it is removed once it is sent."""
     return write.when is _NEW
 
 

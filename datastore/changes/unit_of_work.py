@@ -184,7 +184,7 @@ class UnitOfWork:
     actor: str | None = None
     """Whom the journal names."""
     tombstones: Tombstones | None = None
-    """Those that writes are checked against; None for a change that is no member's, or that erases one."""
+    """The tombstones that writes are checked against; None for a change that no member makes, or that erases one."""
 
     @classmethod
     def unkeyed(
@@ -266,7 +266,7 @@ class UnitOfWork:
             await self.transact(table, answer, *(() if about is None else self.not_erased(about)))
 
     def unanswered(self) -> tuple[Write, ...]:
-        """The check that there is no receipt, for the first step of a change whose last one leaves it."""
+        """The check that there is no receipt: for the first step of a change whose last step writes it."""
         if self.key is None:
             return ()
         return (RECEIPT.check(RECEIPT.at(owner=self.owner, key=self.key), self._is_free),)
@@ -303,7 +303,7 @@ class UnitOfWork:
 
 
 async def delete_receipts(table: Table, member: str, hashes: Sequence[str]) -> int:
-    """Delete the receipts of a member, and those of others whose answers are about them; how many the indexes show."""
+    """Delete a member's receipts, and others' whose answers are about them; return how many the indexes show."""
     partitions = [RECEIPT.on("gsi1", member=member), *(RECEIPT.on("gsi2", about=hashed) for hashed in hashes)]
     found = [receipt for partition in partitions async for receipt in table.iterate(partition)]
     await table.write_many(RECEIPT.delete(RECEIPT.item_key(receipt)) for receipt in found)

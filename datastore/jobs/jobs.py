@@ -67,9 +67,9 @@ class Job:
     term: int = 0
     beat: int = 0
     role: str | None = None
-    """The role of those who see it besides who began it and admins: the one that its mutation asks for."""
+    """The role of those who see it, apart from its starter and admins: the one that its mutation asks for."""
     due_at: datetime | None = None
-    """When it may be worked on; None for at once. The id of one that waits is of that time: it is listed last."""
+    """When work on it may begin; None for at once. The id of a job that waits is of that time, so it is listed last."""
 
     @property
     def node_key(self) -> str:
@@ -116,7 +116,7 @@ def job_put(job: Job) -> Put:
 
 
 async def begin_job(table: Table, job: Job) -> Job:
-    """Begin a job unless one with its id exists; the stored one."""
+    """Begin a job unless one with its id exists; return the stored one."""
     try:
         await table.write(job_put(job))
     except ConditionFailed as failed:
@@ -148,7 +148,7 @@ async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
 
 
 def is_free(leases: Leases, seen: Job) -> bool:
-    """Whether no living process works on a job, now that it was seen like this."""
+    """Whether no living process works on a job, which was just read."""
     return leases.is_free(JOB, seen)
 
 

@@ -35,7 +35,7 @@ from datastore.dynamo.entity import Entity, ItemKey, Key
 from datastore.dynamo.writes import Write, absent, less, where
 
 LEASE_SECONDS = 15.0
-"""An item that another process sees unchanged for so long has lost its holder."""
+"""An item that another process sees unchanged for so long has no living holder."""
 _RENEW_SECONDS = LEASE_SECONDS / 3
 _SAFE_SECONDS = LEASE_SECONDS * 2 / 3
 _MOST_SEEN = 10_000
@@ -78,9 +78,9 @@ class Age(NamedTuple):
     """Seconds since an item changed, as one process has seen it by its own clock."""
 
     at_least: float
-    """Since it was first seen as it is."""
+    """Since it was first seen in this state."""
     at_most: float
-    """Since it was last seen otherwise."""
+    """Since it was last seen in another state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ class Leases:
         self._seen: OrderedDict[ItemKey[Any], _Seen] = OrderedDict()
 
     def is_free(self, entity: Entity[R], seen: R) -> bool:
-        """Whether a lease may be acquired, now that its item was seen like this."""
+        """Whether a lease may be acquired, whose item was just read."""
         return self.age(entity, seen).at_least >= LEASE_SECONDS or seen.holder is None
 
     def age(self, entity: Entity[R], seen: R) -> Age:
-        """For how long an item has been as it was seen just now, or as it was seen later if this read was late."""
+        """For how long an item has been in the state just read, or in a later one if this read was late."""
         key, state, now = entity.item_key(seen), (seen.term, seen.beat), monotonic()
         before = self._seen.pop(key, _Seen((-1, -1), now, -inf, -inf))
         if state > before.state:
@@ -115,7 +115,7 @@ class Leases:
         return Age(now - before.since, now - before.not_before)
 
     async def acquire(self, entity: Entity[R], seen: R) -> Held[R] | None:
-        """Acquire a lease whose item was seen like this, and read the rest of the item anew; None if it has changed."""
+        """Acquire a lease, unless its item has changed since it was read: then None. The item is read anew with it."""
         began = monotonic()
         mine = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)  # type: ignore[type-var]
         unchanged = where(term=seen.term, beat=seen.beat)
@@ -198,7 +198,7 @@ class Held(Generic[R]):
     async def renew(self) -> None:
         """Show that the holder is alive, if it has not been for a third of the time.
 
-        A failure of the table is none yet while another attempt can be in time; after that LeaseLost.
+        A failure of the table is passed over while another attempt can still be in time; after that LeaseLost.
         """
         if monotonic() < self._safe_until - (_SAFE_SECONDS - _RENEW_SECONDS):
             return

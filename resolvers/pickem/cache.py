@@ -45,9 +45,9 @@ from resolvers.requests.context import Context, Services
 
 _HOUR = 3600.0
 _MOST = 200
-"""Cards, counts and histograms of each kind that are kept, and lists whose first page has its members remembered."""
+"""How many cards, counts and histograms are kept of each kind, and of how many lists the first page's members."""
 _PATIENCE = 0.25
-"""Seconds that a request waits for the lock of a due event before it shows the event without its picks."""
+"""How long a request waits for a due event to be locked; then it shows the event without its picks."""
 _PUBLICATIONS = 5
 """How many histograms may be published between two reads before the request is refused as UNAVAILABLE."""
 
@@ -145,7 +145,7 @@ class PickemCache:
         return await events.read_matches(self._services.table, key[0])
 
     async def _read_pick_counts(self, key: tuple[str, int]) -> PickCounts:
-        """By event and version: removing a prediction gives the event another version too."""
+        """By event and version, since removing a prediction gives the event another version too."""
         return await gates.read_pick_counts(self._services.table, key[0])
 
     # ── ranks ──
@@ -195,7 +195,7 @@ class PickemCache:
     async def _read_member_pages(
         self, keys: Sequence[tuple[str, int | None]]
     ) -> Mapping[tuple[str, int | None], MemberPage | Exception]:
-        """By member and number of predictions; None for the standings alone. Each member is read once."""
+        """Pages by member and number of predictions; None for the standings alone. Each member is read once."""
         sizes: dict[str, list[int]] = {}
         for user, size in keys:
             sizes.setdefault(user, []).extend([] if size is None else [size])
@@ -213,7 +213,7 @@ def pickem_cache(ctx: Context) -> PickemCache:
 
 
 async def load_locked_if_due(services: Services, event_id: str) -> Event | None:
-    """The current event for a change of it: stored as locked if it has begun, and no other change under way."""
+    """The current event, to be changed: locked if it has begun, with no other change under way."""
     cache = services.get(PickemCache)
     event = await cache.events.load(event_id)
     return None if event is None else await cache.locked_if_due(event)
@@ -281,7 +281,7 @@ class LeagueCache:
         }
 
     async def _read_new(self, keys: Sequence[LeagueKey]) -> Mapping[LeagueKey, LeagueRecords]:
-        """A league that is new to this process, with its members, which saves its first page a round trip."""
+        """A league that this process has not read before, with its members: that saves its first page a round trip."""
         league, season = keys[0][0], season_of(keys[0][0])
         found, seasons = await asyncio.gather(
             self._read_whole(league), standings.read_seasons(self._services.table, [season])
@@ -314,7 +314,7 @@ class LeagueCache:
 
 
 def league_id(ulid: str, season: str) -> str:
-    """The id of a league, which never changes its season."""
+    """The id of a new league. It names the season, which never changes."""
     return f"{ulid}:{season}"
 
 

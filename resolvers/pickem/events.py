@@ -181,7 +181,7 @@ def _state_after_update(event: Event, *, cancelled: bool) -> EventState:
 
 
 async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
-    """From now on no prediction is accepted. Locking a locked event changes nothing."""
+    """Accept no predictions from now on. Locking a locked event changes nothing."""
     ctx.with_role(Role.EDITOR)
 
     async def change(before: Event) -> Event:
@@ -197,7 +197,7 @@ async def lock_event(ctx: Context, /, *, event: EventId) -> Event:
 
 
 async def change_event(ctx: Context, event_id: str, change: Callable[[Event], Awaitable[A]], *path: str) -> A:
-    """Make a change from the current event, again each time another change comes first."""
+    """Change the current event, and again from the newer one whenever another change came first."""
 
     async def read() -> Event:
         event = await load_locked_if_due(ctx.services, event_id)

@@ -70,7 +70,7 @@ async def league(ctx: Context, /, *, id: LeagueId | None = None, code: str | Non
 
 
 async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
-    """Find a code's league, which counts as an attempt. The league's code is compared, so an old one finds nothing."""
+    """The league of a code; each call counts as an attempt. It is compared with the league's, so an old one finds none."""
     await admit_attempt(ctx)
     code = parse_code(text)
     coded = await leagues.read_league_of_code(ctx.table, code) if code else None
@@ -130,7 +130,7 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
 
 
 async def _with_own_leagues(ctx: Context, change: Callable[[MemberLeagues], Awaitable[A]]) -> A:
-    """A change that gives the viewer one more league, tried again when their leagues change meanwhile."""
+    """Give the viewer one more league; tried again when their leagues change meanwhile."""
 
     async def with_room(own: MemberLeagues) -> A:
         return await change(await _with_room(ctx, own))

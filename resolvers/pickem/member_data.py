@@ -73,7 +73,7 @@ async def _move_predictions(erasure: Erasure, events: Sequence[Event], alias: st
 
 
 def _announced(run: JobRun) -> dict[str, int | None]:
-    """By event. One with a generation, whose prediction was moved, only if it was scored since that."""
+    """By event. One whose prediction was moved has a generation, and is counted again only if it was scored since."""
     announced: dict[str, int | None] = orjson.loads(run.place or "{}")
     return announced
 

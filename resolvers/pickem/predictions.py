@@ -166,7 +166,7 @@ async def _load_for_submission(
 
 
 async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | None, datetime]:
-    """The same after a failed attempt.
+    """The same, after an attempt has failed.
 
     The event comes first: if it has begun, this raises its gates, so no attempt that may still be in flight passes
     after the prediction was read.
@@ -175,7 +175,7 @@ async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | 
 
 
 async def _load_joined_at(ctx: Context) -> datetime:
-    """When the member joined. Their first write has ensured a profile, if necessary just before this mutation."""
+    """When the member joined. Each member who writes has a profile, created just before this mutation at the latest."""
     member = ctx.viewer.id
     profile = await ctx.services.profiles.load(member)
     profile = profile or await profile_store.read_profile(ctx.table, member)

@@ -101,7 +101,7 @@ def parse_tie_break(given: TieBreakInput) -> TieBreak:
 
 
 def with_question(event: Event, asked: TieBreak | None) -> Event:
-    """A changed event with a tie-break in place of its own. The same question keeps its answer and its number."""
+    """The event with another tie-break. The same question keeps its answer and its number."""
     earlier = event.tie_break
     if asked is None:
         return replace(event, tie_break=None)
@@ -111,7 +111,7 @@ def with_question(event: Event, asked: TieBreak | None) -> Event:
 
 
 def parse_number(number: float, *path: str) -> int:
-    """In thousandths, to which it is rounded. The path names the field of the input that has it."""
+    """The number in thousandths, rounded. `path` names the field of the input that has it."""
     if not abs(number) <= LARGEST:  # NaN neither
         raise InvalidInput(f"`{path[-1]}` is a number from -{LARGEST:,} to {LARGEST:,}.", path=("input", *path))
     return round(number * THOUSAND)
@@ -132,7 +132,7 @@ def guess_of(event: Event, prediction: Prediction) -> int | None:
 
 
 def _distance(event: Event, prediction: Prediction) -> int | None:
-    """Between the guess and the answer; None if one of them is missing."""
+    """The distance between guess and answer; None if one of them is missing."""
     answer, guess = event.tie_break.thousandths if event.tie_break else None, guess_of(event, prediction)
     return None if answer is None or guess is None else abs(guess - answer)
 
@@ -163,7 +163,7 @@ MOST_TEAMS = 40
 MOST_MEMBERS = 40
 MOST_CHAMPIONSHIPS = 10
 MOST_NAME_BYTES = 65_536
-"""For all names in a match together. The bounds above would allow 1.3 MB, and an item holds 400 KB."""
+"""For all names in a match together: the bounds above would allow 1.3 MB, and an item holds 400 KB at most."""
 MOST_POINTS = 1000
 _FIRST_YEAR, _LAST_YEAR = 1900, 2999
 
@@ -227,7 +227,7 @@ def parse_details(
     place: str | Unset | None,
     image_url: str | Unset | None,
 ) -> dict[str, Any]:
-    """The given ones of an event's fields of these names; None for none."""
+    """Those of an event's fields of these names that are given; None if none is."""
     given: Iterable[tuple[str, str | Unset | None, Callable[[str], str]]] = (
         ("description", description, _validate_description),
         ("place", place, _validate_place),

@@ -55,11 +55,11 @@ PREDICTIONS_AT_ONCE = 100
 """Enough to keep an engine busy, few enough to use little memory."""
 
 _MOST_PASSES = 5
-"""A further pass helps only if members were erased during the last one. Five are enough, whatever a gate counts."""
+"""Passes over the predictions. A further one helps only if members were erased during the last one."""
 
 
 class _Tokens:
-    """Counts different tokens. It keeps eight bytes of each, since an event may have a million predictions."""
+    """Counts distinct tokens. It keeps eight bytes of each, since an event may have a million predictions."""
 
     def __init__(self) -> None:
         self._hashes = [array("q") for _ in range(64)]
@@ -69,7 +69,7 @@ class _Tokens:
         self._hashes[number % 64].append(number)
 
     async def count(self) -> int:
-        """In pieces, between which other requests run."""
+        """Count them in pieces, so that other requests run in between."""
         different = 0
         for hashes in self._hashes:
             different += len(set(hashes))
@@ -80,7 +80,7 @@ class _Tokens:
 async def credit_every_prediction(
     table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
 ) -> Histogram:
-    """Credit all predictions, which the job counts; how many of them have how many points."""
+    """Credit all predictions, counting them in the job. Returns how many predictions have how many points."""
     for _ in range(_MOST_PASSES):
         run.total = (await gates.read_pick_counts(table, event.id)).predictions
         counts, is_complete = await _credit_once(table, event, share_of, run)
@@ -92,7 +92,7 @@ async def credit_every_prediction(
 async def _credit_once(
     table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
 ) -> tuple[Counter[int], bool]:
-    """The points of the predictions that were seen, and whether these were all of them."""
+    """Credit what one pass sees: how many predictions have how many points, and whether it saw all of them."""
     counts, tokens = Counter[int](), _Tokens()
     run.done = gone = 0
     async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
@@ -117,7 +117,7 @@ _AT_WORK = {
 
 
 def event_job(services: Services, kind: str, event: str, actor: str | None, starter: str = "") -> Job:
-    """A job that is not stored yet. The journal will name the actor; without a request that begins it, no starter."""
+    """A job that is not stored yet. The journal will name its actor. It has a starter only if a request begins it."""
     now, wanted = services.clock(), {"event": event, "actor": actor or ""}
     return job_store.new_job(services.ids.next(now), kind, starter, now, wanted, role=Role.EDITOR)
 
@@ -161,7 +161,7 @@ async def work_on_event(
     """Give shares for the event's generation until that is still the same at the end."""
 
     async def read() -> Event | None:
-        """None once the event no longer names the job, whose last write of it is made then."""
+        """None once the event no longer names the job: then the job's last write was made."""
         event = await load_locked_if_due(services, run.input["event"])
         return event if event is not None and event.job == run.job.id else None
 
@@ -177,7 +177,7 @@ async def work_on_event(
         await standings.delete_older_histograms(services.table, standings.event_scope(event.id), event.generation)
 
     async def end_generation(generation: int, event: Event | None) -> bool:
-        """Another attempt, if the event was renamed or so, needs no other shares."""
+        """If the event was renamed, for instance, the next attempt needs no other shares."""
         if event is not None and event.generation != generation:
             return False
         if event is not None:
@@ -205,7 +205,7 @@ class Scored:
 
 
 async def score_event(ctx: Context, /, *, event: EventId, confirm_missing: bool = False) -> Scored:
-    """Score an event. What takes longer than the answer goes on as a job."""
+    """Score an event. What is left when the request has to answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
     new = event_job(ctx.services, SCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
     begun = await begin_scoring(ctx.services, new, confirm_missing=confirm_missing)
@@ -231,7 +231,7 @@ async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) 
 
 
 async def score(services: Services, event: str, actor: str | None = None) -> Job:
-    """The job of scoring an event, once it has ended; for who has no request. Matches may be without a result."""
+    """Score an event outside of a request, and wait for the job's end. Matches may be without a result."""
     job = await begin_scoring(services, event_job(services, SCORE_EVENT, event, actor), confirm_missing=True)
     return refuse_failed(await services.get(JobRunner).ended(job, score_event_job))
 
@@ -295,7 +295,7 @@ class Unscored:
 
 
 async def unscore_event(ctx: Context, /, *, event: EventId) -> Unscored:
-    """Take the points back. What takes longer than the answer goes on as a job."""
+    """Take the points back. What is left when the request has to answer goes on as a job."""
     ctx.with_role(Role.EDITOR)
     new = event_job(ctx.services, UNSCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
     job = await job_soon(ctx, await begin_unscoring(ctx.services, new), unscore_event_job)
@@ -370,7 +370,7 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
     The event takes another generation, as after a corrected result, so a job that read a prediction before it was
     removed starts again. An event without points gets a new version, with which processes read the picks again.
 
-    A scoring that fails meanwhile, because who began it is erased, is followed by another.
+    If a scoring fails meanwhile, because the member who began it was erased, another one follows.
     """
 
     async def change(event: Event | None) -> Event | None:

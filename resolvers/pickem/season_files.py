@@ -108,7 +108,7 @@ def season_document(cards: Iterable[Card]) -> dict[str, Any]:
 
 
 def _parse_at(place: tuple[str, ...], parse: Callable[..., T], given: Any, *more: Any) -> T:
-    """Add to every refusal where in the event it is."""
+    """Add to every refusal its place in the event."""
     if not isinstance(given, Mapping):
         raise InvalidInput("write an object, in braces", path=place)
     try:
@@ -149,7 +149,7 @@ def _parse_card(given: Fields, now: datetime, image_hosts: Collection[str]) -> C
 
 
 def _refuse_repeated(places: dict[str, str], id_: str, place: str) -> None:
-    """Two given ids, a given one and a derived one, or two derived from equal events may be the same."""
+    """Ids may repeat, whether they were given or derived from equal events."""
     if (first := places.setdefault(id_, place)) != place:
         raise InvalidInput(f"{first} has the same id; give one of them another", path=("id",))
 

@@ -55,7 +55,7 @@ async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[Sta
 
 
 async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView]:
-    """One for each season, in descending order of their names."""
+    """One standing for each season, in descending order of the seasons' names."""
     cache = pickem_cache(ctx)
     member = await cache.members.load((profile.user, None))
     standings = member.standings if member else ()
@@ -218,7 +218,7 @@ async def league_standings_changed(
     cache, pages = services.get(LeagueCache), services.get(LeaguePages)
 
     async def read_rows(number: int) -> Sequence[StandingView | None]:
-        """Of a league that is gone a row that no league has: this differs from no rows, so that listeners are told."""
+        """The rows of a league; of one that is gone, a row that no league has, so that listeners see a change."""
         found = await cache.leagues.load((league, None))
         return (await pages.table(show_league(found))).rows[:number] if found else (None,)
 

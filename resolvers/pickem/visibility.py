@@ -48,12 +48,12 @@ async def load_event(ctx: Context, event_id: str) -> ShownEvent | None:
 
 
 def show_changed(event: Event) -> ShownEvent:
-    """An event as a change has left it, which locks it first if that is due."""
+    """An event after a change of it. It is locked first if that is due."""
     return ShownEvent(event)
 
 
 async def show_answer(ctx: Context, event: Event) -> ShownEvent:
-    """The receipt of a lock is older than its last write."""
+    """The event of a mutation's answer, read again: the receipt of a lock is older than the lock's last write."""
     return await show_event(ctx, event) if event.is_locking else show_changed(event)
 
 
@@ -106,7 +106,7 @@ class PredictionView:
 
     @property
     def points(self) -> int | None:
-        """Not before all predictions of the event have their points, or after they lost them."""
+        """None until all predictions of the event have their points, and once they have lost them."""
         return self.prediction.points if self.event.scored else None
 
     @property
@@ -141,7 +141,7 @@ def picks(ctx: Context, view: PredictionView, /) -> list[Pick] | None:
 
 
 def prediction_guess(ctx: Context, view: PredictionView, /) -> float | None:
-    """As visible as the picks."""
+    """The guess, which is shown to whoever sees the picks."""
     guess = guess_of(view.event, view.prediction)
     return guess / THOUSAND if _may_see_picks(ctx, view) and guess is not None else None
 

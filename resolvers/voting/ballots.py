@@ -51,7 +51,7 @@ class Origins:
         self._tags = services.cache.each("origins", self._remember, age=inf, most=_MOST)
 
     async def tag(self, ctx: Context, board: str) -> str | None:
-        """The tag for the viewer's votes on a board from their address; None if the server does not know one."""
+        """The tag for the viewer's votes on a board from their address; None if their address is not known."""
         if not ctx.address:
             return None
         address = address_hash(self._services.seal, ctx.address)
@@ -79,7 +79,7 @@ _TIME_BYTES = 5
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A token and its end."""
+    """A visit's token, and when it expires."""
 
     token: str
     expires_at: datetime
@@ -142,7 +142,7 @@ _MOST_WALKS = 1000
 """Walks kept, each of at most 4 KB."""
 
 _MOST_VOTES = 4000
-"""About 1 MB. Voters with more in their cycle get a restored contender's passed pairs in the next one."""
+"""About 1 MB. Voters with more votes in a cycle meet a restored contender's passed pairs in the next cycle."""
 
 
 class _Count(NamedTuple):
@@ -195,7 +195,7 @@ class WalkCounts:
 # ── ballots ──
 
 _SHOWN_SECONDS = 0.05
-"""How long a vote waits for what its answer shows, which is read while the vote is prepared. After that it is cast."""
+"""How long a vote waits for what its answer shows, which is read while the vote is prepared. Then it is cast anyway."""
 
 
 class Exhausted(Refusal):
@@ -294,7 +294,7 @@ async def _draw(
 
 
 def _is_older(eligible: EligibleContenders, walk: PairWalk) -> bool:
-    """Whether the contenders are from before those that the walk was made for."""
+    """Whether the contenders were read before those that the walk was made for."""
     return walk.covered > eligible.size or walk.version > eligible.version
 
 
@@ -326,7 +326,7 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
 
 
 class _Before(NamedTuple):
-    """A pair's record before a vote, as the sum of so many shards."""
+    """A pair's record before a vote, and how many shards were summed for it."""
 
     record: PairTally
     shards: int
@@ -364,7 +364,7 @@ def _own_ballot(ctx: Context, token: str) -> Ballot | None:
 
 
 async def _cast_before(ctx: Context, ballot: Ballot | None, verdict: Verdict) -> VoteCast:
-    """The answer to the repeat of a vote that was counted before its ballot expired."""
+    """The answer to a repeated vote that was counted before its ballot expired."""
     if ballot is None:
         raise TokenUnknown(path=("input", "token"))
     counted = await votes.read_vote(ctx.table, ballot.voter, ballot.board, ballot.number)
@@ -406,7 +406,7 @@ async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
 
 
 async def _board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
-    """The ballot's board in a recent state whose shards are read. Since shards only grow, that is as good as now's."""
+    """The ballot's board in a recent state whose shards are read: as good as the current one, since shards only grow."""
     cache = board_cache(ctx)
     known = cache.known(ballot.board)
     if known is not None and known.write_shards <= known.read_shards:

@@ -64,7 +64,7 @@ def require_open(board: Board, now: datetime, path: tuple[str, ...]) -> None:
 
 
 def with_hours(board: Board, opens_at: datetime | Unset | None, closes_at: datetime | Unset | None) -> Board:
-    """The board with other hours; what is unset stays."""
+    """The board with new hours; what is unset stays as it is."""
     return replace(
         board,
         opens_at=board.opens_at if isinstance(opens_at, Unset) else opens_at,
@@ -115,7 +115,7 @@ async def _load_results(ctx: Context, slug: str) -> Results | None:
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[ShownBoard]:
-    """Each board is read again, since the index settles nothing; as the index shows it if that fails."""
+    """Each board is read again, since the index is not settled; if that fails, it is shown as the index has it."""
     page, cache = await board_store.read_boards_page(ctx.table, window), board_cache(ctx)
     found = await asyncio.gather(*(cache.board(listed.slug) for listed in page.nodes), return_exceptions=True)
     current = [
@@ -222,7 +222,7 @@ async def matchup(ctx: Context, /, *, left: ContenderId, right: ContenderId) -> 
 async def matchups(
     ctx: Context, /, *, board: str = MAIN, contender: ContenderId | None = None, window: Window
 ) -> Page[Matchup]:
-    """The pairs with votes: of a board in the order of joining, or of one contender on its own board."""
+    """The pairs with votes: a board's in the order of joining, or one contender's."""
     if contender is not None:
         return await _matchups_of(ctx, parse_contender_key(contender), window)
     request = votes.pairs_request(board, window)

@@ -127,7 +127,7 @@ def _level(worth: Mapping[int, float]) -> float:
     """
     chances = [mine / (mine + 1.0) for mine in worth.values()]
     slope = sum(chance * (1.0 - chance) for chance in chances)
-    # Far from the best fit, as where some lose every vote, an unbounded step of Newton's leads farther away.
+    # Far from the best fit, for instance where some lose every vote, an unbounded Newton step would lead farther away.
     step = sum(0.5 - chance for chance in chances) / max(slope, _FLATTEST)
     return exp(max(-1.0, min(1.0, step)))
 

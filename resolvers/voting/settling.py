@@ -37,7 +37,7 @@ CHECK_SECONDS = 0.25
 """How often a process with unsettled votes checks whether another one settles the board."""
 
 SETTLING_INTERVAL = 1.5
-"""Seconds from one settling to the next, of all processes together. Others notice one a quarter of a second late."""
+"""Seconds between settlings of all processes together. Others notice one a quarter of a second late."""
 
 STALENESS = 2.0
 """Seconds after which an acknowledged vote is shown."""
@@ -118,7 +118,7 @@ class BoardSettler:
                 self._mark = None
 
     async def _delete_mark(self) -> None:
-        """Delete the mark, if the board still is quiet when nothing else is being written."""
+        """Delete the mark, if the board is still quiet once nothing else is being written."""
         async with self._marking:
             if self._mark is None or not self._is_quiet():
                 return
@@ -214,7 +214,7 @@ class BoardSettler:
         return False
 
     def _is_due(self, board: Board) -> bool:
-        """Whether the next settling may begin. One that is under way for so long is not waited for."""
+        """Whether the next settling may begin. One that has been under way for as long as that is not waited for."""
         if board.holder == self._leases.holder:
             return True  # this process's own has failed
         if board.holder is not None:
@@ -222,7 +222,7 @@ class BoardSettler:
         return self._is_older(board, SETTLING_INTERVAL)
 
     async def _read_current(self) -> BoardWithMarks | None:
-        """The board as it is, and which settling includes the votes counted before this read."""
+        """The current board, and the settling that includes the votes counted before this read."""
         busy, changed = self._is_busy(), self._changed
         self._changed = busy
         try:
@@ -370,7 +370,7 @@ class BoardCache:
         return known.board if known else None
 
     def refresh(self, slug: str) -> Awaitable[Board | None]:
-        """Begin to read a board that a request shows later; None if it could not be read."""
+        """Begin to read a board that the request shows later; None if it cannot be read."""
         return asyncio.ensure_future(self._refreshed(slug))
 
     async def _refreshed(self, slug: str) -> Board | None:

@@ -54,7 +54,7 @@ _SPECIFICITY = ("", ".", "#")
 
 
 class TooLarge(Exception):
-    """The picture becomes much larger than it was."""
+    """The picture would become much larger than it was."""
 
 
 def refers_outside(value: str) -> bool:
@@ -167,7 +167,7 @@ _LARGEST_IN_CSS = 255
 _NOT_NUMBERS = frozenset(["id", "class", "href", "style", "filter"])
 _ROOT = re.compile(r"<svg(?=[\s/>])")
 _DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
-"""The encoding it names is that of a file; the text has none any more."""
+"""The declaration names the encoding of a file; a text that was decoded has none."""
 _TAG = re.compile(r"<([A-Za-z][\w.:-]*)")
 _PATH = ("input", "svg")
 

@@ -35,7 +35,7 @@ class NewContender:
 
 
 class ContenderStore(Store[NewContender]):
-    """Adds contenders to a board, unless one has the name, or got it by an earlier import and was renamed since."""
+    """Adds contenders to a board, except names that it has, or that an import gave to a contender since renamed."""
 
     def __init__(self, services: Services, board: str, folder: Path) -> None:
         self._services = services

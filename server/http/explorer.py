@@ -49,11 +49,11 @@ MEMBERS = (
     ("Ines Castillo, editor", "ines-castillo", (Role.EDITOR,)),
 )
 _FOREIGN_HEADERS = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"origin"})
-"""What proxies add, and scripts of other sites' pages."""
+"""Headers that proxies add, and scripts of other sites' pages."""
 
 
 def demo_viewers(settings: Settings, scope: Scope) -> list[dict[str, str]]:
-    """Name and token of each, if a demo without a provider is served to this machine alone."""
+    """Name and token of each demo member, if a demo without a provider is served to this machine alone."""
     if not settings.demo or settings.has_provider or not _serves_loopback(settings) or not _is_local(scope):
         return []
     return [
@@ -67,7 +67,7 @@ def _serves_loopback(settings: Settings) -> bool:
 
 
 def _is_local(scope: Scope) -> bool:
-    """Whether the client is on this machine; neither a proxy nor another site's page asks, as far as can be told."""
+    """Whether the client is on this machine and, as far as can be told, neither a proxy nor another site's page."""
     client = scope.get("client")
     try:
         is_loopback = client is not None and ip_address(client[0]).is_loopback
@@ -145,7 +145,7 @@ def wants_page(request: Request) -> bool:
 
 
 class Explorer:
-    """The built page in a folder. It is read for every visit: it has a kilobyte, and a rebuild needs no restart."""
+    """The built page in a folder. It is read for every visit: it is a kilobyte, and a rebuild then needs no restart."""
 
     def __init__(self, folder: Path = BUILT) -> None:
         self._folder = folder

@@ -110,7 +110,7 @@ _TYPES = ((str, NoneType), (str, NoneType), (dict, NoneType), (str, NoneType), (
 
 
 def parse_request(parameters: Any) -> GraphQLRequest:
-    """The request in a JSON value; HTTPException 400 if it is none."""
+    """The request that a JSON value holds; HTTPException 400 if it holds none."""
     if isinstance(parameters, list):
         raise HTTPException(400, "Send one request at a time: batching is not supported.")
     if not isinstance(parameters, dict):
@@ -154,7 +154,7 @@ def _wrong_type(values: tuple[Any, ...]) -> HTTPException:
 async def read_request(scope: Scope, headers: Headers, receive: Receive, max_bytes: int) -> GraphQLRequest:
     """The request of a GET or POST.
 
-    HTTPException with the status if it cannot be read, InvalidOperation if it has too many values.
+    HTTPException with its status if the request cannot be read, InvalidOperation if it has too many values.
     """
     if scope["method"] == "GET":
         return parse_request(_query_parameters(scope))
@@ -248,7 +248,7 @@ def answer_response(answer: Answer, response_format: ResponseFormat, set_cookie:
 
 
 def overloaded() -> HTTPException:
-    """At a limit: a server that accepts more than it can work on answers nobody in time."""
+    """The refusal at a limit: a server that accepts more than it can do answers nobody in time."""
     return HTTPException(503, Overloaded.explanation, {"retry-after": "1"})
 
 

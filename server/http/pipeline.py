@@ -82,11 +82,11 @@ class Quota:
 
 SLICE_SECONDS = 0.01
 LONGEST_SLICE_SECONDS = 0.05
-"""For so long requests begin before the loop goes round, between these two for as long as the rest of it took the last
-time: refusing takes time as well, and would leave none for answers. One begins in any case."""
+"""The shortest and longest time for which requests begin in one iteration of the event loop: in between, as long as the
+rest of the last iteration took, since refusing takes time too and must leave some for answers. One always begins."""
 
 MAX_CALLED = 64
-"""So many requests are woken for an iteration. Those for which there was no time are woken again for the next."""
+"""How many requests are woken for an iteration. Those for which there is no time are woken again for the next."""
 
 
 class Client(NamedTuple):
@@ -110,12 +110,12 @@ class RequestTurns:
 
     def __init__(self) -> None:
         self._ends_at: float | None = None
-        """Until when requests begin; None if the next one that begins decides that. After it the loop goes round."""
+        """Until when requests begin in this iteration; None if the next one that begins decides."""
         self._rests_from = 0.0
         self._is_running = False
         """Whether `_iterate` is called in the next iteration."""
         self._waiting: OrderedDict[Client, deque[_Waiting]] = OrderedDict()
-        """Of each client, the longest waiting first; of the clients, the one whose latest turn is the longest ago."""
+        """Each client's waiting requests, oldest first; the client whose latest turn is the longest ago comes first."""
 
     async def take(self, client: Client) -> None:
         """Wait until the client's turn has come: not at all, if nobody waits and there is time."""
@@ -149,7 +149,7 @@ class RequestTurns:
         return now < self._ends_at
 
     def _iterate(self) -> None:
-        """Those who were called have begun, or will be called again."""
+        """After this, those who were called have begun or will be called again."""
         self._is_running = bool(self._waiting)
         if not self._is_running:
             return
@@ -169,18 +169,17 @@ MAX_READ_UNITS = 5_000
 """What a query may ask of the engine. The complexity bounds only its answer, for which some fields read much more."""
 
 LEAST_OF_ADDRESS = 16
-"""One address may have so many requests in flight, and so many new documents may wait to be checked, however few
-requests may be in flight."""
+"""An address may always have as many requests in flight, and as many new documents may wait to be checked."""
 
 
 def most_of_address(max_in_flight: int) -> int:
-    """How many of the requests in flight may be one address's, or wait for documents to be checked."""
+    """How many requests in flight one address may have, and how many may wait for documents to be checked."""
     return max(LEAST_OF_ADDRESS, max_in_flight // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The objects of a process that answer operations, and how they do."""
+    """What all operations of a process go through, and the objects that it needs."""
 
     documents: Documents
     services: Services
@@ -314,7 +313,7 @@ class Pipeline:
 
 
 def _outcome(answer: Answer) -> Outcome:
-    """The worst of the errors decides."""
+    """The outcome of an answer: its worst error decides."""
     codes = {error.get("extensions", {}).get("code") for error in answer.errors}
     if "INTERNAL" in codes:
         return Outcome.FAILED

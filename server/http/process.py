@@ -30,13 +30,13 @@ import structlog
 THRESHOLDS = (2_000, 10, 10)
 SWITCH_SECONDS = 0.0001
 GRACE_SECONDS = 20
-"""How long a process that stops waits for requests; a worker without a parent, for everything."""
+"""How long a process that stops waits for its requests. A worker without a parent waits so long for everything."""
 
 log = structlog.get_logger("ringside.worker")
 
 
 def tune_process() -> None:
-    """For a process that is about to serve, once."""
+    """Tune a process that is about to serve, once."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
@@ -44,7 +44,7 @@ def tune_process() -> None:
 
 
 def end_with_parent() -> None:
-    """From now on this process ends with its parent; called before it serves. Without effect if it is no worker."""
+    """Let this process end with its parent; called before it serves. Without effect if it is no worker."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return

@@ -23,7 +23,7 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 import uvicorn
@@ -32,16 +32,18 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
-from server.http.pipeline import Pipeline
 from server.settings import Settings
+
+if TYPE_CHECKING:  # `ringside serve --help` and a worker's parent need no GraphQL
+    from server.http.pipeline import Pipeline
 
 # ── limits ──
 
 RESERVED_FILES = 128
-"""Descriptors for everything but clients: the engine's connections, the listeners, the log, files of pages."""
+"""Descriptors kept for everything but clients: the engine's connections, the listeners, the log, files of pages."""
 
 LISTENERS = 6
-"""How many sockets listen together, and so how many new connections one turn of the event loop accepts."""
+"""How many sockets listen together: so many new connections are accepted in one iteration of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,10 @@ IS_FIRST = "is_first"
 """In the ASGI state of a request: whether it is the first of its connection, so that none there has had an answer."""
 
 MAX_HEADERS = 256
-"""Headers of a request, of which even a byte each would take some hundred bytes of memory."""
+"""Headers of a request: even one of a single byte takes some hundred bytes of memory."""
 
 MAX_PIPELINED = 8
-"""Requests that may wait on a connection for the answer to the one before them. The connection ends with the last."""
+"""Requests of a connection that may wait behind the one under way. Beyond that, the connection ends with the last."""
 
 LINGER_SECONDS = 2.0
 """How long a refused client's further bytes are dropped, because closing at once may destroy the refusal."""
@@ -123,7 +125,7 @@ class _Section(Enum):
     """The part of a message that comes next."""
 
     NONE = auto()
-    """Nothing has come since the last message."""
+    """Nothing has been received since the last message."""
     HEAD = auto()
     BODY = auto()
 
@@ -175,7 +177,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._bad_request = _BAD_REQUEST
         self._finished = False
-        """Whether further bytes are none of this protocol's: the client was refused, or speaks WebSocket now."""
+        """Whether this protocol reads no more: the client was refused, or speaks WebSocket now."""
 
     # ── connections ──
 
@@ -304,7 +306,7 @@ class LimitedProtocol(HttpToolsProtocol):
         )
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: clients could fill the log."""
+        """Log nothing: clients could fill the log."""
 
     def handle_websocket_upgrade(self) -> None:
         self._finished = True
@@ -322,7 +324,7 @@ class LimitedProtocol(HttpToolsProtocol):
     # ── deadlines and refusals ──
 
     def _end_at(self, seconds: float) -> None:
-        """Refuse the request unless it is complete by then."""
+        """Refuse the request unless it is complete by the deadline."""
         self._deadline = self.loop.time() + seconds
         if self._timer is not None and self._timer.when() <= self._deadline:
             return  # it begins anew when it ends
@@ -348,7 +350,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(_TIMEOUT)
 
     def _refuse(self, refusal: bytes) -> None:
-        """Answer the message that the parser is at, and close the connection; only the latter during an answer."""
+        """Refuse the message being parsed, and close the connection; only close it while another answer is sent."""
         in_body = self._section is _BODY
         answerable = in_body is not self._idle and not (in_body and (self.pipeline or self.cycle.response_started))
         self._finished = True

@@ -30,7 +30,7 @@ _COMPLETE = b"event: complete\ndata:\n\n"
 def ended_stream(answer: Answer, set_cookie: str | None) -> Response:
     """The stream of an answer that no other follows.
 
-    It takes no place and does not end with the service: what was carried out would not be answered.
+    It counts towards no limit and does not end with the service: otherwise something carried out might go unanswered.
     """
     return StreamingResponse(_only(answer), headers=_headers(set_cookie))
 
@@ -47,7 +47,7 @@ async def _only(answer: Answer) -> AsyncIterator[bytes]:
 class EventStream(StreamingResponse):
     """The answers as a stream that ends with them, with the client, the credentials or the service.
 
-    It takes a place among those of its kind; without a free one it is refused.
+    It counts towards the limit of its kind, and is refused above it.
     """
 
     def __init__(

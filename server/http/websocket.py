@@ -41,7 +41,7 @@ from server.telemetry import Outcome
 PROTOCOL = "graphql-transport-ws"
 INIT_SECONDS = 10.0
 MOST_BEFORE_INIT = 100
-"""Messages before a socket is initialised, its initialisation included. All others are pings and pongs."""
+"""Messages before a socket is initialised, the initialisation included; the others can only be pings and pongs."""
 MAX_ID_LENGTH = 256
 MAX_REASON = 123
 """Bytes of a reason for closing, by the protocol."""
@@ -123,7 +123,7 @@ class _Connection:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _finish(self, reading: asyncio.Future[None]) -> None:
-        """Read no more, and wait for what is under way, no longer than for a request: a client may take no answer."""
+        """Read no more, and wait for what is under way, as long as a request may take: a client may never read."""
         reading.cancel()
         await asyncio.wait([reading, *self._running.values()], timeout=self._pipeline.settings.request_timeout)
 
@@ -285,7 +285,7 @@ class _Connection:
         return self._pipeline.requests.is_full(_address(self._socket))
 
     async def _refuse(self, id_: str) -> None:
-        """As over HTTP, which answers 503: the process works on as much as it can."""
+        """As over HTTP, which answers 503 when the process has as much to do as it can."""
         self._pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
         extensions = {"code": Overloaded.code, "retryAfterSeconds": 1.0}
         error = {"message": Overloaded.explanation, "extensions": extensions}
@@ -294,7 +294,7 @@ class _Connection:
     async def _send_events(
         self, id_: str, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
     ) -> bool:
-        """Whether it is complete.
+        """Send an answer; return whether the operation is complete.
 
         An answer that was not executed becomes the protocol's `error`, which ends it. A service that stops ends it too.
         """
