@@ -406,7 +406,7 @@ async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
 
 
 async def _board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
-    """The ballot's board in a recent state whose shards are read: as good as the current one, since shards only grow."""
+    """The ballot's board in a recent state whose shards are read. That is enough, since shards only grow."""
     cache = board_cache(ctx)
     known = cache.known(ballot.board)
     if known is not None and known.write_shards <= known.read_shards:
