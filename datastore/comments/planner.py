@@ -30,12 +30,12 @@ from functools import lru_cache
 from math import ceil, sqrt
 from typing import Any
 
+from datastore.dynamo.paging import LARGEST_READ
 from datastore.dynamo.writes import ALWAYS, Condition, among
 
 RATINGS = (1, 2, 3, 4, 5)
 MAX_VALUES = 25
 """The languages that a filter may name: at most 100 pairs, since all five ratings are no filter."""
-LARGEST_READ = 1000
 
 _FEW_PARTITIONS = 25
 _STEP = 4096

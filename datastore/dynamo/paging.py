@@ -22,7 +22,7 @@ from operator import itemgetter
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from datastore.dynamo.entity import Partition, Slice
-from datastore.refusals import InvalidCursor
+from datastore.refusals import InvalidCursor, InvalidInput
 from datastore.values.seal import Forged, Seal
 
 # ── pages ──
@@ -34,6 +34,17 @@ _VERSION = b"\x01"
 _SCOPE_BYTES = 6
 _MAC_BYTES = 8
 _PURPOSE = "cursor"
+
+PAGE_SIZE = 20
+LARGEST_PAGE = 100
+
+
+def page_size(requested: int | None, argument: str = "first") -> int:
+    """How many records a client asks for. Nothing is clamped: a wrong number is refused."""
+    size = PAGE_SIZE if requested is None else requested
+    if not 1 <= size <= LARGEST_PAGE:
+        raise InvalidInput(f"`{argument}` is 1 to {LARGEST_PAGE}.", path=(argument,))
+    return size
 
 
 @dataclass(frozen=True, slots=True)

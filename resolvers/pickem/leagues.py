@@ -70,7 +70,7 @@ async def league(ctx: Context, /, *, id: LeagueId | None = None, code: str | Non
 
 
 async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
-    """The league of a code; each call counts as an attempt. It must be the league's present code, so an old one fails."""
+    """The league of a code; each call counts as an attempt. An old code of the league finds nothing."""
     await admit_attempt(ctx)
     code = parse_code(text)
     coded = await leagues.read_league_of_code(ctx.table, code) if code else None

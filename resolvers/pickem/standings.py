@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from datastore.dynamo import Page, PageRequest, Window
+from datastore.dynamo import Page, PageRequest, Window, page_size
 from datastore.people.profiles import Profile
 from datastore.pickem.events import Event
 from datastore.pickem.leagues import League
@@ -39,9 +39,6 @@ from resolvers.pickem.visibility import (
 from resolvers.requests.context import Context, Services
 
 # ── standings ──
-
-PAGE_SIZE = 20
-LARGEST_PAGE = 100
 
 
 async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[StandingView]:
@@ -80,9 +77,7 @@ async def standings_changed(
     ctx: Context, /, *, season: str, league: LeagueId | None = None, first: int | None = None
 ) -> AsyncGenerator[list[StandingView]]:
     """The first rows, of the season or of a league, immediately; then again after each change."""
-    name, size = _validate_season(season), PAGE_SIZE if first is None else first
-    if not 1 <= size <= LARGEST_PAGE:
-        raise InvalidInput(f"`first` is 1 to {LARGEST_PAGE}.", path=("first",))
+    name, size = _validate_season(season), page_size(first)
     if league is not None:
         async with aclosing(league_standings_changed(ctx, season=name, league=league, size=size)) as changes:
             async for rows_of_league in changes:

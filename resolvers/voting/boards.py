@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from datastore.dynamo import Page, Window, iso
+from datastore.dynamo import Page, Window, iso, page_size
 from datastore.refusals import InvalidInput, NotFound, Refusal
 from datastore.values.folding import MOST_MARKS
 from datastore.voting import boards as board_store
@@ -85,13 +85,11 @@ def validate_hours(board: Board, before: Board | None, now: datetime) -> None:
         raise InvalidInput("`closesAt` must be later than `opensAt`.", path=("input", "closesAt"))
 
 
-# ── ids and pages ──
+# ── ids ──
 
 ContenderId = Annotated[str, NodeOf("Contender")]
 
 _CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,5})")
-_LARGEST_PAGE = 100
-_USUAL_PAGE = 20
 
 
 def parse_contender_key(key: str) -> tuple[str, int] | None:
@@ -189,9 +187,7 @@ async def leaderboard_changed(
     ctx: Context, /, *, board: str = MAIN, first: int | None = None
 ) -> AsyncGenerator[list[LeaderboardRow]]:
     """The first rows now, and again after each change."""
-    size = _USUAL_PAGE if first is None else first
-    if not 1 <= size <= _LARGEST_PAGE:
-        raise InvalidInput(f"`first` is 1 to {_LARGEST_PAGE}.", path=("first",))
+    size = page_size(first)
     if await _load_results(ctx, board) is None:
         raise InvalidInput(f"There is no board called {board[:64]}.", path=("board",))
     cache = board_cache(ctx)

@@ -29,16 +29,13 @@ from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_ty
 import strawberry
 from graphql import GraphQLArgument, GraphQLID, get_named_type, get_nullable_type, is_list_type
 
-from datastore.dynamo import Window
+from datastore.dynamo import LARGEST_PAGE, PAGE_SIZE, Window, page_size
 from datastore.refusals import InvalidInput
 from datastore.values.seal import Seal
 from resolvers.requests.context import UNSET, BothWays, Context, NodeOf, Unset
 from resolvers.values.node_ids import parse_node_key
 
 # ── windows ──
-
-PAGE_SIZE = 20
-LARGEST_PAGE = 100
 
 FORWARD: Mapping[str, tuple[Any, str]] = {
     "first": (int | None, f"The number of items from the start: 1 to {LARGEST_PAGE}, default {PAGE_SIZE}."),
@@ -66,11 +63,7 @@ def parse_window(given: Mapping[str, Any], seal: Seal) -> Window:
             path=("first" if first is not None else "after",),
         )
     name, size = ("last", last) if backward else ("first", first)
-    if size is None:
-        size = PAGE_SIZE
-    if not 1 <= size <= LARGEST_PAGE:
-        raise InvalidInput(f"`{name}` is 1 to {LARGEST_PAGE}.", path=(name,))
-    return Window(size, seal, forward=not backward, cursor=before if backward else after)
+    return Window(page_size(size, name), seal, forward=not backward, cursor=before if backward else after)
 
 
 # ── arguments ──

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import TypeAlias
 
 from datastore.pickem import standings
@@ -23,6 +22,7 @@ from datastore.pickem.standings import (
     listed_standings,
     season_scope,
 )
+from datastore.values.ids import CLOCK_SKEW
 from resolvers.pickem import rules
 from resolvers.pickem.rules import closeness, worst_distance
 from resolvers.pickem.scoring import PREDICTIONS_AT_ONCE
@@ -30,9 +30,6 @@ from resolvers.requests.context import Services
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
 """By season and member: points, correct picks and events."""
-
-CLOCK_SKEW = timedelta(seconds=5)
-"""How far the clocks of two servers may differ before a submission after the lock counts as a breach."""
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
@@ -104,6 +101,7 @@ def _add_share(sums: Counter[str], share: Share | None) -> None:
 def _prediction_breaches(
     event: Event, prediction: Prediction, matches: Mapping[str, Match], worst: int
 ) -> Iterator[str]:
+    # The clocks of two servers may differ by as much.
     if event.locked_at is not None and prediction.submitted_at > event.locked_at + CLOCK_SKEW:
         yield f"submitted at {prediction.submitted_at}, after the lock at {event.locked_at}"
     if not event.may_have_points and prediction.share is not None and prediction.share.counts:

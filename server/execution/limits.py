@@ -63,7 +63,8 @@ from graphql import (
 )
 from graphql.utilities import value_from_ast_untyped
 
-from schema.framework.arguments import LARGEST_PAGE, MOST_NAMED, PAGE_SIZE, names_objects
+from datastore.dynamo import LARGEST_PAGE, PAGE_SIZE
+from schema.framework.arguments import MOST_NAMED, names_objects
 from schema.framework.fields import complexity_of_each, own_complexity
 from server.execution.lexer import count_line_ends
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.comments.planner import (
-    LARGEST_READ,
     MAX_VALUES,
     RATINGS,
     CommentCounts,
@@ -17,6 +16,7 @@ from datastore.comments.planner import (
     continuation,
     plans,
 )
+from datastore.dynamo.paging import LARGEST_READ
 from tests.comments import matches
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR", "zh-Hant", *(f"en-{number:03d}" for number in range(18)))

@@ -8,6 +8,7 @@ from itertools import chain
 import pytest
 
 from datastore.changes import occurrences, unit_of_work
+from datastore.dynamo import LARGEST_PAGE
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
@@ -17,7 +18,6 @@ from resolvers.pickem import rules as card_rules
 from resolvers.requests.policy import parse_rate
 from resolvers.vocabulary import quizzes, subscriptions
 from resolvers.voting import boards
-from schema.framework.arguments import LARGEST_PAGE
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from tests.generated import ROOT
