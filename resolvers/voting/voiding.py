@@ -99,7 +99,7 @@ class _Wanted:
 
     @asynccontextmanager
     async def voiding(self, services: Services) -> AsyncIterator[AsyncIterator[int]]:
-        """Yields how many votes were voided, some at a time. At the end the board is settled."""
+        """How many votes were voided, some at a time. At the end the board is settled."""
         settler = services.get(BoardCache).settler(self.board)
         async with settler.voting(), aclosing(self._void(services)) as counts:
             yield counts
