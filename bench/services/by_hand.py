@@ -24,7 +24,7 @@ import orjson
 import uvicorn
 from yarl import URL
 
-from datastore.comments.counts import TALLY
+from datastore.comments.counts import PRODUCT_TALLY
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter, PartitionRead, plans
 from datastore.comments.records import COMMENT
 from datastore.dynamo.attributes import iso
@@ -217,7 +217,7 @@ async def comments(engine: Engine, values: Mapping[str, Any]) -> Any:
 async def counts_of(engine: Engine, product: str) -> CommentCounts:
     counts: dict[str, tuple[int, ...]] = {}
     sizes: dict[str, int] = {}
-    for item in await engine.all(TALLY.on(product=product)):
+    for item in await engine.all(PRODUCT_TALLY.on(product=product)):
         language = item["sk"]["S"].split("#")[1]
         before = counts.get(language, (0,) * len(RATINGS))
         counts[language] = tuple(

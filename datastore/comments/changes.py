@@ -75,7 +75,7 @@ class CommentChange:
     def was_applied(self, failed: ConditionFailed) -> bool:
         """Whether the items that the conditions failed on are what the change itself leaves.
 
-        A deletion leaves nothing that tells: a moderator may have moved the comment instead, so it is looked for again.
+        A deletion leaves nothing to compare: a moderator may have moved the comment instead, so it is looked for again.
         """
         if self.new is None:
             return False

@@ -44,7 +44,7 @@ _AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ProductTally:
     """One shard of the counts of one product and language. One shard's numbers may be negative, the sums are not."""
 
     product: str
@@ -58,15 +58,15 @@ class Tally:
     bytes: int = 0
     unsettled: bool | None = None
     marks: int | None = None
-    """How often it was marked as unsettled: tells a number that has changed and changed back from one that has not."""
+    """How often it was marked as unsettled. So a number that changed and changed back does not look unchanged."""
 
     @property
     def mark_shard(self) -> int:
         return self.shard % MARK_SHARDS
 
 
-TALLY = Entity(
-    Tally,
+PRODUCT_TALLY = Entity(
+    ProductTally,
     Key("STATISTICS#{product}", "COUNTS#{language}#{shard:02d}"),
     gsi1=Key("UNSETTLED#{mark_shard}", "{product}#{language}#{shard:02d}", when="unsettled"),
 )
@@ -88,16 +88,16 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
             delta[f"r{comment.rating}"] += sign
             delta["bytes"] += sign * comment.size
     return [
-        _addition(Tally(*tally_key, unsettled=True), numbers)
+        _addition(ProductTally(*tally_key, unsettled=True), numbers)
         for tally_key, delta in deltas.items()
         if (numbers := {name: number for name, number in delta.items() if number})
     ]
 
 
-def _addition(tally: Tally, numbers: dict[str, int]) -> Update:
+def _addition(tally: ProductTally, numbers: dict[str, int]) -> Update:
     if "r5" in numbers:
-        return TALLY.update_with_indexes(tally, "unsettled", add={**numbers, "marks": 1})
-    return TALLY.update(TALLY.item_key(tally), add=numbers)
+        return PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={**numbers, "marks": 1})
+    return PRODUCT_TALLY.update(PRODUCT_TALLY.item_key(tally), add=numbers)
 
 
 async def read_counts(table: Table, product: str) -> CommentCounts:
@@ -111,9 +111,9 @@ async def read_counts(table: Table, product: str) -> CommentCounts:
     return CommentCounts(counts, sizes)
 
 
-async def read_tallies(table: Table, product: str) -> list[Tally]:
+async def read_tallies(table: Table, product: str) -> list[ProductTally]:
     """All shards of a product's counts, by a consistent read."""
-    shards = table.iterate(TALLY.on(product=product), consistent=True, at_once=_AT_ONCE)
+    shards = table.iterate(PRODUCT_TALLY.on(product=product), consistent=True, at_once=_AT_ONCE)
     return [tally async for tally in shards]
 
 
@@ -156,7 +156,7 @@ async def read_leaders_page(table: Table, request: PageRequest) -> Page[Leader]:
 async def read_unsettled_products(table: Table) -> list[str]:
     """Products whose LEADER item may be out of date; of a large number a part, and after settling them the rest."""
     marks = await asyncio.gather(
-        *(table.query(TALLY.on("gsi1", mark_shard=shard), limit=_MARKS_AT_ONCE) for shard in range(MARK_SHARDS))
+        *(table.query(PRODUCT_TALLY.on("gsi1", mark_shard=shard), limit=_MARKS_AT_ONCE) for shard in range(MARK_SHARDS))
     )
     return list(dict.fromkeys(tally.product for part in marks for tally in part.records))
 
@@ -190,8 +190,10 @@ async def _write_leader(table: Table, product: str, current: Leader | None, five
         await table.write(LEADER.put(raised, when=present() & where(revision=current.revision)))
 
 
-async def _unmark(table: Table, tally: Tally) -> None:
+async def _unmark(table: Table, tally: ProductTally) -> None:
     """Remove a mark unless the shard was marked again: then its writer, or a sweep, settles the product again."""
     unmarked = replace(tally, unsettled=None)
     with suppress(ConditionFailed):
-        await table.write(TALLY.update_with_indexes(unmarked, "unsettled", when=present() & where(marks=tally.marks)))
+        await table.write(
+            PRODUCT_TALLY.update_with_indexes(unmarked, "unsettled", when=present() & where(marks=tally.marks))
+        )

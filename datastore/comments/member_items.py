@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from datastore.comments.counts import LEADER, TALLY
+from datastore.comments.counts import LEADER, PRODUCT_TALLY
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPORTS, Pointer, Reports
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.dynamo import Table, optimistic
@@ -68,7 +68,7 @@ MEMBER_ITEMS = MemberItems(
             Policies(ErasurePolicy.FORGOTTEN, ErasurePolicy.MOVED, ErasurePolicy.KEPT),
         ),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
-        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, TALLY),
+        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PRODUCT_TALLY),
     },
     _read,
 )

@@ -33,10 +33,10 @@ from datastore.changes.occurrences import MOST_WEBHOOKS, Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import (
     LEADER,
+    PRODUCT_TALLY,
     SHARDS,
-    TALLY,
     Leader,
-    Tally,
+    ProductTally,
     count_updates,
     read_unsettled_products,
     settle_product,
@@ -63,7 +63,7 @@ from datastore.values.seal import MOST_SECRETS
 BATCH = 25
 AT_ONCE = 4 * BATCH
 _ROOM = 100 - 2 - MOST_WEBHOOKS
-"""What a transaction has room for, besides the batch's record, its occurrence and the deliveries of that."""
+"""Writes of a transaction, besides the batch's record, its occurrence and the deliveries of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
 
 
 def _checks(comments: Iterable[Comment], unit: UnitOfWork) -> list[tuple[str, Write]]:
-    """That the authors are not erased, each with its author."""
+    """The checks that the authors are not erased, each with its author."""
     authors = {comment.author: None for comment in comments}
     return [(author, check) for author in authors for check in unit.not_erased(author)]
 
@@ -227,8 +227,8 @@ async def begins_with(table: Table, product: str) -> bool:
 # Reads for `ringside audit`: every record of comments, and what the indexes list.
 
 
-def all_records(table: Table) -> AsyncIterator[Comment | Tally | Leader | Pointer]:
-    return table.scan(COMMENT, HELD, TALLY, LEADER, POINTER)
+def all_records(table: Table) -> AsyncIterator[Comment | ProductTally | Leader | Pointer]:
+    return table.scan(COMMENT, HELD, PRODUCT_TALLY, LEADER, POINTER)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:

@@ -43,7 +43,7 @@ from datastore.values.ids import first_id, shard_of
 BOTH_SIGN_FOR = timedelta(days=1)
 
 MOST_OLD_SECRETS = 4
-"""Each one adds a signature to every message."""
+"""Secrets that sign at a time: each one adds a signature to every message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _next_addition(known: WebhookAdditions | None) -> Put:
 
 
 async def remove_webhook(table: Table, webhook: str, unit: UnitOfWork, answer: str) -> None:
-    """Nothing is delivered to it from now on; what waits is deleted later. NotFound if there is none."""
+    """Deliver nothing to it from now on; what waits is deleted later. NotFound if there is none."""
     current = await _read_active(table, webhook)
     await _write(table, current, replace(current, active=False), Kind.WEBHOOK_REMOVED, unit, answer)
 
@@ -142,7 +142,7 @@ async def _write(
 
 
 def is_free(leases: Leases, seen: Webhook) -> bool:
-    """Whether no living process sends to a webhook, now that it was seen like this."""
+    """Whether no living process sends to a webhook, which was just read."""
     return leases.is_free(WEBHOOK, seen)
 
 
@@ -271,7 +271,7 @@ async def deliveries_between(table: Table, webhook: str, since: datetime, until:
 
 
 async def requeue(table: Table, wanted: Delivery, now: datetime) -> bool:
-    """Let an occurrence wait for a webhook again, whatever became of it before; False if it already waits."""
+    """Let an occurrence wait for a webhook again, whatever its delivery came to; False if it already waits."""
     content = None if wanted.content is None else replace(wanted.content, expires=None)
     delivery = Delivery(wanted.webhook, DeliveryState.WAITING, wanted.ulid, wanted.kind, content=content, since=now)
     others = [replace(delivery, state=state) for state in (DeliveryState.DELIVERED, DeliveryState.DEAD)]

@@ -48,7 +48,7 @@ _FORM = re.compile(rf"{SECRET_PREFIX}[a-z2-7]{{{_ID_LETTERS + _SECRET_LETTERS + 
 USE_INTERVAL = timedelta(minutes=1)
 """The time between two writes of when a key was used."""
 WRONG_CLOCK = timedelta(minutes=5)
-"""A use that is as far ahead was stored by a clock that was wrong."""
+"""A stored use that is further ahead than this comes from a wrong clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def id_in(secret: str) -> str | None:
 
 
 def id_of_prefix(prefix: str) -> str:
-    """The id of the key whose secret begins so; more of the secret may follow."""
+    """The id of the key whose secret begins with this text; more of the secret may follow."""
     return ID_PREFIX + prefix[len(SECRET_PREFIX) : _ID_END]
 
 
@@ -143,7 +143,7 @@ def all_api_keys(table: Table) -> AsyncIterator[ApiKey]:
 
 
 async def store_api_key(table: Table, issued: IssuedKey, unit: UnitOfWork) -> None:
-    """Store the key; the receipt has its secret no more than the table does."""
+    """Store the key. Neither the receipt nor the table has its secret."""
     key = issued.api_key
     try:
         occurrence = unit.occurred(Kind.API_KEY_CREATED, f"ApiKey:{key.node_key}")

@@ -69,7 +69,7 @@ class Confirmation:
     used: datetime | None = None
     slot: int = 0
     used_by: str | None = None
-    """The attempt that used it: two of them may be carried out within one millisecond."""
+    """The attempt that used it, since two may run within one millisecond."""
     holder: str | None = None
     term: int = 0
     beat: int = 0
@@ -142,7 +142,7 @@ class SentEmails(Generic[E]):
     entity: Entity[E]
 
     async def begin(self, table: Table, record: E, unit: UnitOfWork) -> bool:
-        """Whether the email is to be sent, for it was not sent before. MemberErased if the member was erased."""
+        """Whether the email is to be sent, because it was not sent before. MemberErased if the member was erased."""
         try:
             await unit.apply(table, self.entity.put(record, when=absent("sent")), *unit.not_erased(record.user))
         except ConditionFailed:

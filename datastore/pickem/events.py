@@ -202,7 +202,7 @@ MATCH = Entity(Match, Key("EVENT#{event}", "MATCH#{id}"))
 
 
 _ACCENTS = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f]")
-"""Left out, with what joins characters or chooses their look."""
+"""Left out, like what joins characters or chooses how they look."""
 _MARKS = ("Mn", "Mc")
 """Vowels, and other parts of words, in scripts such as Devanagari and Thai."""
 
@@ -235,7 +235,7 @@ class EventChanged(Stale):
 
 
 def in_future(name: str, clock: Clock) -> Condition:
-    """A moment is still ahead, by this process's clock at the time of each attempt."""
+    """The condition that a moment is still ahead, by this process's clock at each attempt."""
     return Condition(lambda into: f"{into.field(name)} > {into.value(name, clock())}")
 
 
@@ -281,7 +281,7 @@ async def read_unscored_seasons(table: Table) -> frozenset[str]:
 
 
 async def every_event(table: Table) -> list[Event]:
-    """In the order of their ids; consistent, those of a moment ago included."""
+    """All events in the order of their ids, the newest included; consistent."""
     noted = await read_created(table, CREATED_EVENT)
     events = await read_events(table, sorted({*noted, *[event.id async for event in all_events(table)]}))
     return list(events.values())
@@ -350,7 +350,7 @@ def _allows_less(before: Event, after: Event) -> bool:
 
 
 async def finish_lock(table: Table, event: Event, now: datetime) -> Event:
-    """Raise the gates of a locked event, and show its picks then. Several processes may do it."""
+    """Raise the gates of a locked event, and then show its picks. Several processes may do it."""
     await raise_gates(table, event.id, event.version)
     shown, unit = event.reveal(now), UnitOfWork.unkeyed(now)
     with suppress(EventChanged):  # an event changes only after another process has shown them

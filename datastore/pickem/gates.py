@@ -93,7 +93,7 @@ def pick_counter(match: int, team: int) -> str:
 
 
 def none_picked(match: int, teams: Sequence[int]) -> Condition:
-    """None of these teams is picked in any prediction that the gate accepted."""
+    """The condition that no prediction accepted by the gate picks one of these teams."""
 
     def render(expression: Expression) -> str:
         zero = expression.attribute({"N": "0"})

@@ -276,7 +276,7 @@ def _no_admission(failed: ConditionFailed) -> Conflict | NotFound:
 async def admit(
     table: Table, captain: LeagueMember, before: LeagueMember, after: LeagueMember, unit: UnitOfWork, answer: Any
 ) -> None:
-    """Change what a member is in a league, as one of its captains. Conflict if either has changed."""
+    """As a captain, change a member's place in a league. Conflict if the place of either has changed."""
     added = {"members": int(before.membership is Membership.WAITING), "waiting": 0, "captains": 0}
     added["waiting"] = -added["members"]
     added["captains"] = int(after.membership is Membership.CAPTAIN)
@@ -363,7 +363,7 @@ def _not_left(failed: ConditionFailed) -> Conflict | NotFound | Stale:
 async def remove(
     table: Table, captain: LeagueMember, place: LeagueMember, own: MemberLeagues, unit: UnitOfWork, answer: Any
 ) -> None:
-    """Take somebody who is no captain out of a league, as one of its captains. Stale if they have changed."""
+    """As a captain, take somebody who is no captain out of a league. Stale if their place has changed."""
     writes: list[Write] = [
         LEAGUE.update(LEAGUE.at(id=place.league), add={_counter(place): -1, "revision": 1}, when=_exists()),
         LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place), when=where(membership=place.membership)),
@@ -402,7 +402,7 @@ async def rotate_code(
 
 
 def _not_changed(failed: ConditionFailed) -> Conflict | NotAllowed:
-    """Why the second write, the check of the captain, or the first failed."""
+    """Why a change failed: at the second write, the check of the captain, or at the first."""
     return NotAllowed(_ONLY_CAPTAINS) if failed.at(1) else Conflict()
 
 

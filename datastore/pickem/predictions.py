@@ -163,7 +163,7 @@ async def read_at_once(table: Table, keys: Sequence[ItemKey[R]]) -> list[R]:
 
 
 def prediction_position(prediction: Prediction, *, is_scored: bool) -> str:
-    """Its place in the order of an event's predictions (see `read_event_predictions`), and in every part of them."""
+    """A prediction's place in the order of an event's predictions (see `read_event_predictions`)."""
     return PREDICTION.sort_key(prediction, "gsi2") if is_scored and prediction.is_scored else f"~{prediction.user}"
 
 
@@ -193,7 +193,7 @@ def pick_counters(prediction: Prediction, card: Mapping[str, Match]) -> list[str
 
 
 def as_read(prediction: Prediction | None) -> Condition:
-    """It has not changed: neither what the member submitted nor its share."""
+    """The condition that a prediction is as it was read: what the member submitted, and its share."""
     if prediction is None:
         return absent()
     own, share = where(token=prediction.token), prediction.share

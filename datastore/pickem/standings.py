@@ -172,7 +172,7 @@ class Standing:
         return f"{closeness_key(self.closeness)}{iso(self.joined_at)}"
 
     def credited(self, old: Share | None, new: Share) -> Standing:
-        """With a share in place of an older one."""
+        """The standing with a share in place of an older one."""
         before = old or _NO_SHARE
         return replace(
             self,
@@ -234,7 +234,7 @@ def _key(user: str, season: str) -> ItemKey[Standing]:
 
 
 async def read_counted(table: Table, event: str, user: str, season: str) -> tuple[Prediction | None, Standing | None]:
-    """A prediction, and its member's standing, read after it; see the module."""
+    """A prediction and its member's standing, which is read after it (the module says why)."""
     prediction = await read_prediction(table, event, user)
     return prediction, None if prediction is None else await read_standing(table, user, season)
 
@@ -245,7 +245,7 @@ async def read_standings(table: Table, season: str, users: Sequence[str]) -> Map
 
 
 def standing_position(standing: Standing) -> str:
-    """Its place in the order of standings, and in every part of them."""
+    """A standing's place in the order of standings."""
     return STANDING.sort_key(standing, "gsi2")
 
 

@@ -200,7 +200,7 @@ def day_write(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[A
 
 
 def as_read(days: ActiveDays) -> Condition:
-    """That nobody has written the days since. The version alone does not say so: it starts over with the item."""
+    """The condition that nobody has written the days since. The version alone does not tell: a new item restarts it."""
     return where(version=days.version, since=days.since, bits=days.bits)
 
 

@@ -133,7 +133,7 @@ class WordList:
 
     @property
     def is_unlisted(self) -> bool:
-        """Whether no index has it: a public list whose words are deleted. A private one is found by its owner's id."""
+        """Whether no index lists it: a public list whose words are deleted. Its owner's id finds a private one."""
         return self.cleared and (self.public or self.owner is None)
 
     @property
@@ -285,7 +285,7 @@ def _change_writes(current: WordList, after: WordList, *names: str) -> list[Writ
 
 _DESCRIPTION = ("name", "level", "public", "owner")
 _EMPTIED = ("next_ordinal", "removed", "order", "adding", "deleted_at")
-"""All are set, also those that seem empty: words may have been added, removed or drawn since the list was read."""
+"""All are set, even those that seem empty: words may have been added, removed or drawn since the list was read."""
 
 
 def _same_description(word_list: WordList) -> Condition:
@@ -301,7 +301,7 @@ def _is_private(word_list: WordList) -> bool:
 
 
 async def mark_cleared(table: Table, word_list: WordList) -> None:
-    """Take a deleted list without words out of the index."""
+    """Take a deleted list, whose words are gone, out of the index."""
     with suppress(ConditionFailed):  # its owner was erased: the record is gone, and the index shows it late
         await table.write(
             LIST.update_with_indexes(replace(word_list, cleared=True), "cleared", when=present("deleted_at"))

@@ -99,7 +99,7 @@ async def subscribe(table: Table, wanted: Subscription, unit: UnitOfWork) -> Sub
 
 
 async def delete_ended(table: Table, ended: Sequence[Subscription]) -> None:
-    """Delete these subscriptions, which count nowhere, but for those that were started again."""
+    """Delete these subscriptions, which count nowhere, except those that were started again."""
     for subscription in ended:
         with suppress(ConditionFailed):
             await table.write(SUBSCRIPTION.delete(SUBSCRIPTION.item_key(subscription), when=where(active=False)))
@@ -207,7 +207,7 @@ class Subscriber:
 async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[Subscriber]:
     """Every member with an active subscription, once each, in constant memory.
 
-    Entries in flight: a subscription of the last seconds may be missing, and one that has just ended may be there.
+    The index is behind: a subscription of the last seconds may be missing, and one that has just ended may be there.
     """
     for shard in range(SHARDS):
         current: Subscriber | None = None

@@ -32,7 +32,7 @@ _ORDINALS_PER_WORD = 9
 WORDS_AT_ONCE = 80
 """Words per transaction, which may have at most 100 writes: the list, the receipt and the journal's are others."""
 _PATIENT_ATTEMPTS = 8
-"""So often a larger batch waits for one that another process may be adding: some 0.8 seconds."""
+"""How often a larger batch waits for one that another process may be adding: some 0.8 seconds in all."""
 _READS = (300, *[1000] * 9)
 """How many words each read looks at, of those that look for words that fit. Most lists need the first one only."""
 
@@ -65,7 +65,7 @@ class Word:
     traditional: str | None = None
     pinyin: str | None = None
     any_language: bool | None = None
-    """Whether it was given as a term, so that character sets and pinyin mean nothing; None if not."""
+    """True if it was given as a term, so that character sets and pinyin mean nothing; otherwise None."""
     own_reading: str | None = None
     example: str | None = None
     audio_url: str | None = None
@@ -184,7 +184,7 @@ class WordBatch:
     words: Sequence[Word]
     max_words: int
     next_ordinal: int | None = None
-    """The list's when the words that it lacks were chosen; None if they are added whatever it has."""
+    """The list's next ordinal when the words that it lacked were chosen; None if they are added whatever it has."""
 
 
 async def add_words(table: Table, list_id: str, batch: WordBatch, unit: UnitOfWork) -> AddedWords:

@@ -58,7 +58,7 @@ class EligibleContenders:
         return self.retired.bit_count() + 2 * self.restorations
 
     def restored_since(self, restorations: int) -> frozenset[int]:
-        """The eligible contenders among those restored since there were so many restorations."""
+        """The eligible contenders among those restored after a number of restorations."""
         number = self.restorations - restorations
         latest = self.latest_restored[-number:] if number > 0 else ()
         return frozenset(ordinal for ordinal in latest if self.has(ordinal))

@@ -51,12 +51,12 @@ async def put_mark(leases: Leases, mark: DirtyMark) -> Held[DirtyMark]:
 
 
 def is_dead(leases: Leases, mark: DirtyMark) -> bool:
-    """Whether the process of a mark is gone, now that it was seen like this."""
+    """Whether the process of a mark, which was just read, is gone."""
     return leases.is_free(DIRTY_MARK, mark)
 
 
 async def delete_mark(table: Table, mark: DirtyMark) -> None:
-    """Every vote of a mark is settled. It stays if its process has written it since it was seen like this."""
+    """Delete a mark whose votes are all settled. It stays if its process has written it since it was read."""
     unchanged = where(term=mark.term, beat=mark.beat)
     with suppress(ConditionFailed):
         await table.write(DIRTY_MARK.delete(DIRTY_MARK.item_key(mark), when=unchanged))
@@ -199,7 +199,7 @@ async def read_board_with_marks(table: Table, slug: str) -> BoardWithMarks | Non
 
 
 async def existing_boards(table: Table, slugs: Sequence[str]) -> list[str]:
-    """Those of many slugs that are boards', by a consistent batch."""
+    """Those of the slugs that have a board, by a consistent batch."""
     valid = [slug for slug in slugs if is_slug(slug)]
     found = await table.get_many([BOARD.at(slug=slug) for slug in valid], consistent=True)
     return [board.slug for board in found if board is not None]
@@ -211,12 +211,12 @@ async def read_boards_page(table: Table, window: Window) -> Page[Board]:
 
 
 def all_boards(table: Table) -> AsyncIterator[Board]:
-    """By slug, as the index shows them."""
+    """All boards in the order of their slugs, as the index shows them."""
     return table.iterate(BOARD.on("gsi1"))
 
 
 async def every_slug(table: Table) -> list[str]:
-    """The slugs of all boards, those of a moment ago included, and maybe some of boards that do not exist."""
+    """The slugs of all boards, the newest included, and perhaps of some that were never created."""
     noted = await read_created(table, CREATED_BOARD)
     return sorted({MAIN, *noted, *[board.slug async for board in all_boards(table)]})
 

@@ -239,7 +239,7 @@ class ResultsBlock:
 
     @property
     def counts(self) -> list[Counts]:
-        """Those of the contenders up to the last one with votes."""
+        """The counts of the contenders up to the last one with votes."""
         numbers = orjson.loads(self.numbers)
         return list(map(Counts, numbers[::3], numbers[1::3], numbers[2::3]))
 

@@ -45,7 +45,7 @@ ADDRESS_SHARDS = 16
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The address from which a voter cast those votes on a board that have this tag."""
+    """The address from which a voter cast the votes on a board that have this tag."""
 
     voter: str
     board: str
@@ -135,7 +135,7 @@ async def _void(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
 
 
 async def _void_erased_too(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
-    """The same also if the voter is being erased; unrecorded then, since nothing may name them.
+    """Void a vote even if its voter is being erased; then without a record, since nothing may name them.
 
     Made anonymous, their votes would move as they are and lose their origin: nobody would find them by an address.
     """

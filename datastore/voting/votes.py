@@ -27,7 +27,7 @@ from datastore.voting.pair_walk import PairWalk
 # ── tallies ──
 
 _LOOK_UPS = 160
-"""Keys that a page of one contender's pairs looks up, half a read unit each, found or not: 20 pairs in eight shards."""
+"""Keys that a page of one contender's pairs looks up: 20 pairs in eight shards. Each costs half a read unit, always."""
 _ORDINAL_DIGITS = 6
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from datastore.comments.counts import Leader, Tally
+from datastore.comments.counts import Leader, ProductTally
 from datastore.comments.planner import RATINGS
 from datastore.comments.records import Comment, Pointer, Status, pointer_to
 from datastore.comments.transfer import all_records, listed_comments, listed_held, listed_latest
@@ -45,7 +45,7 @@ class _Records:
     """By member: the sum of the hashes of the pointers that were found, minus those that their comments ask for."""
     pointers: int = 0
 
-    def add(self, record: Comment | Tally | Leader | Pointer) -> None:
+    def add(self, record: Comment | ProductTally | Leader | Pointer) -> None:
         match record:
             case Comment():
                 self.unmatched[record.author] -= hash(pointer_to(record))
@@ -58,7 +58,7 @@ class _Records:
                 self.recount[record.product][record.language, "bytes"] += record.size
             case Comment():
                 self.held[record.status] += 1
-            case Tally():
+            case ProductTally():
                 counted = {(record.language, name): getattr(record, name) for name in _COUNTERS}
                 self.counted[record.product].update(counted)
                 if record.unsettled:

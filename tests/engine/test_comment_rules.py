@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datastore.comments import changes, counts
-from datastore.comments.counts import TALLY, read_tallies
+from datastore.comments.counts import PRODUCT_TALLY, read_tallies
 from datastore.comments.member_items import forget_reporter
 from datastore.comments.pages import read_comment
 from datastore.comments.records import COMMENT, REPORTS, Reports
@@ -205,7 +205,7 @@ async def test_a_product_that_changes_while_it_is_settled_stays_marked(
     async def then_change(*given: Any) -> None:
         await write_leader(*given)
         [tally] = await read_tallies(table, "42")
-        await table.write(TALLY.update_with_indexes(tally, "unsettled", add={"r5": 1, "marks": 1}))
+        await table.write(PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={"r5": 1, "marks": 1}))
 
     with monkeypatch.context() as patch:
         patch.setattr(counts, "_write_leader", then_change)

@@ -1,4 +1,4 @@
-"""The planner's law: whatever the counts say, a plan reads every comment that its filter takes, exactly once."""
+"""The planner's invariant: whatever the counts say, a plan reads every comment that its filter takes, exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of keys: their text orders as their meaning does, and nobody can forge one."""
+"""Invariants of keys: their text orders as their meaning does, and nobody can forge one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The law of the merge: whatever the sources and their first limits, the result is the sorted whole, cut."""
+"""The invariant of the merge: whatever the sources and their first limits, the result is the sorted whole, cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk through all pairs, held to its law by random lives of a board."""
+"""The walk through all pairs, held to its invariant by random lives of a board."""
 
 from __future__ import annotations
 

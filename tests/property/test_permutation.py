@@ -1,4 +1,4 @@
-"""The law of the keyed permutation, for any key and size."""
+"""The invariant of the keyed permutation, for any key and size."""
 
 from __future__ import annotations
 

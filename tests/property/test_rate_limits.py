@@ -1,4 +1,4 @@
-"""Rate limits hold their law for any sequence of hits."""
+"""Rate limits keep their invariant for any sequence of hits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAUSES = st.lists(st.one_of(st.just(0.0), st.floats(0, 0.4), st.floats(0, 3)), m
 
 
 def excess(admitted: list[float], now: float, limit: int) -> float:
-    """By how much one more hit at this moment would exceed what the law allows, for a period of a second."""
+    """By how much one more hit at this moment would exceed what the invariant allows, for a period of a second."""
     since = (len(admitted) - place + 1 - limit * (1 + now - time) for place, time in enumerate(admitted))
     return max(since, default=0.0 - limit)
 

@@ -88,7 +88,7 @@ async def turns(number: int) -> None:
 
 
 async def played(steps: Sequence[Step]) -> Engine:
-    """Let everybody do their steps, and hold them to the law."""
+    """Let everybody do their steps, and hold them to the guarantee."""
     engine = Engine()
 
     async def act(step: Step) -> None:

@@ -1,4 +1,4 @@
-"""Arrivals by their law, with a list in the table's place: once each, in order, none missed."""
+"""The invariant of arrivals, with a list in the table's place: once each, in order, none missed."""
 
 from __future__ import annotations
 
