@@ -48,8 +48,10 @@ How much there is to this code, and what it costs. `bench/economy.py` says what 
 | | |
 |---|---:|
 """
-ABOUT_WORK: Final = re.compile(r"(^|_)(claim|lease|mark|term)(ed|s|_|$)")
+ABOUT_WORK: Final = re.compile(r"(^|_)(claim|holder|lease|mark|term)(ed|s|_|$)")
 """In a name: that the expression is about who does some work."""
+AGES: Final = {"at_least"}
+"""In a condition: that it compares for how long something has been as it is; see `Age`."""
 CONDITIONS: Final = {"outside", "less", "more"}
 """Functions that compare a stored value."""
 MOMENTS: Final = {"float", "datetime", "date"}
@@ -145,7 +147,7 @@ def liveness(modules: Mapping[str, Module]) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in modules.values():
         for condition in _comparisons(module.tree):
-            has_moments = any(
+            has_moments = not AGES.isdisjoint(_names(condition)) or any(
                 isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) for node in ast.walk(condition)
             )
             if not has_moments or not any(ABOUT_WORK.search(name) for name in _names(condition)):
