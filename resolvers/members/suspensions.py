@@ -8,14 +8,12 @@ sockets too: each mutation asks here. A process that cannot read them goes on wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Final, NewType
 
 import structlog
 
 from datastore.changes.unit_of_work import MemberErased, delete_receipts
-from datastore.dynamo import Reads, iso
+from datastore.dynamo import iso
 from datastore.jobs import jobs as job_store
 from datastore.members import suspensions as suspension_store
 from datastore.members.member_items import MEMBER_ITEMS, delete_exports
@@ -25,34 +23,9 @@ from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from resolvers.jobs.running import JobRunner, hashes_about
 from resolvers.live.background import Repeated
 from resolvers.people.member_data import ERASURES, Erasure, MemberData
-from resolvers.people.visibility import ShownProfile, load_member
+from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.values.texts import CONTROL_CHARACTERS
-
-# ── fields ──
-
-AS_STORED: Final[Mapping[str, str]] = {}
-"""What fields show without passing here, and why that gives nothing away."""
-
-ShownSuspension = NewType("ShownSuspension", Suspension)
-
-
-async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension | None:
-    """For the member and moderators; None once it has ended."""
-    if not (ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(profile.user)):
-        return None
-    found = await ctx.services.get(suspension_reads).load(profile.user)
-    return ShownSuspension(found) if found is not None and found.holds_at(ctx.now()) else None
-
-
-def suspension_reads(services: Services) -> Reads[str, Suspension]:
-    """Suspensions by member, read in one batch for a page."""
-
-    async def read(users: Sequence[str]) -> Mapping[str, Suspension]:
-        return await suspension_store.read_suspensions(services.table, users)
-
-    return services.cache.batches("suspensions", read)
-
 
 # ── suspensions ──
 

@@ -9,7 +9,7 @@ import strawberry
 from datastore.members import api_keys as api_key_store
 from datastore.members import suspensions as suspension_store
 from resolvers.members import api_keys as api_key_resolvers
-from resolvers.members import suspensions
+from resolvers.members import suspensions, visibility
 from resolvers.people.member_data import Contributions, Part
 from resolvers.people.visibility import show_changed
 from resolvers.whole import erasing, exporting
@@ -38,7 +38,7 @@ class SuspensionOfUser:
     """What suspensions add to a member."""
 
     suspension: Suspension | None = field(
-        suspensions.suspension, "The suspension that is in force; for the member and moderators."
+        visibility.suspension, "The suspension that is in force; for the member and moderators."
     )
 
 

@@ -44,7 +44,6 @@ PARTS: Final = {
 UNGATED: Final = {
     "schema.jobs": "A job is loaded for the member who began it, or for an admin.",
     "schema.journal": "For moderators and admins: each query begins with their role.",
-    "schema.members.members": "For admins: each query begins with their role.",
 }
 """The other modules of the schema that show records."""
 

@@ -1,0 +1,36 @@
+"""What a viewer sees of suspensions and API keys: a suspension becomes a `ShownSuspension` before a field shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NewType
+
+from datastore.dynamo import Reads
+from datastore.members import suspensions as suspension_store
+from datastore.members.suspensions import Suspension
+from resolvers.people.visibility import ShownProfile
+from resolvers.requests.context import Context, Role, Services
+
+AS_STORED: Final[Mapping[str, str]] = {
+    "ApiKey": "For admins: each query and mutation begins with their role.",
+}
+"""What fields show without passing here, and why that gives nothing away."""
+
+ShownSuspension = NewType("ShownSuspension", Suspension)
+
+
+async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension | None:
+    """For the member and moderators; None once it has ended."""
+    if not (ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(profile.user)):
+        return None
+    found = await ctx.services.get(suspension_reads).load(profile.user)
+    return ShownSuspension(found) if found is not None and found.holds_at(ctx.now()) else None
+
+
+def suspension_reads(services: Services) -> Reads[str, Suspension]:
+    """Suspensions by member, read in one batch for a page."""
+
+    async def read(users: Sequence[str]) -> Mapping[str, Suspension]:
+        return await suspension_store.read_suspensions(services.table, users)
+
+    return services.cache.batches("suspensions", read)
