@@ -8,7 +8,8 @@ uvloop's transport and httptools' parser, both here for uvicorn anyway, the same
 - One that was idle for `IDLE_SECONDS` is dropped: the engine may be about to close it.
 - Failures are OSErrors and TimeoutErrors. Nothing is repeated here.
 
-The order in which calls are sent to the engine: clients take turns, and within a client its requests.
+The order in which calls are sent to the engine: clients take turns, and within a client its requests. In the same order
+large answers are made (server/http/pipeline.py).
 
 Guarantees, however many calls a client has begun:
 
@@ -68,7 +69,7 @@ class _Entry(asyncio.Future[Caller]):
 
 
 class CallQueue:
-    """The calls to one engine that are under way, and those that wait."""
+    """The calls to one engine, or the large answers, that are under way, and those that wait."""
 
     def __init__(self, most: int, *, most_of_request: int, most_waiting: int, most_waiting_of_client: int) -> None:
         self._most = most
