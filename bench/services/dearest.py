@@ -88,7 +88,7 @@ async def pipeline(port: int) -> asyncio.StreamWriter | None:
 
 
 async def run(port: int, waves: int, at_once: int, pipelines: int, existing: dict[str, list[str]]) -> dict[str, Any]:
-    ids = Ids()
+    ids = Ids(time.time_ns())
     ids.note(existing)
     dearest = documents(ids)
     answers: Counter[str] = Counter()

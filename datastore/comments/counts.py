@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import add
 
-from datastore.comments.planner import RATINGS, CommentCounts
+from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts
 from datastore.comments.records import Comment
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, optimistic
 from datastore.dynamo.entity import Entity, Key
@@ -108,7 +108,7 @@ async def read_counts(table: Table, product: str) -> CommentCounts:
         numbers = (tally.r1, tally.r2, tally.r3, tally.r4, tally.r5)
         counts[tally.language] = tuple(map(add, counts.get(tally.language, (0,) * len(RATINGS)), numbers))
         sizes[tally.language] += tally.bytes
-    return CommentCounts(counts, sizes)
+    return CommentCounts(counts, sizes) if counts else NO_COUNTS
 
 
 async def read_tallies(table: Table, product: str) -> list[ProductTally]:

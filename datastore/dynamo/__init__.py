@@ -62,4 +62,5 @@ from datastore.dynamo.retries import (
     within_deadline,
 )
 from datastore.dynamo.table import Table, open_table
+from datastore.dynamo.transport.connections import CallQueue
 from datastore.dynamo.transport.single_flight import SingleFlight

@@ -332,6 +332,9 @@ class Operation:
     introspection: Introspection | None = field(compare=False, repr=False)
     """Where its answer is remembered, if it asks for nothing but the schema."""
 
+    def complexity(self, variables: Mapping[str, Any]) -> int:
+        return self.cost(variables) if self.fixed_cost is None else self.fixed_cost
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
@@ -396,7 +399,7 @@ class Documents:
             raise _bad_input(f"The variables hold more than {self._limits.values} values. Send fewer at once.")
         if operation.named is not None:
             self._check_named(operation.named, request.variables)
-        cost = operation.cost(request.variables) if operation.fixed_cost is None else operation.fixed_cost
+        cost = operation.complexity(request.variables)
         if cost > self._limits.complexity:
             raise _bad_input(
                 f"This operation asks for up to {cost} fields; at most {self._limits.complexity} are answered at once. "

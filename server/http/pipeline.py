@@ -7,6 +7,7 @@ request read ─ viewer identified ─ document found ─ cost checked ─ execu
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 import structlog
 from graphql import GraphQLError
 
-from datastore.dynamo import request_budget
+from datastore.dynamo import Budget, CallQueue, request_budget
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context, Kind, Role, Services, Viewer
 from resolvers.values.network_addresses import network
@@ -168,6 +169,11 @@ MAX_CALLS = 2_000
 MAX_READ_UNITS = 5_000
 """What a query may ask of the engine. The complexity bounds only its answer, for which some fields read much more."""
 
+DEAR = 1_000
+"""The complexity from which on answers are made in turns: half a megabyte is used while the dearest are made."""
+DEAR_AT_ONCE = 8
+"""So many are made at the same moment, or the memory of a process would depend on how many requests arrive together."""
+
 LEAST_OF_ADDRESS = 16
 """An address may always have as many requests in flight, and as many new documents may wait to be checked."""
 
@@ -175,6 +181,11 @@ LEAST_OF_ADDRESS = 16
 def most_of_address(max_in_flight: int) -> int:
     """How many requests in flight one address may have, and how many may wait for documents to be checked."""
     return max(LEAST_OF_ADDRESS, max_in_flight // 2)
+
+
+def _turns_of_dear_answers() -> CallQueue:
+    """Turns of clients. As many wait as requests may be in flight."""
+    return CallQueue(DEAR_AT_ONCE, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +208,8 @@ class Pipeline:
     turns: Turns = field(default_factory=Turns)
     """Of checking and compiling documents."""
     request_turns: RequestTurns = field(default_factory=RequestTurns)
+    dear: CallQueue = field(default_factory=_turns_of_dear_answers)
+    """Of making the answers of dear operations."""
     log: Any = field(default_factory=lambda: structlog.get_logger("ringside.graphql").bind(), init=False, repr=False)
     """Bound once: `structlog.get_logger` configures a new logger for each line."""
 
@@ -256,16 +269,7 @@ class Pipeline:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
                 async with asyncio.timeout_at(budget.ends + 0.5):
-                    fell_back = self.metrics.fell_back
-                    answer = await run(
-                        operation,
-                        variables,
-                        ctx,
-                        self.turns,
-                        suggestions=suggestions,
-                        fell_back=fell_back,
-                        begin_again=self._begin_again,
-                    )
+                    answer = await self._run(operation, variables, ctx, budget, suggestions=suggestions)
             except TimeoutError:
                 answer = Answer(errors=[format_error(OutOfTime())])
             outcome = _outcome(answer) if answer.errors else Outcome.OK
@@ -286,6 +290,26 @@ class Pipeline:
             **units,
         )
         return answer
+
+    async def _run(
+        self, operation: Operation, variables: Mapping[str, Any], ctx: Context, budget: Budget, *, suggestions: bool
+    ) -> Answer:
+        """The operation's answer, made in a turn if it is dear."""
+        is_dear = operation.complexity(variables) >= DEAR
+        caller = await self.dear.take_turn(budget.callers) if is_dear else None
+        try:
+            return await run(
+                operation,
+                variables,
+                ctx,
+                self.turns,
+                suggestions=suggestions,
+                fell_back=self.metrics.fell_back,
+                begin_again=self._begin_again,
+            )
+        finally:
+            if caller is not None:
+                self.dear.end_turn(caller)
 
     async def subscribe(
         self, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool

@@ -14,7 +14,9 @@ from websockets.asyncio.client import connect
 
 from datastore.dynamo import Table
 from server.compiler import CompiledOperation
-from server.execution.documents import Documents
+from server.execution.answers import Answer, run
+from server.execution.documents import Documents, Operation
+from server.http import pipeline
 from server.http.pipeline import Pipeline, RequestTurns
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.conftest import settings_for
@@ -23,6 +25,7 @@ from tests.websockets import PROTOCOL, receive, send
 
 NEW = [f'query New{number} {{ contender(id: "1") {{ name }} }}' for number in range(24)]
 KNOWN = "{ contenders(first: 100) { nodes { id name } } }"
+DEAR = 'query Dear { comments(product: "p", first: 100) { nodes { body author { name } title rating } } }'
 
 
 class Iterations:
@@ -128,3 +131,32 @@ async def test_known_documents_are_answered_while_new_ones_are_refused(served: S
             assert (await http.post("/graphql", json=known)).status_code in (200, 503)
         assert {answer.status_code for answer in await answers} <= {200, 503}
         assert (await http.post("/graphql", json=known)).status_code == 200
+
+
+async def test_a_few_of_the_dearest_answers_are_made_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wait for their turn, of whichever operation, and what costs little is answered meanwhile."""
+    made, most, may_go_on = 0, 0, asyncio.Event()
+
+    async def noted(operation: Operation, *arguments: Any, **named: Any) -> Answer:
+        nonlocal made, most
+        if operation.name is None:
+            return await run(operation, *arguments, **named)
+        made += 1
+        most = max(most, made)
+        await may_go_on.wait()
+        try:
+            return await run(operation, *arguments, **named)
+        finally:
+            made -= 1
+
+    monkeypatch.setattr(pipeline, "run", noted)
+    burst = asyncio.create_task(_burst(served.url, [DEAR.replace("Dear", f"Dear{n}") for n in range(24)]))
+    async with httpx.AsyncClient(base_url=served.url, timeout=30) as http:
+        while made < pipeline.DEAR_AT_ONCE:
+            assert not burst.done()
+            await asyncio.sleep(0)
+        answer = await http.post("/graphql", json={"query": "{ boards { nodes { slug } } }"})
+        assert answer.status_code == 200
+        may_go_on.set()
+        assert await burst == ['"complete"'] * 24
+    assert most == pipeline.DEAR_AT_ONCE

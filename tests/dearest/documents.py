@@ -6,6 +6,7 @@ A field is reached on the shortest path from `Query`, and, if its type is a node
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -34,7 +35,7 @@ _BY_ID = frozenset({"node", "nodes", "viewer"})
 """The fields that name an object, and the one that answers null to visitors."""
 _DETOUR = 5
 """A list's worth in single steps."""
-_names = count()
+_names = count(time.time_ns())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from resolvers.vocabulary import quizzes, subscriptions
 from resolvers.voting import boards
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
+from server.http.pipeline import DEAR, DEAR_AT_ONCE
 from tests.generated import ROOT
 
 LIMITS = Limits()
@@ -27,6 +28,7 @@ FIGURES = {
     "tokens in a document": [LIMITS.tokens],
     "line ends in a document": [MAX_LINE_ENDS],
     "nesting of brackets": [LIMITS.nesting],
+    f"queries and mutations of complexity {DEAR:,} or more that a process answers at the same moment": [DEAR_AT_ONCE],
     "depth of fields": [LIMITS.depth, LIMITS.introspection_depth],
     "fields, aliases, directives, operations, fragments": [
         LIMITS.fields,

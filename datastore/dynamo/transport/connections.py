@@ -9,8 +9,8 @@ uvicorn anyway, the same query costs 125 µs.
 - One that was idle for `IDLE_SECONDS` is dropped: the engine may be about to close it.
 - Failures are OSErrors and TimeoutErrors. Nothing is repeated here.
 
-**The order** of calls: clients take turns, and within a client its requests. However many calls a client has begun, it
-is guaranteed:
+**The order** of calls: clients take turns, and within a client its requests. In the same order large answers are made
+(server/http/pipeline.py). However many calls a client has begun, it is guaranteed:
 
 - At most `most` calls are under way, of one request at most `most_of_request`.
 - Whenever a call ends, the next one is that of the client who has waited longest for its turn. So a client's first call
@@ -70,7 +70,7 @@ class _Entry(asyncio.Future[Caller]):
 
 
 class CallQueue:
-    """The calls to one engine that are under way, and those that wait."""
+    """The calls to one engine, or the large answers, that are under way, and those that wait."""
 
     def __init__(self, most: int, *, most_of_request: int, most_waiting: int, most_waiting_of_client: int) -> None:
         self._most = most
