@@ -22,6 +22,7 @@ from datastore.voting.ballots import Ballot, EligibleContenders, TokenExpired, T
 from datastore.voting.boards import MAIN, Board
 from datastore.voting.pair_walk import DrawnPair, PairWalk
 from datastore.voting.votes import PairTally, Vote
+from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.requests.policy import OFF, address_hash
@@ -233,6 +234,22 @@ class VoteCast:
     """The pair's record with this vote, unless it has to be read again."""
 
 
+class FirstDrawSizes:
+    """The size of a board at the first draw of each voter's cycle, until the first vote of that cycle.
+
+    After that vote the walk is stored with it. Until then, only this keeps the drawn pair from changing when a
+    contender joins. After a restart the pair may change once, which affects no vote.
+    """
+
+    MOST = 50_000
+
+    def __init__(self, _: Services) -> None:
+        self._sizes: BoundedDict[tuple[str, str, int], int] = BoundedDict(self.MOST)
+
+    def size(self, vote_key: tuple[str, str, int], current: int) -> int:
+        return self._sizes.setdefault(vote_key, current)
+
+
 async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     """The viewer's next pair. Nothing is written: the same pair is drawn again until the viewer votes on it."""
     _limit_draws(ctx)
@@ -242,19 +259,22 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     cached, latest = await asyncio.gather(
         board_cache(ctx).boards.load(board), votes.read_latest_vote(ctx.table, voter, board)
     )
-    current, drawn = cached.board if cached else None, None
+    number = latest.number + 1 if latest else 1
+    current, found = cached.board if cached else None, None
     if current is not None:
-        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), board)
-    if current is None or drawn is None:
+        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number))
+    if current is None or found is None:
         current = await _load_board_now(ctx, board)
-        drawn = await _draw(ctx, latest, _open_contenders(ctx, current), board, is_current=True)
-    if drawn is None:
+        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number), is_current=True)
+    if found is None:
         raise Exhausted
+    drawn, eligible = found
     if latest is None:
         await ctx.services.get(AddressLimits).admit_visitor(ctx)
     expires_at = ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds)
-    number = latest.number + 1 if latest else 1
     ballot = Ballot(voter, board, number, drawn.left, drawn.right, expires_at=expires_at, walk=drawn.after.packed())
+    # Contenders that joined after a remembered first draw are still to come.
+    remaining = drawn.remaining + current.eligible.pairs(eligible.size, current.size)
     return DrawnBallot(
         token=ballot.sealed(ctx.services.seal),
         results=await results(ctx, current),
@@ -262,7 +282,7 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
         right_ordinal=ballot.right,
         voter=voter,
         expires_at=ballot.expires_at,
-        progress=Progress(drawn.seen, drawn.remaining),
+        progress=Progress(drawn.seen, remaining),
     )
 
 
@@ -279,18 +299,33 @@ async def _load_board_now(ctx: Context, slug: str) -> Board:
 
 
 async def _draw(
-    ctx: Context, latest: Vote | None, eligible: EligibleContenders, board: str, *, is_current: bool = False
-) -> DrawnPair | None:
-    """The viewer's next pair; None with fewer than two contenders.
+    ctx: Context,
+    latest: Vote | None,
+    eligible: EligibleContenders,
+    vote_key: tuple[str, str, int],
+    *,
+    is_current: bool = False,
+) -> tuple[DrawnPair, EligibleContenders] | None:
+    """The next pair, and the contenders it was drawn from; None with fewer than two contenders.
 
     None also if the contenders are not `is_current` and may lack some: the vote was cast on a newer state of the board,
     or its cycle would end without a newcomer.
     """
+    voter, board, _ = vote_key
     if latest is not None and not is_current and _is_older(eligible, latest.pair_walk()):
         return None
     walk = await _recounted(ctx, latest, eligible) if latest else PairWalk()
-    drawn = walk.draw(voter_seed(ctx.viewer.id, board), eligible)
-    return None if drawn is not None and drawn.cycle != walk.cycle and not is_current else drawn
+    seed = voter_seed(voter, board)
+    drawn = walk.draw(seed, eligible)
+    if drawn is None or (drawn.cycle != walk.cycle and not is_current):
+        return None
+    if walk.covered == 0 or drawn.cycle != walk.cycle:
+        size = ctx.services.get(FirstDrawSizes).size(vote_key, eligible.size)
+        at_first_draw = replace(eligible, size=size, retired=eligible.retired & ((1 << size) - 1))
+        first = PairWalk(cycle=drawn.cycle).draw(seed, at_first_draw) if size < eligible.size else None
+        if first is not None:
+            return first, at_first_draw
+    return drawn, eligible
 
 
 def _is_older(eligible: EligibleContenders, walk: PairWalk) -> bool:

@@ -184,7 +184,7 @@ def most_of_address(max_in_flight: int) -> int:
 
 
 def _turns_of_dear_answers() -> CallQueue:
-    """Turns of clients. As many wait as requests may be in flight."""
+    """In these, clients take turns. As many may wait as requests may be in flight."""
     return CallQueue(DEAR_AT_ONCE, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize)
 
 

@@ -59,7 +59,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 WITHOUT_DYNOXIDE = """
 from pathlib import Path
-from server.engine import programs
+from server.engine import process as programs
 programs.CHECKOUT = Path("nowhere")
 
 from server.__main__ import main

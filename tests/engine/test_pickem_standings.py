@@ -243,7 +243,7 @@ async def test_screens_wait_for_few_calls_one_after_the_other(one_client: Client
     ):
         await reader.ask(query, **given)
         for number in range(12):
-            profiles.forget(f"m{number}")
+            profiles.outdate(f"m{number}")
         _, calls = await dependent_calls(table, reader.ask(query, **given))
         assert calls == most, query
 

@@ -42,7 +42,7 @@ LIVES = 80
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
-from datastore import whole_table
+from datastore.whole import table as whole_table
 from server.commands.transfer import exports, imports
 
 left = int(sys.argv.pop())
