@@ -183,11 +183,6 @@ def most_of_address(max_in_flight: int) -> int:
     return max(LEAST_OF_ADDRESS, max_in_flight // 2)
 
 
-def _turns_of_dear_answers() -> CallQueue:
-    """In these, clients take turns. As many may wait as requests may be in flight."""
-    return CallQueue(DEAR_AT_ONCE, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize)
-
-
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """What all operations of a process go through, and the objects that it needs."""
@@ -208,8 +203,12 @@ class Pipeline:
     turns: Turns = field(default_factory=Turns)
     """Of checking and compiling documents."""
     request_turns: RequestTurns = field(default_factory=RequestTurns)
-    dear: CallQueue = field(default_factory=_turns_of_dear_answers)
-    """Of making the answers of dear operations."""
+    dear: CallQueue = field(
+        default_factory=partial(
+            CallQueue, DEAR_AT_ONCE, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize
+        )
+    )
+    """Of making the answers of dear operations. As many wait as may be in flight."""
     log: Any = field(default_factory=lambda: structlog.get_logger("ringside.graphql").bind(), init=False, repr=False)
     """Bound once: `structlog.get_logger` configures a new logger for each line."""
 
