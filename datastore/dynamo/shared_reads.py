@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Iterator
+from math import inf
 from typing import Any, TypeVar, cast
 
 from datastore.dynamo.entity import INVALIDATION, Invalidation, first_word
@@ -65,10 +66,10 @@ class SharedReads:
         if kind is None:
             kind = self._kinds[word] = self._cache.each("table", self._attempt, kept=INTERVAL, most=_MOST)
         read = _Read((partition, key), attempt)
-        age = INTERVAL if self._begun.wait(read.hash, self._cache.clock()) else 0.0
-        answer: Any = kind.known(read, age)
+        too_often = self._begun.wait(read.hash, self._cache.clock())
+        answer: Any = kind.known(read, INTERVAL) if too_often else None
         if answer is None:
-            answer = await retry(kind.attempt, read, age)
+            answer = await retry(kind.attempt, read, inf)  # it joins one that is under way
         else:
             await asyncio.sleep(0)  # so that a caller that reads in a loop lets others run
         return cast("T", answer)

@@ -342,10 +342,12 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
         return await _cast_before(ctx, ballot, verdict)
     refreshing = board_cache(ctx).refresh(ballot.board)
     reading = asyncio.ensure_future(_read_what_is_shown(ctx, ballot))
-    origin, board = await asyncio.gather(_admitted(ctx, ballot, verdict), _board_to_vote_on(ctx, ballot))
-    await asyncio.wait({reading}, timeout=_SHOWN_SECONDS)
-    before = reading.result() if reading.done() else None
-    reading.cancel()
+    try:
+        origin, board = await asyncio.gather(_admitted(ctx, ballot, verdict), _board_to_vote_on(ctx, ballot))
+        await asyncio.wait({reading}, timeout=_SHOWN_SECONDS)
+        before = reading.result() if reading.done() else None
+    finally:
+        reading.cancel()
     vote = votes.vote_on(ballot, board, verdict, ctx.now(), origin)
     if verdict is Verdict.SKIP:
         counted = await _count(ctx, vote, board)

@@ -358,3 +358,28 @@ def test_a_call_tells_which_partitions_it_writes() -> None:
     assert list(written_partitions({"TransactItems": actions})) == ["B#1", "A#1", "A#1"]
     requests = [{"PutRequest": {"Item": item}}, {"DeleteRequest": {"Key": key}}]
     assert list(written_partitions({"RequestItems": {"t": requests}})) == ["B#1", "A#1"]
+
+
+async def test_a_read_under_way_is_joined_however_long_it_takes() -> None:
+    """A request that comes meanwhile gets the same answer; after a write, that of a read which begins then."""
+    shared, begun, go_on = SharedReads(), Counter[str](), asyncio.Event()
+
+    async def attempt() -> int:
+        begun["reads"] += 1
+        number = begun["reads"]
+        await go_on.wait()
+        return number
+
+    async def ask() -> int:
+        return await shared.read("page", KEYS[0], attempt)
+
+    first = asyncio.create_task(ask())
+    await turns(10)
+    second = asyncio.create_task(ask())
+    await turns(10)
+    shared.invalidate(iter([KEYS[0]]))
+    third = asyncio.create_task(ask())
+    await turns(10)
+    go_on.set()
+    assert (await first, await second, await third) == (1, 1, 2)
+    await shared.close()
