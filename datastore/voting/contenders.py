@@ -265,10 +265,18 @@ class BoardResults:
         )
         self._leaders = sorted(active, key=lambda each: -each.score)
         self._scores = [-each.score for each in self._leaders]
+        self._places: dict[int, str] = {}
 
     def rank(self, score: int) -> int:
         """One more than the number of contenders with a higher score."""
         return 1 + bisect_left(self._scores, -score)
+
+    def place(self, leader: CountedContender) -> str:
+        """Its place in the order, as text that is made once: folding a name costs more than a row of the answer."""
+        place = self._places.get(leader.ordinal)
+        if place is None:
+            place = self._places[leader.ordinal] = leader.place
+        return place
 
     def leaders(self, after: str | None, limit: int) -> list[CountedContender]:
         """Best first, then by name, from the first one or after a place."""

@@ -133,7 +133,9 @@ class Results:
     async def leaderboard(self, request: PageRequest) -> Page[LeaderboardRow]:
         results = await board_cache(self._ctx).results(self._board)
         leaders = results.leaders(request.position, request.wanted)
-        rows = [(each.place, LeaderboardRow(results.rank(each.score), ShownContender(each))) for each in leaders]
+        rows = [
+            (results.place(each), LeaderboardRow(results.rank(each.score), ShownContender(each))) for each in leaders
+        ]
         return Page.cut(rows, request).counted(self._board.contender_count)
 
     def from_the_top(self, leaders: Sequence[CountedContender]) -> list[LeaderboardRow]:
