@@ -57,7 +57,7 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer user node nodes board boards contender contenders leaderboard matchup matchups event events standings
+        viewer user now node nodes board boards contender contenders leaderboard matchup matchups event events standings
         league job predictions comment comments commentStatistics commentStatisticsOf topProducts wordList
         wordLists dailyWords quizLeaderboard
         """,
