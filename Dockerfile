@@ -15,7 +15,7 @@ RUN python -m venv --without-pip /opt/ringside \
 COPY explorer explorer
 COPY examples examples
 COPY elements elements
-COPY schema/schema.graphql schema/
+COPY schema schema
 RUN PATH="/opt/build/bin:$PATH" \
     && npm ci --silent --prefix explorer \
     && npm run --silent build --prefix explorer
@@ -23,7 +23,6 @@ COPY pyproject.toml LICENSE ./
 COPY deploy/wheel.md deploy/wheel_build.py deploy/notices.py deploy/
 COPY datastore datastore
 COPY resolvers resolvers
-COPY schema schema
 COPY server server
 # The bill of materials, as CycloneDX, and the licences of everything, which the service also shows.
 RUN PATH="/opt/build/bin:$PATH" \

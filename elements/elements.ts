@@ -2,7 +2,7 @@
 // of its part loaded, at the same moment.
 
 import { type Doc, Failed, ask, base, begin, live, session } from './service';
-import { BOARD } from './generated/first';
+import { BOARD, COMMENTS } from './generated/first';
 import type { Part } from './base/part';
 
 export const ringside = { ask, begin, live, session, base, Failed };
@@ -24,6 +24,11 @@ const DEFINITIONS: Record<string, Definition> = {
     attributes: ['board'],
     load: () => import('./board/board'),
     first: (get) => [BOARD, { board: get('board') ?? 'main' }],
+  },
+  comments: {
+    attributes: ['product', 'languages'],
+    load: () => import('./comments/comments'),
+    first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], after: null }],
   },
 };
 
@@ -81,7 +86,7 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
           const answer = request && ask(...request);
           answer?.catch(() => {}); // the part looks at it
           try {
-            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this)]);
+            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part')]);
             this.#waits = false;
             if (!this.isConnected || this.#part) return;
             this.#part = new PartOf(this, ringside, translated);

@@ -32,7 +32,7 @@ const RENEWED_DAYS = 10;
 const DAY = 86_400_000;
 const HEX = '[\\da-f]{64}$';
 
-export const base = new URL('./', import.meta.url);
+export const base = new URL(/* @vite-ignore */ './', import.meta.url);
 const api = new URL('graphql', base);
 const isElsewhere = api.origin !== location.origin;
 const storedAs = `ringside ${base}`;
