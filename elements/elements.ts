@@ -2,7 +2,7 @@
 // of its part loaded, at the same moment.
 
 import { type Doc, Failed, ask, base, begin, live, session } from './service';
-import { BOARD, COMMENTS } from './generated/first';
+import { BOARD, COMMENTS, EVENT, LATEST_SEASON, NEXT_EVENT, STANDINGS, VIEWER, WORD, WORDS } from './generated/first';
 import type { Part } from './base/part';
 
 export const ringside = { ask, begin, live, session, base, Failed };
@@ -29,6 +29,29 @@ const DEFINITIONS: Record<string, Definition> = {
     attributes: ['product', 'languages'],
     load: () => import('./comments/comments'),
     first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], after: null }],
+  },
+  event: {
+    attributes: ['event'],
+    load: () => import('./event/event'),
+    first: (get) => {
+      const event = get('event') ?? 'next';
+      return event === 'next' ? [NEXT_EVENT, {}] : [EVENT, { event }];
+    },
+  },
+  standings: {
+    attributes: ['season', 'league'],
+    load: () => import('./standings/standings'),
+    first: (get) => (get('season') ? [STANDINGS, { season: get('season') }] : [LATEST_SEASON, {}]),
+  },
+  word: {
+    attributes: ['list', 'quiz'],
+    load: () => import('./word/word'),
+    first: (get) => (get('list') ? [WORD, { list: get('list') }] : [WORDS, {}]),
+  },
+  'sign-in': {
+    attributes: [],
+    load: () => import('./sign-in/sign-in'),
+    first: () => [VIEWER, {}],
   },
 };
 

@@ -24,6 +24,8 @@ export const pause = (seconds: number) => new Promise((go) => setTimeout(go, sec
 export abstract class Part<Data> {
   /** The language of the texts, with the region that the page says. */
   language: string;
+  /** The language as the reader's browser prefers it: dates differ between regions. */
+  private locale: string;
   isStopped = false;
   /** By how much the server's clock is ahead of this one, in milliseconds. */
   private ahead = 0;
@@ -46,10 +48,12 @@ export abstract class Part<Data> {
     style: string,
   ) {
     this.language = translated?.language ?? 'en';
+    const [bare] = this.language.split('-');
+    this.locale = this.language !== bare ? this.language : (navigator.languages.find((one) => one.split('-')[0] === bare) ?? this.language);
     this.texts = { ...common, ...english, ...translated?.common, ...translated?.[name] };
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
-    const rtl = RIGHT_TO_LEFT.includes(this.language.split('-')[0]!);
+    const rtl = RIGHT_TO_LEFT.includes(bare!);
     Object.assign(this.root, { className: 'root', lang: this.language, dir: rtl ? 'rtl' : 'ltr' });
     this.root.part.add('root');
     this.live.className = 'hidden';
@@ -103,9 +107,9 @@ export abstract class Part<Data> {
     });
   };
 
-  number = (value: number, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(this.language, options).format(value);
+  number = (value: number, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(this.locale, options).format(value);
   date = (iso: string, options: Intl.DateTimeFormatOptions = { dateStyle: 'medium' }) =>
-    new Intl.DateTimeFormat(this.language, options).format(new Date(iso));
+    new Intl.DateTimeFormat(this.locale, options).format(new Date(iso));
 
   /** A duration by its two largest units. */
   duration(seconds: number) {
@@ -165,10 +169,15 @@ export abstract class Part<Data> {
     return null;
   }
 
-  /** The only field of a mutation's answer. Sent again, the same key makes it count once. */
-  async change<T>(document: Doc<T, any>, variables: object): Promise<any> {
-    const answer = await this.insist(() => this.ringside.ask(document, variables));
-    return answer && Object.values(answer)[0];
+  /** The only field of a mutation's answer. The input has a key, so sent again it counts once. */
+  async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
+    for (;;) {
+      const answer: any = await this.insist(() => this.ringside.ask(document, variables));
+      const only: any = answer && Object.values(answer)[0];
+      if (only?.code !== 'UNAVAILABLE') return only;
+      this.say(this.refusal(only));
+      await pause(only.retryAfterSeconds ?? 1);
+    }
   }
 
   /** Tells the page what happened. */
@@ -208,6 +217,9 @@ export abstract class Part<Data> {
     return h('button', { class: 'primary', part: 'button', type: 'button', onclick: () => this.ringside.session.signIn() }, this.t('signIn'));
   }
 }
+
+/** A key for a request that must count once, however often it is sent. */
+export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('');
 
 /** Listens until the function that is returned is called. */
 export function on(target: EventTarget, type: string, listener: (event: any) => void) {

@@ -1,7 +1,7 @@
 // <ringside-comments product="…">: what others say, and a form for saying something.
 
 import { type View, h } from '../base/dom';
-import { Part } from '../base/part';
+import { Part, newKey } from '../base/part';
 import {
   COMMENT_POSTED,
   DELETE_COMMENT,
@@ -14,7 +14,7 @@ import type { CommentsData } from '../generated/first';
 import type { Ringside } from '../elements';
 import css from './comments.css?inline';
 import english from 'english:comments';
-import { Form, newKey } from './form';
+import { Form } from './form';
 
 type Comment = CommentsData['comments']['nodes'][number];
 type Statistics = CommentsData['commentStatistics'];
@@ -165,7 +165,7 @@ export default class Comments extends Part<CommentsData> {
   private async send(form: Form, document: typeof POST_COMMENT | typeof EDIT_COMMENT, input: object) {
     form.isSending = true;
     this.render();
-    const answer = await this.change<any>(document, { input });
+    const answer = await this.mutate<any>(document, { input });
     form.isSending = false;
     if (answer?.code) form.refuse(answer);
     this.render();
@@ -185,8 +185,8 @@ export default class Comments extends Part<CommentsData> {
     const { comment, toDelete } = this.asking!;
     const input = { comment: comment.id, idempotencyKey: newKey() };
     const answer = toDelete
-      ? await this.change(DELETE_COMMENT, { input })
-      : await this.change(REPORT_COMMENT, { input: { ...input, reason: this.reason } });
+      ? await this.mutate(DELETE_COMMENT, { input })
+      : await this.mutate(REPORT_COMMENT, { input: { ...input, reason: this.reason } });
     if (!answer) return;
     this.problem = answer.code ? this.refusal(answer) : '';
     this.render();

@@ -1,7 +1,7 @@
 // A form for a comment: a new one, whose draft outlives a reload, or one that is being changed.
 
 import { h } from '../base/dom';
-import type { Part } from '../base/part';
+import { type Part, newKey } from '../base/part';
 import type { Refused } from '../service';
 
 export interface Values {
@@ -136,5 +136,3 @@ export class Form {
     );
   }
 }
-
-export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('');
