@@ -39,6 +39,7 @@ class DirtyMark:
     board: str
     holder: str
     term: int
+    since: datetime
     beat: int = 0
 
 

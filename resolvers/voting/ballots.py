@@ -356,6 +356,8 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
             counted = await _count(ctx, vote, board)
     board = await refreshing or board
     _require_same(counted, vote)
+    if counted is vote and verdict is not Verdict.SKIP:
+        ctx.services.activity["votes"] += 1
     # Not if an earlier attempt may have counted it, or if there are other shards.
     is_new = before is not None and counted is vote and before.shards == board.read_shards
     record = votes.with_vote(before.record, vote) if before is not None and is_new else None

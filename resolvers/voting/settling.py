@@ -106,7 +106,7 @@ class BoardSettler:
                     await self._mark.save()
                     return
             self._marks += 1
-            mark = DirtyMark(self._slug, self._leases.holder, self._marks)
+            mark = DirtyMark(self._slug, self._leases.holder, self._marks, self._services.clock())
             self._mark = await boards.put_mark(self._leases, mark)
 
     async def _renew_mark(self) -> None:

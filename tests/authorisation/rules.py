@@ -63,7 +63,8 @@ QUERIES: Final[Mapping[str, Viewers]] = {
         """,
     ),
     **_each(MODERATORS, "moderationQueue latestComments journal"),
-    **_each(ADMINS, "apiKeys webhooks"),
+    **_each(EDITORS, "activity"),
+    **_each(ADMINS, "apiKeys webhooks jobs operations lag"),
 }
 
 SUBSCRIPTIONS: Final[Mapping[str, Viewers]] = _each(
@@ -190,6 +191,9 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Occurrence": _each(MODERATORS, "id at kind actor object ground note"),
     "Webhook": _each(ADMINS, "id url kinds active createdAt deliveries"),
     "Delivery": _each(ADMINS, "id occurrence state attempts lastStatus lastError nextAt"),
+    "DayActivity": _each(EDITORS, "day votes comments predictions quizzes newMembers"),
+    "OperationFigures": _each(ADMINS, "name requests refusals units dollars"),
+    "Lag": _each(ADMINS, "settlingSeconds oldestJobSeconds"),
     # ── for everybody ──
     "Job": _each(AUTHOR_OR_ADMIN, "id kind state done total startedAt finishedAt message"),
     "Refused": _each(PERSONAL, "code message path retryAfterSeconds"),
