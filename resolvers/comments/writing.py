@@ -19,7 +19,6 @@ from datastore.refusals import NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.rules import (
     LONGEST_REASON,
-    parse_language,
     validate_body,
     validate_product,
     validate_rating,
@@ -37,6 +36,7 @@ from resolvers.comments.visibility import (
     read_for_moderators,
 )
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
+from resolvers.values.languages import parse_language
 from resolvers.values.node_ids import node_id
 
 # ── posting, editing, deleting ──
