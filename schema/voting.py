@@ -49,6 +49,14 @@ enum(
 )
 
 
+enum(
+    board_store.Electorate,
+    "Who may vote on a board.",
+    EVERYBODY="Visitors and members.",
+    MEMBERS="Members who have signed in: no visitors, guests or API keys.",
+)
+
+
 @record_type(ballots.Progress, "A voter's progress through a board's pairs in the current cycle.")
 class BoardProgress:
     seen: int = described(
@@ -130,6 +138,8 @@ class Board(Node):
     created_at: datetime = described("When it was created.")
     opens_at: datetime | None = described("The time from which it takes votes; null if there is no such limit.")
     closes_at: datetime | None = described("The time from which it takes no more votes; null if it stays open.")
+    electorate: board_store.Electorate = described("Who may vote on it.")
+    members_since: datetime | None = described("If set, only members whose `joinedAt` is not later may vote on it.")
     closed: bool = field(board_resolvers.closed, "Whether it takes no votes now: it has not opened, or has closed.")
     contender_count: int = described("The number of active contenders.")
     pair_count: int = described("The number of pairs of active contenders.")
@@ -257,10 +267,13 @@ class VotingMutation:
         title="The name shown to people, 1 to 120 characters.",
         opens_at="The time from which it takes votes, at least 10 seconds ahead. Open at once if left out.",
         closes_at="The time from which it takes no more votes, at least 10 seconds ahead and later than `opensAt`.",
+        electorate="Who may vote on it.",
+        members_since="With MEMBERS: only those whose `joinedAt` is not later may vote.",
     )
     update_board = mutation(
         boards.update_board,
-        "Changes a board's title and hours. New hours hold everywhere within 10 seconds. For editors.",
+        "Changes a board. New hours and a new electorate hold everywhere within 10 seconds, also for ballots drawn "
+        "earlier; votes that were cast before stay. For editors.",
         object_type("BoardUpdated", "The board was changed.", board=(Board, "The board as it is now.")),
         show=visibility.show_board,
         input_description="Changes to a board. Omitted fields stay as they are. For editors.",
@@ -269,6 +282,8 @@ class VotingMutation:
         title="A new title, 1 to 120 characters.",
         opens_at="A new opening time, at least 10 seconds ahead; null if it is open from the beginning.",
         closes_at="A new closing time, at least 10 seconds ahead and later than `opensAt`; null if it stays open.",
+        electorate="A new electorate.",
+        members_since="With MEMBERS: only those whose `joinedAt` is not later may vote; null for all members.",
     )
     add_contender = mutation(
         boards.add_contender,

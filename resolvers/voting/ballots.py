@@ -27,7 +27,7 @@ from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.requests.policy import OFF, address_hash
 from resolvers.values.network_addresses import network
-from resolvers.voting.boards import LEAD, VotingClosed, require_open
+from resolvers.voting.rules import LEAD, MayNotVote, joined_at, require_may_vote
 from resolvers.voting.settling import KNOWN_SECONDS
 from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
 
@@ -262,10 +262,11 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     number = latest.number + 1 if latest else 1
     current, found = cached.board if cached else None, None
     if current is not None:
-        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number))
+        found = await _draw(ctx, latest, await _electors_contenders(ctx, current), (voter, board, number))
     if current is None or found is None:
         current = await _load_board_now(ctx, board)
-        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number), is_current=True)
+        contenders = await _electors_contenders(ctx, current)
+        found = await _draw(ctx, latest, contenders, (voter, board, number), is_current=True)
     if found is None:
         raise Exhausted
     drawn, eligible = found
@@ -286,8 +287,9 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     )
 
 
-def _open_contenders(ctx: Context, board: Board) -> EligibleContenders:
-    require_open(board, ctx.now(), ("input", "board"))
+async def _electors_contenders(ctx: Context, board: Board) -> EligibleContenders:
+    """What can be drawn by a viewer who may vote."""
+    require_may_vote(board, ctx.now(), await joined_at(ctx), ("input", "board"))
     return board.eligible
 
 
@@ -420,23 +422,23 @@ def _require_same(counted: Vote, vote: Vote) -> None:
 
 
 async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
-    """The stored vote of this number. VotingClosed if there is none and the board does not take votes now.
+    """The stored vote of this number. MayNotVote if there is none and the board takes no votes of the viewer now.
 
     `board` was read at most `KNOWN_SECONDS` ago. An attempt that begins later needs a newer state.
     """
-    time = asyncio.get_running_loop().time
+    time, joined = asyncio.get_running_loop().time, await joined_at(ctx)
     usable_until = time() + LEAD.total_seconds() - KNOWN_SECONDS
 
     def check() -> None:
         current = board_cache(ctx).known(vote.board) or board
         if current is board and time() > usable_until:
             raise Unavailable(retry_after=1.0)
-        require_open(current, ctx.now(), ("input", "token"))
+        require_may_vote(current, ctx.now(), joined, ("input", "token"))
 
     try:
         with check_before_each_attempt(check):
             return await votes.cast(ctx.table, vote, ctx.unit)
-    except VotingClosed:
+    except MayNotVote:
         # A vote that was counted in time is answered as before, however late it is repeated.
         stored = await votes.read_vote(ctx.table, vote.voter, vote.board, vote.number)
         if stored is None:

@@ -6,15 +6,15 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
-from datastore.dynamo import Page, Window, iso, page_size
-from datastore.refusals import InvalidInput, NotFound, Refusal
+from datastore.dynamo import Page, Window, page_size
+from datastore.refusals import InvalidInput, NotFound
 from datastore.values.folding import MOST_MARKS
 from datastore.voting import boards as board_store
 from datastore.voting import editing, votes
-from datastore.voting.boards import MAIN, Board
+from datastore.voting.boards import MAIN, Board, Electorate
 from datastore.voting.contenders import (
     Contender,
     CountedContender,
@@ -26,6 +26,7 @@ from datastore.voting.contenders import (
 from datastore.voting.editing import ContenderChange
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.texts import is_line, parse_image_address, parse_link
+from resolvers.voting.rules import is_open, validate_electorate, validate_hours, with_electorate, with_hours
 from resolvers.voting.svg import parse_picture
 from resolvers.voting.visibility import (
     LeaderboardRow,
@@ -37,53 +38,6 @@ from resolvers.voting.visibility import (
     results,
     results_of,
 )
-
-# ── hours ──
-
-LEAD = timedelta(seconds=10)
-
-
-class VotingClosed(Refusal):
-    code = "LOCKED"
-    explanation = "Voting on this board is closed."
-
-
-def is_open(board: Board, now: datetime) -> bool:
-    has_begun = board.opens_at is None or board.opens_at <= now
-    return has_begun and (board.closes_at is None or now < board.closes_at)
-
-
-def require_open(board: Board, now: datetime, path: tuple[str, ...]) -> None:
-    if is_open(board, now):
-        return
-    if board.opens_at is not None and now < board.opens_at:
-        seconds = (board.opens_at - now).total_seconds()
-        raise VotingClosed(f"Voting on this board opens at {iso(board.opens_at)}.", path=path, retry_after=seconds)
-    if board.closes_at is not None:
-        raise VotingClosed(f"Voting on this board ended at {iso(board.closes_at)}.", path=path)
-
-
-def with_hours(board: Board, opens_at: datetime | Unset | None, closes_at: datetime | Unset | None) -> Board:
-    """The board with new hours; what is unset stays as it is."""
-    return replace(
-        board,
-        opens_at=board.opens_at if isinstance(opens_at, Unset) else opens_at,
-        closes_at=board.closes_at if isinstance(closes_at, Unset) else closes_at,
-    )
-
-
-def validate_hours(board: Board, before: Board | None, now: datetime) -> None:
-    """Refuse new times that come too soon or in the wrong order. A time that stays as it is may have passed."""
-    for name, stored_name in (("opensAt", "opens_at"), ("closesAt", "closes_at")):
-        moment = getattr(board, stored_name)
-        if moment is not None and moment < now + LEAD and (before is None or moment != getattr(before, stored_name)):
-            raise InvalidInput(
-                f"`{name}` must lie at least {LEAD.seconds} seconds ahead, so that it holds everywhere from then on.",
-                path=("input", name),
-            )
-    if board.opens_at is not None and board.closes_at is not None and board.closes_at <= board.opens_at:
-        raise InvalidInput("`closesAt` must be later than `opensAt`.", path=("input", "closesAt"))
-
 
 # ── ids ──
 
@@ -259,6 +213,8 @@ async def create_board(
     title: str,
     opens_at: datetime | None = None,
     closes_at: datetime | None = None,
+    electorate: Electorate = Electorate.EVERYBODY,
+    members_since: datetime | None = None,
 ) -> Board:
     ctx.with_role(Role.EDITOR)
     if not board_store.is_slug(slug):
@@ -266,8 +222,10 @@ async def create_board(
             "A slug has 1 to 64 lowercase letters, digits and dashes, and neither begins nor ends with a dash.",
             path=("input", "slug"),
         )
-    new = Board(slug, parse_title(title), ctx.now(), opens_at=opens_at, closes_at=closes_at)
+    plain = Board(slug, parse_title(title), ctx.now())
+    new = with_electorate(with_hours(plain, opens_at, closes_at), electorate, members_since)
     validate_hours(new, None, ctx.now())
+    validate_electorate(new)
     created = await board_store.create_board(ctx.table, new, ctx.unit)
     board_cache(ctx).changed(slug)
     return created
@@ -281,6 +239,8 @@ async def update_board(
     title: str | None = None,
     opens_at: datetime | Unset | None = UNSET,
     closes_at: datetime | Unset | None = UNSET,
+    electorate: Electorate | None = None,
+    members_since: datetime | Unset | None = UNSET,
 ) -> Board:
     """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
@@ -289,10 +249,12 @@ async def update_board(
     new_title = None if title is None else parse_title(title)
 
     def change(board: Board) -> Board:
-        return replace(with_hours(board, opens_at, closes_at), title=new_title or board.title)
+        changed = with_electorate(with_hours(board, opens_at, closes_at), electorate, members_since)
+        return replace(changed, title=new_title or board.title)
 
     def check(before: Board, after: Board) -> None:
         validate_hours(after, before, ctx.now())
+        validate_electorate(after)
 
     changed = await editing.change_board(ctx.table, slug, change, check, ctx.unit)
     board_cache(ctx).changed(slug)

@@ -123,7 +123,10 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Board": {
         **_each(
             EVERYBODY,
-            "id slug title createdAt opensAt closesAt closed contenderCount pairCount votes contenders leaderboard",
+            """
+            id slug title createdAt opensAt closesAt closed electorate membersSince contenderCount pairCount votes
+            contenders leaderboard
+            """,
         ),
         "progress": PERSONAL,
     },
