@@ -145,11 +145,12 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── pick'em ──
     "Event": {
         **_each(
-            EVERYBODY, "id slug name season startsAt state description place imageUrl tieBreak matches predictions"
+            EVERYBODY,
+            "id slug name season startsAt state description place imageUrl tieBreak matches predictions revision",
         ),
         "viewerPrediction": PERSONAL,
     },
-    "Match": _each(EVERYBODY, "id name order preshow championships points teams result pickCounts"),
+    "Match": _each(EVERYBODY, "id name order preshow championships points teams result pickCounts revision"),
     "MatchResult": _each(EVERYBODY, "outcome winner"),
     "Team": _each(EVERYBODY, "name members champion"),
     "Prediction": _each(EVERYBODY, "id event user submittedAt picks guess points correct rank"),
@@ -176,7 +177,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "ProductStanding": _each(EVERYBODY, "product fiveStars statistics"),
     # ── vocabulary ──
     "WordList": _each(
-        EVERYBODY, "id name level public owner createdAt wordCount subscriberCount words dailyWord review"
+        EVERYBODY,
+        "id name level public owner createdAt wordCount subscriberCount words dailyWord review revision",
     ),
     "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition"),
     "DailyWord": _each(EVERYBODY, "list date word"),
