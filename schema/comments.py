@@ -77,7 +77,19 @@ CommentConnection = connection(
     total_count=field(visibility.total_count, "The current number of comments in the whole list.", complexity=READ),
 )
 ModerationConnection = connection(
-    Comment, "A page of a list for moderators.", name="Moderation", edge="A comment in a list for moderators."
+    Comment,
+    "A page of a list for moderators.",
+    name="Moderation",
+    edge="A comment in a list for moderators.",
+    waiting=(
+        int,
+        field(
+            visibility.waiting,
+            "How many comments the moderation queue has of the status that was asked for, or of PENDING ones: exact up "
+            "to 1,000, then 1,001.",
+            complexity=4 * READ,
+        ),
+    ),
 )
 
 

@@ -9,20 +9,31 @@ from datetime import datetime
 from typing import Annotated, TypeVar
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import Page, optimistic
+from datastore.dynamo import Page, chunks, optimistic, page_of
 from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse_tie_break, with_question
-from resolvers.pickem.visibility import MatchView, ShownEvent, load_event, show_changed, show_event, show_match
+from resolvers.pickem.visibility import (
+    MatchView,
+    SeasonView,
+    ShownEvent,
+    load_event,
+    show_changed,
+    show_event,
+    show_match,
+    show_seasons,
+)
 from resolvers.requests.context import UNSET, BothWaysWindow, Context, NodeOf, Role, Unset
 from resolvers.values.revisions import require_revision
 
 # ── records ──
 
 A = TypeVar("A")
+_LOOKED_AT_ONCE = 10
+"""How many of a season's coming events are read at once, to find one that is neither locked early nor cancelled."""
 EventId = Annotated[str, NodeOf("Event")]
 MatchId = Annotated[str, NodeOf("Match")]
 
@@ -54,6 +65,28 @@ async def events(ctx: Context, /, *, state: EventState | None = None, window: Bo
     """Newest first."""
     page = await event_store.read_events_page(ctx.table, state, window, ctx.now())
     return page.map(await asyncio.gather(*(show_event(ctx, event) for event in page.nodes)))
+
+
+async def next_event(ctx: Context, /, *, season: str | None = None) -> ShownEvent | None:
+    """The next one to lock."""
+    now = ctx.now()
+    if season is None:
+        found = await event_store.read_next_event(ctx.table, now)
+        return None if found is None else await show_event(ctx, found)
+    cache, name = pickem_cache(ctx), rules.validate_season(season, "season")
+    entries = await cache.season_entries.load(name) or ()
+    coming = sorted((entry.starts_at, entry.event) for entry in entries if entry.starts_at > now)
+    for some in chunks([id_ for _, id_ in coming], _LOOKED_AT_ONCE):
+        for found in await cache.events.load_many(some):
+            if found is not None and found.state is EventState.UPCOMING:
+                return await show_event(ctx, found)
+    return None
+
+
+async def seasons(ctx: Context, /, *, window: BothWaysWindow) -> Page[SeasonView]:
+    """The one with the latest event first."""
+    request = window.open("seasons")
+    return page_of(*show_seasons(await pickem_cache(ctx).season_entries.load(None) or ()), request)
 
 
 async def event_matches(ctx: Context, event: ShownEvent, /) -> list[MatchView]:
@@ -106,7 +139,7 @@ async def create_event(
     created = Event(
         id=ctx.new_id(),
         name=rules.validate_name(name, "input", "name"),
-        season=rules.validate_season(season),
+        season=rules.validate_season(season, "input", "season"),
         starts_at=rules.validate_start(starts_at),
         created_at=now,
         tie_break=None if tie_break is None else parse_tie_break(tie_break),

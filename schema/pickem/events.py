@@ -138,6 +138,18 @@ class Event(Node):
 EventConnection = connection(Event, "A page of events.", edge="An event in a list.")
 
 
+@record_type(visibility.SeasonView, "The events that count together in standings.")
+class Season:
+    name: str = described("Its name, as in its events.")
+    events: int = described("The number of its events in any state.")
+    latest_event_at: datetime = described("When its latest event begins.")
+
+
+SeasonConnection = connection(
+    Season, "A page of seasons, the one with the latest event first.", edge="A season in its list."
+)
+
+
 @record_type(visibility.StandingView, "A member's totals for one season, and their rank.")
 class Standing:
     user: LazyUser = field(standing_resolvers.standing_users, "Whose standing it is.")
@@ -181,6 +193,14 @@ class PickemQuery:
         event_resolvers.events,
         "Events, newest first. Can be paged in both directions.",
         state="Only events in this state.",
+    )
+    next_event: Event | None = field(
+        event_resolvers.next_event,
+        "The next event to lock: the upcoming one that begins first. Null if there is none.",
+        season="Only an event of this season.",
+    )
+    seasons: SeasonConnection = field(
+        event_resolvers.seasons, "The seasons, the one with the latest event first. Can be paged in both directions."
     )
     standings: StandingConnection = field(
         standing_resolvers.standings,

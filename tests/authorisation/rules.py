@@ -57,9 +57,9 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer user node nodes board boards contender contenders leaderboard matchup matchups event events standings
-        league job predictions comment comments commentStatistics commentStatisticsOf topProducts wordList
-        wordLists dailyWords quizLeaderboard
+        viewer user node nodes board boards contender contenders leaderboard matchup matchups event events nextEvent
+        seasons standings league job predictions comment comments commentStatistics commentStatisticsOf topProducts
+        wordList wordLists dailyWords quizLeaderboard
         """,
     ),
     **_each(MODERATORS, "moderationQueue latestComments journal"),
@@ -156,6 +156,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Prediction": _each(EVERYBODY, "id event user submittedAt picks guess points correct rank"),
     "TieBreak": _each(EVERYBODY, "question unit answer"),
     "Pick": _each(EVERYBODY, "match team correct"),
+    "Season": _each(EVERYBODY, "name events latestEventAt"),
     "Standing": _each(EVERYBODY, "user season rank points correct eventsPlayed"),
     "League": {
         **_each(EVERYBODY, "id name season entry memberCount standings event members"),

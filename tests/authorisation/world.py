@@ -422,6 +422,7 @@ class World:
             Instance(
                 "pick", "Pick", f'{{ predictions(event: "{ids["scored"]}") {{ nodes {{ picks {{ SELECTION }} }} }} }}'
             ),
+            Instance("season", "Season", "{ seasons { nodes { SELECTION } } }"),
             Instance("standing", "Standing", f'{{ standings(season: "{SEASON}") {{ nodes {{ SELECTION }} }} }}'),
             _node("decision", "Occurrence", ids["decision"], MODERATORS),
             Instance("activity", "DayActivity", f"{{ activity({PERIOD}) {{ SELECTION }} }}", EDITORS),
