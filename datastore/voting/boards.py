@@ -114,6 +114,14 @@ class Electorate(StrEnum):
     MEMBERS = "MEMBERS"
 
 
+class ResultsVisible(StrEnum):
+    """When a board's results are shown to those who are not its editors."""
+
+    ALWAYS = "ALWAYS"
+    AFTER_CLOSE = "AFTER_CLOSE"
+    AFTER_VOTING = "AFTER_VOTING"
+
+
 @dataclass(frozen=True, slots=True)
 class Board:
     """A board. Its contenders have the ordinals below `size`; `retired` is a hexadecimal bit set of the retired ones.
@@ -147,6 +155,7 @@ class Board:
     closes_at: datetime | None = None
     electorate: Electorate = Electorate.EVERYBODY
     members_since: datetime | None = None
+    results_visible: ResultsVisible = ResultsVisible.ALWAYS
 
     @property
     def node_key(self) -> str:

@@ -82,7 +82,7 @@ class ContenderChange:
 
 # ── boards ──
 
-_SETTINGS = ("title", "opens_at", "closes_at", "electorate", "members_since")
+_SETTINGS = ("title", "opens_at", "closes_at", "electorate", "members_since", "results_visible")
 
 
 async def change_board(

@@ -29,7 +29,15 @@ from resolvers.requests.policy import OFF, address_hash
 from resolvers.values.network_addresses import network
 from resolvers.voting.rules import LEAD, MayNotVote, joined_at, require_may_vote
 from resolvers.voting.settling import KNOWN_SECONDS
-from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
+from resolvers.voting.visibility import (
+    Matchup,
+    Results,
+    ShownBoard,
+    ShownContender,
+    board_cache,
+    results,
+    results_of,
+)
 
 # ── origins ──
 
@@ -358,8 +366,9 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
             counted = await _count(ctx, vote, board)
     board = await refreshing or board
     _require_same(counted, vote)
-    if counted is vote and verdict is not Verdict.SKIP:
-        ctx.services.activity["votes"] += 1
+    if counted.counts:
+        board_cache(ctx).vote_counted(vote.voter, vote.board)
+        ctx.services.activity["votes"] += counted is vote
     # Not if an earlier attempt may have counted it, or if there are other shards.
     is_new = before is not None and counted is vote and before.shards == board.read_shards
     record = votes.with_vote(before.record, vote) if before is not None and is_new else None
@@ -485,11 +494,10 @@ async def winner(ctx: Context, cast: VoteCast, /) -> ShownContender | None:
     return None if ordinal is None else await (await results_of(ctx, cast.ballot.board)).contender_at(ordinal)
 
 
-async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
+async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup | None:
+    """Null while the viewer may not see results."""
     of_board, ballot = await results_of(ctx, cast.ballot.board), cast.ballot
-    if cast.record is not None:
-        return of_board.matchup_of(cast.record, ballot.left)
-    return await of_board.matchup(ballot.left, ballot.right)
+    return await of_board.cast_matchup(ballot.left, ballot.right, cast.record)
 
 
 async def progress(ctx: Context, board: ShownBoard, /) -> Progress:

@@ -7,14 +7,14 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from datastore.dynamo import Page, Window, page_size
 from datastore.refusals import InvalidInput, NotFound
 from datastore.values.folding import MOST_MARKS
 from datastore.voting import boards as board_store
 from datastore.voting import editing, votes
-from datastore.voting.boards import MAIN, Board, Electorate
+from datastore.voting.boards import MAIN, Board, Electorate, ResultsVisible
 from datastore.voting.contenders import (
     Contender,
     CountedContender,
@@ -26,17 +26,20 @@ from datastore.voting.contenders import (
 from datastore.voting.editing import ContenderChange
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.texts import is_line, parse_image_address, parse_link
-from resolvers.voting.rules import is_open, validate_electorate, validate_hours, with_electorate, with_hours
+from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours
 from resolvers.voting.svg import parse_picture
 from resolvers.voting.visibility import (
+    LeaderboardPage,
     LeaderboardRow,
     Matchup,
     Results,
     ShownBoard,
     ShownContender,
     board_cache,
+    empty_leaderboard,
     results,
     results_of,
+    settled_results,
 )
 
 # ── ids ──
@@ -62,18 +65,19 @@ async def board(ctx: Context, /, *, slug: str = MAIN) -> ShownBoard | None:
 
 async def _load_results(ctx: Context, slug: str) -> Results | None:
     """A board's results, which include all votes of two seconds ago; None if there is no such board."""
-    current = await board_cache(ctx).board(slug) if board_store.is_slug(slug) else None
-    return await results(ctx, current) if current else None
+    return await settled_results(ctx, slug) if board_store.is_slug(slug) else None
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[ShownBoard]:
     """Each board is read again, since the index is not settled; if that fails, it is shown as the index has it."""
-    page, cache = await board_store.read_boards_page(ctx.table, window), board_cache(ctx)
-    found = await asyncio.gather(*(cache.board(listed.slug) for listed in page.nodes), return_exceptions=True)
-    current = [
-        settled if isinstance(settled, Board) else listed for listed, settled in zip(page.nodes, found, strict=True)
-    ]
-    return page.map([(await results(ctx, each)).board for each in current])
+    page = await board_store.read_boards_page(ctx.table, window)
+    found = await asyncio.gather(*(settled_results(ctx, each.slug) for each in page.nodes), return_exceptions=True)
+    return page.map(
+        [
+            (settled if isinstance(settled, Results) else await results(ctx, listed)).board
+            for listed, settled in zip(page.nodes, found, strict=True)
+        ]
+    )
 
 
 def closed(ctx: Context, board: ShownBoard, /) -> bool:
@@ -127,32 +131,50 @@ async def _details(ctx: Context, contender: ShownContender) -> Details:
 # ── the leaderboard ──
 
 
-async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
+async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> LeaderboardPage:
     request = leaderboard_request(board, window)
     of_board = await _load_results(ctx, board)
-    return await of_board.leaderboard(request) if of_board else Page.cut((), request).counted(0)
+    return await of_board.leaderboard(request) if of_board else empty_leaderboard(request)
 
 
-async def board_leaderboard(ctx: Context, board: ShownBoard, /, *, window: Window) -> Page[LeaderboardRow]:
+async def board_leaderboard(ctx: Context, board: ShownBoard, /, *, window: Window) -> LeaderboardPage:
     return await (await results(ctx, board)).leaderboard(leaderboard_request(board.slug, window))
+
+
+class _Moment(NamedTuple):
+    """What decides, besides their own votes, whether viewers see results. It changes with each settling."""
+
+    results_visible: ResultsVisible
+    over: bool
+    settled: int
 
 
 async def leaderboard_changed(
     ctx: Context, /, *, board: str = MAIN, first: int | None = None
 ) -> AsyncGenerator[list[LeaderboardRow]]:
-    """The first rows now, and again after each change."""
+    """The first rows now, and again after each change; nothing while they are hidden."""
     size = page_size(first)
     if await _load_results(ctx, board) is None:
         raise InvalidInput(f"There is no board called {board[:64]}.", path=("board",))
     cache = board_cache(ctx)
 
-    async def read(number: int) -> Sequence[CountedContender]:
+    async def read(number: int) -> Sequence[tuple[_Moment | None, CountedContender]]:
         current = await cache.board(board)
-        return (await cache.results(current)).leaders(None, number) if current else ()
+        if current is None:
+            return ()
+        moment = None
+        if current.results_visible is not ResultsVisible.ALWAYS:
+            moment = _Moment(current.results_visible, is_over(current, ctx.now()), current.settled)
+        return [(moment, leader) for leader in (await cache.results(current)).leaders(None, number)]
 
+    shown = None
     async for leaders in ctx.services.live.rows(("leaderboard", board), read, size, ctx.address):
-        of_board = await _load_results(ctx, board)
-        yield of_board.from_the_top(leaders) if of_board else []
+        cache.may_have_voted(ctx.viewer.id, board)
+        of_board = await results_of(ctx, board)
+        rows = None if of_board.hidden else of_board.from_the_top([leader for _, leader in leaders])
+        if rows is not None and rows != shown:
+            yield rows
+        shown = rows
 
 
 # ── head to head ──
@@ -215,6 +237,7 @@ async def create_board(
     closes_at: datetime | None = None,
     electorate: Electorate = Electorate.EVERYBODY,
     members_since: datetime | None = None,
+    results_visible: ResultsVisible = ResultsVisible.ALWAYS,
 ) -> Board:
     ctx.with_role(Role.EDITOR)
     if not board_store.is_slug(slug):
@@ -222,7 +245,7 @@ async def create_board(
             "A slug has 1 to 64 lowercase letters, digits and dashes, and neither begins nor ends with a dash.",
             path=("input", "slug"),
         )
-    plain = Board(slug, parse_title(title), ctx.now())
+    plain = Board(slug, parse_title(title), ctx.now(), results_visible=results_visible)
     new = with_electorate(with_hours(plain, opens_at, closes_at), electorate, members_since)
     validate_hours(new, None, ctx.now())
     validate_electorate(new)
@@ -241,6 +264,7 @@ async def update_board(
     closes_at: datetime | Unset | None = UNSET,
     electorate: Electorate | None = None,
     members_since: datetime | Unset | None = UNSET,
+    results_visible: ResultsVisible | None = None,
 ) -> Board:
     """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
@@ -250,7 +274,8 @@ async def update_board(
 
     def change(board: Board) -> Board:
         changed = with_electorate(with_hours(board, opens_at, closes_at), electorate, members_since)
-        return replace(changed, title=new_title or board.title)
+        visible = results_visible or board.results_visible
+        return replace(changed, title=new_title or board.title, results_visible=visible)
 
     def check(before: Board, after: Board) -> None:
         validate_hours(after, before, ctx.now())

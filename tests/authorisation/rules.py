@@ -124,8 +124,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         **_each(
             EVERYBODY,
             """
-            id slug title createdAt opensAt closesAt closed electorate membersSince contenderCount pairCount votes
-            contenders leaderboard
+            id slug title createdAt opensAt closesAt closed electorate membersSince resultsVisible resultsHidden
+            contenderCount pairCount votes contenders leaderboard
             """,
         ),
         "progress": PERSONAL,
