@@ -57,8 +57,8 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer user node nodes board boards contender contenders leaderboard matchup matchups event events nextEvent
-        seasons standings league job predictions comment comments commentStatistics commentStatisticsOf topProducts
+        viewer user now node nodes board boards contender contenders leaderboard matchup matchups event events
+        nextEvent seasons standings league job predictions comment comments commentStatistics commentStatisticsOf topProducts
         wordList wordLists dailyWords quizLeaderboard
         """,
     ),
