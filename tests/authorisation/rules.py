@@ -58,8 +58,8 @@ QUERIES: Final[Mapping[str, Viewers]] = {
         EVERYBODY,
         """
         viewer user now node nodes board boards contender contenders leaderboard matchup matchups event events
-        nextEvent seasons standings league job predictions comment comments commentStatistics commentStatisticsOf topProducts
-        wordList wordLists dailyWords quizLeaderboard
+        nextEvent seasons standings league job predictions comment comments commentStatistics commentStatisticsOf
+        topProducts wordList wordLists dailyWords quizLeaderboard
         """,
     ),
     **_each(MODERATORS, "moderationQueue latestComments journal"),

@@ -15,8 +15,8 @@ import pytest
 
 from datastore.dynamo import Table, iso
 from resolvers.requests.context import Context, Kind, Role, Viewer, utc_now
-from resolvers.voting import boards as board_resolvers
 from resolvers.voting import ballots, settling
+from resolvers.voting import boards as board_resolvers
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import settings_for
