@@ -1,4 +1,4 @@
-"""A check that hatchling runs when it builds the wheel or the source distribution: both contain the explorer and the elements.
+"""A check that hatchling runs when it builds the wheel or the source distribution: both contain the built pages.
 
 An editable installation reads the pages from the checkout, where `make` builds them later.
 """

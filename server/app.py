@@ -37,6 +37,7 @@ from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Table, deadline
 from resolvers.jobs.running import JobRunner
+from resolvers.journal.usage import UsageReports
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.confirmations import PATH as CONFIRM_PATH
 from resolvers.requests.context import Services
@@ -165,6 +166,9 @@ async def _opened(
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.cache.loads)
+        usage = UsageReports(services, metrics.take_figures)
+        stack.push_async_callback(usage.close)
+        usage.start()
         traces = open_traces(settings.otlp_endpoint)
         if traces:
             stack.push_async_callback(traces.close)

@@ -19,7 +19,6 @@ from datastore.dynamo import BadKey, Table, iso, key_text
 from datastore.refusals import InvalidInput
 from datastore.values.ids import derived_id, first_id, is_ulid
 from resolvers.comments import rules
-from resolvers.comments.rules import parse_language
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
 from resolvers.transfer.readers import (
@@ -31,6 +30,7 @@ from resolvers.transfer.readers import (
     parse_optional_text,
     parse_text,
 )
+from resolvers.values.languages import parse_language
 
 # ── import ──
 

@@ -109,7 +109,7 @@ async def user_leagues(
 async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> ShownLeague:
     """A new league, with the viewer as its first captain."""
     member, now = ctx.member(), ctx.now()
-    valid_season = rules.validate_season(season)
+    valid_season = rules.validate_season(season, "input", "season")
     empty = League(
         id=league_id(ctx.new_id(), valid_season),
         name=parse_line(name, LONGEST_NAME, "A league's name", ("input", "name")),

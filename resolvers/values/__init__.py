@@ -5,4 +5,6 @@
 | texts             | lines of text, web addresses, email addresses |
 | network_addresses | network addresses, as limits count them       |
 | node_ids          | ids of nodes                                  |
+| languages         | one tag for each language                     |
+| revisions         | changes only to what their editor has seen    |
 """
