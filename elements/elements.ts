@@ -1,11 +1,11 @@
 // The script of a page: it defines the elements. As soon as one is on the page, its first request is sent and the script
 // of its part loaded, at the same moment.
 
-import { type Doc, Failed, ask, base, begin, live, session } from './service';
+import { type Doc, Failed, ask, base, isElsewhere, live, session } from './service';
 import { BOARD, COMMENTS, EVENT, LATEST_SEASON, NEXT_EVENT, STANDINGS, VIEWER, WORD, WORDS } from './generated/first';
 import type { Part } from './base/part';
 
-export const ringside = { ask, begin, live, session, base, Failed };
+export const ringside = { ask, live, session, base, isElsewhere, Failed };
 export type Ringside = typeof ringside;
 export { ask, live, session };
 
@@ -31,11 +31,11 @@ const DEFINITIONS: Record<string, Definition> = {
     first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], after: null }],
   },
   event: {
-    attributes: ['event'],
+    attributes: ['event', 'season'],
     load: () => import('./event/event'),
     first: (get) => {
       const event = get('event') ?? 'next';
-      return event === 'next' ? [NEXT_EVENT, {}] : [EVENT, { event }];
+      return event === 'next' ? [NEXT_EVENT, { season: get('season') }] : [EVENT, { event }];
     },
   },
   standings: {

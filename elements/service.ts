@@ -4,7 +4,9 @@
 // that of a visit, which it starts with the first mutation. Reads by visitors carry no token and no header of their own,
 // so that browsers send them without asking first.
 
-/** The hash of a document that the service knows, or the text of one, with the types of its answer and variables. */
+import { START_VISIT } from './generated/first';
+
+/** The id of a document that the service knows, or the text of one, with the types of its answer and variables. */
 export type Doc<Data, Variables> = string & { readonly of?: [Data, Variables] };
 
 export interface Token {
@@ -28,13 +30,12 @@ export class Failed extends Error {
 
 // ── the session ──
 
-const RENEWED_DAYS = 10;
-const DAY = 86_400_000;
-const HEX = '[\\da-f]{64}$';
+/** A visit is renewed ten days before its end. */
+const RENEWED = 864_000_000;
 
 export const base = new URL(/* @vite-ignore */ './', import.meta.url);
 const api = new URL('graphql', base);
-const isElsewhere = api.origin !== location.origin;
+export const isElsewhere = api.origin !== location.origin;
 const storedAs = `ringside ${base}`;
 
 /** Whom this page's requests are from. It tells its listeners of each `change` of the member. */
@@ -70,8 +71,8 @@ export class Session extends EventTarget {
     } catch { /* blocked or full: until the page is closed */ }
   }
 
-  /** Forgets a token that the service refused; whether it was the session's. */
-  drop(authorization: string) {
+  /** Forgets a token that the service refused. */
+  drop(authorization: string | null) {
     if (authorization === `Bearer ${this.member?.token}`) this.use(null);
     else if (authorization === `Visitor ${this.visit?.token}`) this.keep({ visit: null });
   }
@@ -83,7 +84,7 @@ export class Session extends EventTarget {
 
   /** Whether a mutation needs a visit first, or a newer one. */
   get lacksVisit() {
-    return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt ?? '') - Date.now() > RENEWED_DAYS * DAY);
+    return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt ?? '') - Date.now() > RENEWED);
   }
 
   private load(stored: string | null) {
@@ -108,12 +109,10 @@ export const session = new Session();
 
 // ── requests ──
 
-const START = 'mutation { startVisit(input: {}) { ... on Visit { token expiresAt } ... on Refused { code message } } }';
-
-/** The request's parameters: the hash of a known document, or the text. */
+/** The request's parameters: the id of a known document, or the text. */
 const parameters = (document: string, variables: object) =>
   known(document) ? { documentId: document.slice(1), variables } : { query: document, variables };
-const known = (document: string) => RegExp(`^[qmsv]${HEX}`).test(document);
+const known = (document: string) => /^[qpmsv][\da-f]{10}$/.test(document);
 const isMutation = (document: string) => (known(document) ? /^[mv]/ : /^[^{]*\bmutation\b/).test(document);
 const startsVisit = (document: string) => (known(document) ? /^v/ : /startVisit/).test(document);
 
@@ -128,7 +127,7 @@ export async function ask<Data, Variables extends object>(
   const starts = startsVisit(document);
   if (isMutation(document) && !starts) {
     await session.starting;
-    if (session.lacksVisit) await (session.starting ??= ask(START).finally(() => (session.starting = null)));
+    if (session.lacksVisit) await (session.starting ??= ask(START_VISIT).finally(() => (session.starting = null)));
   }
   const answered = await post(document, variables);
   const started = starts && answered.startVisit;
@@ -140,9 +139,8 @@ async function post(document: string, variables: object, again = true): Promise<
   const authorization = session.authorization;
   const body = parameters(document, variables);
   const isRead = /^q/.test(document) && known(document);
-  let response;
   try {
-    response = await (isRead && !session.member
+    const response = await (isRead && !session.member
       ? fetch(`${api}?documentId=${body.documentId}&variables=${encodeURIComponent(JSON.stringify(variables))}`)
       : fetch(api, {
           method: 'POST',
@@ -150,42 +148,17 @@ async function post(document: string, variables: object, again = true): Promise<
           body: JSON.stringify(body),
         }));
     const { data, errors } = await response.json();
-    if (response.status === 401 && authorization) {
+    if (response.status === 401 && again) {
       session.drop(authorization);
-      if (again && (!isMutation(document) || startsVisit(document))) return post(document, variables, false);
+      if (!isMutation(document) || startsVisit(document)) return post(document, variables, false);
     }
     if (data && !errors) return data;
     const { message, extensions = {} } = errors[0];
     throw new Failed(extensions.code, message, extensions.retryAfterSeconds ?? response.headers.get('retry-after'));
   } catch (problem) {
     if (problem instanceof Failed) throw problem;
-    if (!response && isElsewhere) hint();
     throw new Failed('OFFLINE', String(problem));
   }
-}
-
-let hinted = false;
-
-/** Tells the site's developer, once, what browsers do not tell a page: whether the service allows pages of this origin. */
-function hint() {
-  if (!hinted) console.warn(`Does RINGSIDE_CORS_ORIGINS of the service at ${api.origin} have ${location.origin}?`);
-  hinted = true;
-}
-
-/**
- * The first mutation of a visitor, together with the start of the visit if it needs one; `document` otherwise. Of
- * several elements on a page only one starts a visit.
- */
-export async function begin<Data, Variables extends object>(
-  starting: Doc<Data, Variables>,
-  document: Doc<Data, Variables>,
-  variables: Variables,
-): Promise<Data> {
-  await session.starting;
-  if (!session.lacksVisit) return ask(document, variables);
-  const begun = ask(starting, variables);
-  session.starting = begun.catch(() => {}).finally(() => (session.starting = null));
-  return begun;
 }
 
 // ── streams ──

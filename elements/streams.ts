@@ -52,8 +52,9 @@ export default (api: URL, session: Session) => {
   }
 
   document.addEventListener('visibilitychange', () => (document.hidden ? socket?.close() : connect()));
-  // As another member, other events may be visible.
+  // As another member, or as a visitor who has voted, other events are visible.
   session.addEventListener('change', () => socket?.close());
+  session.addEventListener('renew', () => socket?.close());
 
   return (stream: Stream) => {
     const id = String(count++);

@@ -158,6 +158,7 @@ export abstract class Part<Data> {
         return answer;
       } catch (failed: any) {
         problem = null;
+        if (failed.code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
         const { code, message, retryAfterSeconds } = failed;
         if (!(failed instanceof this.ringside.Failed)) throw failed;
         const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL', 'BAD_REQUEST'].includes(code);
@@ -216,6 +217,14 @@ export abstract class Part<Data> {
   signInButton() {
     return h('button', { class: 'primary', part: 'button', type: 'button', onclick: () => this.ringside.session.signIn() }, this.t('signIn'));
   }
+}
+
+let hinted = false;
+
+/** Tells the site's developer, once, what browsers do not tell a page: whether the service allows pages of this origin. */
+function hint({ origin }: URL) {
+  if (!hinted) console.warn(`Does RINGSIDE_CORS_ORIGINS of the service at ${origin} have ${location.origin}?`);
+  hinted = true;
 }
 
 /** A key for a request that must count once, however often it is sent. */

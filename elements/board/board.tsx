@@ -54,6 +54,7 @@ export default class Board extends Part<BoardData> {
     if (board) {
       this.learn(board.leaderboard.nodes);
       this.watch();
+      if (board.resultsHidden && board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();
     }
     this.render();
   }
@@ -65,9 +66,19 @@ export default class Board extends Part<BoardData> {
   // ── voting ──
 
   private async draw() {
-    const variables = { board: this.slug };
-    const answer = await this.insist(() => this.ringside.begin(BEGIN_BOARD as typeof DRAW_MATCHUP, DRAW_MATCHUP, variables));
+    const answer = await this.insist(() => this.drawFirst());
     if (answer) this.drew(answer.drawMatchup);
+  }
+
+  /** The draw, with the start of the visit that it needs. Of several elements on a page only one starts a visit. */
+  private async drawFirst(): Promise<DrawMatchupData> {
+    const { ask, session } = this.ringside;
+    const variables = { board: this.slug };
+    await session.starting;
+    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables);
+    const begun = ask(BEGIN_BOARD, variables);
+    session.starting = begun.catch(() => {}).finally(() => (session.starting = null));
+    return begun;
   }
 
   private drew(drawn: Drawn) {
@@ -115,6 +126,7 @@ export default class Board extends Part<BoardData> {
             ? this.t('voted', { name: winner.name })
             : this.t('tied', { left: left.name, right: right.name }),
     );
+    if (this.board?.resultsHidden && verdict !== 'SKIP') void this.reveal();
     this.emit('vote', { board: this.slug, verdict, left: left.id, right: right.id, winner: winner?.id ?? null });
   }
 
@@ -128,6 +140,16 @@ export default class Board extends Part<BoardData> {
   private learn(rows: BoardData['board'] extends infer B ? NonNullable<B> extends { leaderboard: { nodes: infer R } } ? R : never : never) {
     rows.forEach(({ contender }) => this.keepPicture(contender));
     this.rows = rows;
+  }
+
+  /** Results that are shown to those who voted. */
+  private async reveal() {
+    const answer = await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first: FIRST }));
+    if (!answer || answer.leaderboard.resultsHidden) return;
+    this.board = { ...this.board!, resultsHidden: false };
+    this.learn(answer.leaderboard.nodes);
+    this.ringside.session.dispatchEvent(new Event('renew'));
+    this.render();
   }
 
   private watch() {
@@ -156,7 +178,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private async showAll() {
-    const answer = await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug }));
+    const answer = await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first: 100 }));
     if (!answer) return;
     this.isLong = true;
     this.learn(answer.leaderboard.nodes);
@@ -238,6 +260,7 @@ export default class Board extends Part<BoardData> {
 
   private closed() {
     const { code, message, retryAfterSeconds } = this.refused!;
+    if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
     if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal({ code, message })}</p>;
     const { opensAt, closesAt } = this.board ?? {};
     const when = (time?: string | null) => time && this.date(time, { dateStyle: 'full', timeStyle: 'short' });
@@ -253,7 +276,7 @@ export default class Board extends Part<BoardData> {
         <h3 id="leaderboard">{this.t('leaderboard')}</h3>
         <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>
       </div>,
-      this.board && !this.rows.length ? <p class="soft">{this.t('empty')}</p> : (
+      this.board?.resultsHidden ? <p class="notice">{this.t(this.board.resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows.length ? <p class="soft">{this.t('empty')}</p> : (
         <table part="leaderboard">
           <thead>
             <tr>
@@ -274,12 +297,13 @@ export default class Board extends Part<BoardData> {
   private row(row: Row, low: number, high: number): View {
     const { id, name } = row.contender;
     const shown = this.pictures.get(id);
-    const score = this.number(row.score, { signDisplay: 'exceptZero' });
+    const [wins, losses] = [row.wins ?? 0, row.losses ?? 0];
+    const score = this.number(row.score ?? 0, { signDisplay: 'exceptZero' });
     return (
       <tr key={id} class={this.moved.has(id) ? 'moved' : ''} tabindex="-1">
-        <td>{this.number(row.rank)}</td>
+        <td>{this.number(row.rank ?? 0)}</td>
         <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} width="32" height="32" referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
-        <td>{this.number(row.wins)} – {this.number(row.losses)}</td>
+        <td>{this.number(wins)} – {this.number(losses)}</td>
         <td>{score}</td>
         <td class="strength">{interval(this, row.strength, low, high)}</td>
       </tr>

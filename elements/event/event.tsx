@@ -36,7 +36,7 @@ export default class EventCard extends Part<Data> {
   protected arrived(data: Data) {
     this.setClock(data.now);
     this.viewer = data.viewer;
-    this.event = 'event' in data ? data.event : (data.events.nodes[0] ?? null);
+    this.event = 'event' in data ? data.event : data.nextEvent;
     if (this.event) {
       this.choose(this.event);
       this.endStream ??= this.ringside.live(EVENT_CHANGED, { event: this.event.id }, ({ eventChanged }) => this.changed(eventChanged));
@@ -56,7 +56,7 @@ export default class EventCard extends Part<Data> {
 
   protected signedInOrOut() {
     if (!this.ringside.session.member && this.viewer) this.say(this.t('UNAUTHENTICATED'));
-    void this.insist(() => this.ringside.ask(this.first!, this.event ? { event: this.event.id } : {})).then((data) => data && this.arrived(data));
+    void this.insist(() => this.ringside.ask(this.first!, this.event ? { event: this.event.id, season: this.event.season } : {})).then((data) => data && this.arrived(data));
   }
 
   private tick() {

@@ -35,8 +35,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   }
 
   protected arrived(data: StandingsData | LatestSeasonData) {
-    if ('events' in data) {
-      this.season = data.events.nodes[0]?.season ?? null;
+    if ('seasons' in data) {
+      this.season = data.seasons.nodes[0]?.name ?? null;
       if (this.season) void this.reload();
       else this.rows = [];
     } else {

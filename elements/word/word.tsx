@@ -39,6 +39,7 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   protected arrived(data: Data) {
+    this.setClock(data.now);
     this.viewer = data.viewer;
     this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];
     this.render();
@@ -80,6 +81,7 @@ export default class WordOfTheDay extends Part<Data> {
   private async hand() {
     const input = { token: this.quiz!.token, answers: this.answers, idempotencyKey: newKey() };
     this.render();
+    await this.countDown(this.secondsTo(this.quiz!.earliestAnswerAt));
     for (;;) {
       const answer = await this.mutate(ANSWER_QUIZ, { input });
       if (!answer || this.isStopped) return;
@@ -92,6 +94,7 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   private async countDown(seconds: number) {
+    if (seconds <= 0) return;
     this.waitsUntil = Date.now() + seconds * 1000 + 100;
     this.say(this.t('soon', { time: this.duration(seconds) }));
     while (Date.now() < this.waitsUntil && !this.isStopped) {
