@@ -4,7 +4,7 @@ request ids ─ hosts ─ CORS ─ fast path ─┬─ /graphql       POST
                                         └─ gzip ─ FastAPI ─┬─ /graphql       GET, WebSocket; the explorer for a browser
                                                            ├─ /explorer      the explorer's files
                                                            ├─ /elements.js   the elements' script, and its parts
-                                                           ├─ /              the voting page, in demo mode
+                                                           ├─ /              the front page, in demo mode or if wanted
                                                            ├─ /livez         the process runs
                                                            ├─ /readyz        the table answers
                                                            ├─ /member-export the link to a member's file
@@ -49,7 +49,7 @@ from server.engine import backup_figures
 from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
-from server.http import voting_page
+from server.http import front_page
 from server.http.elements import Elements
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
@@ -138,7 +138,7 @@ def _routes(
         Route(EXPORT_PATH, member_export),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
-        *(voting_page.routes(settings.image_hosts) if settings.demo else ()),
+        *front_page.routes(settings),
     ]
 
 

@@ -414,8 +414,13 @@ class Settings(SignInSettings, StorageSettings):
         default=False,
     )
     demo: bool = setting(
-        "Whether `/` serves the voting page; `ringside serve --demo` also adds the demo data.",
+        "Whether this is a demo, with the front page; `ringside serve --demo` also adds the demo data.",
         write="true or false",
+        default=False,
+    )
+    front_page: bool = setting(
+        "Whether `/` is a page with all elements. A demo has it in any case.",
+        write="on or off",
         default=False,
     )
     ballot_hours: float = number(
