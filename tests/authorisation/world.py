@@ -33,6 +33,7 @@ from tests.authorisation.rules import (
     EVERYBODY,
     FIELDS,
     MODERATORS,
+    PERSONAL,
     Rule,
     Viewer,
     Viewers,
@@ -249,6 +250,19 @@ class World:
             self.ids[name] = added["id"]
         token = (await self.ballot())[Viewer.AUTHOR]
         await self.do(Viewer.AUTHOR, "castVote", "VoteCast progress { seen }", token=token, verdict="LEFT")
+        for board, visible in (("closing", "AFTER_CLOSE"), ("polling", "AFTER_VOTING")):
+            await self._hidden_board(board, visible)
+
+    async def _hidden_board(self, board: str, visible: str) -> None:
+        """A board on which the author has voted."""
+        settings = {"slug": board, "title": "Hidden", "resultsVisible": visible}
+        await self.do(Viewer.EDITOR, "createBoard", "BoardCreated board { id }", **settings)
+        for name in ("left", "right"):
+            new = {"board": board, "name": name}
+            added = await self.do(Viewer.EDITOR, "addContender", "ContenderAdded contender { id }", **new)
+            self.ids[f"{board} {name}"] = added["id"]
+        token = await self.do(Viewer.AUTHOR, "drawMatchup", "Ballot token", board=board)
+        await self.do(Viewer.AUTHOR, "castVote", "VoteCast progress { seen }", token=token, verdict="LEFT")
 
     async def _pickem(self) -> None:
         match, event = await self.finished_match()
@@ -351,8 +365,34 @@ class World:
     async def _settle(self) -> None:
         """Count the votes and rank the products now, so that nothing changes between two viewers' answers."""
         visitor = self.clients[Viewer.VISITOR]
-        await settle_votes(visitor)
+        for board in ("main", "closing", "polling"):
+            await settle_votes(visitor, board)
         await settle_product(visitor.services.table, "p")
+
+    def _results_of(self, board: str, seen_by: Viewers) -> list[Instance]:
+        """A board whose results are hidden from others."""
+        left, right = self.ids[f"{board} left"], self.ids[f"{board} right"]
+        of_board: Mapping[str, Rule] = {"votes": seen_by, "leaderboard": seen_by, "resultsHidden": PERSONAL}
+        matchup: Mapping[str, Rule] = dict.fromkeys(("leftWins", "rightWins", "ties", "votes"), seen_by)
+        rows = f'leaderboard(board: "{board}") {{ nodes'
+        return [
+            Instance(f"{board} board", "Board", f'{{ board(slug: "{board}") {{ SELECTION }} }}', rules=of_board),
+            _node(f"{board} contender", "Contender", left, rules=dict.fromkeys(_COUNTS, seen_by)),
+            Instance(f"{board} row", "LeaderboardRow", f"{{ {rows} {{ SELECTION }} }} }}", seen_by),
+            Instance(f"{board} strength", "Strength", f"{{ {rows} {{ strength {{ SELECTION }} }} }} }}", seen_by),
+            Instance(
+                f"{board} matchup",
+                "Matchup",
+                f'{{ matchup(left: "{left}", right: "{right}") {{ SELECTION }} }}',
+                rules=matchup,
+            ),
+            Instance(
+                f"{board} matchups",
+                "Matchup",
+                f'{{ matchups(board: "{board}") {{ nodes {{ SELECTION }} }} }}',
+                seen_by,
+            ),
+        ]
 
     def instances(self) -> list[Instance]:
         """Every type of the rules that a query can reach, in each state that matters."""
@@ -393,6 +433,8 @@ class World:
                 "matchup", "Matchup", f'{{ matchup(left: "{ids["left"]}", right: "{ids["right"]}") {{ SELECTION }} }}'
             ),
             _node("contender", "Contender", ids["left"]),
+            *self._results_of("closing", EDITORS),
+            *self._results_of("polling", AUTHOR | EDITORS),
             _node("upcoming event", "Event", ids["upcoming"]),
             _node("scored event", "Event", ids["scored"]),
             _node(
@@ -462,6 +504,9 @@ class World:
                 "quiz standing", "QuizStanding", f'{{ quizLeaderboard(on: "{today}") {{ nodes {{ SELECTION }} }} }}'
             ),
         ]
+
+
+_COUNTS: Final = ("wins", "losses", "ties", "score", "winRate", "rank", "matchups")
 
 
 def _node(
