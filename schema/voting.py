@@ -397,3 +397,22 @@ class VotingMutation:
             "from."
         ),
     )
+    void_voters = mutation(
+        voiding.void_voters,
+        "Begins to void all votes of several voters on a board. `restoreVoters` takes it back for a day. A repeat gets "
+        "the same job, unless one of them has voted since. For editors.",
+        object_type("VotersVoided", "The votes are being voided.", job=(Job, "The job that voids them.")),
+        input_description="Voters whose votes on a board are voided. For editors.",
+        result_description="The job, or why there is none.",
+        board=BOARD_SLUG,
+        voters="1 to 100 of them: a suspect's `voter`, a member's id, or the `voter` of a ballot or an exported vote.",
+    )
+    restore_voters = mutation(
+        voiding.restore_voters,
+        "Begins to restore the votes that a job of `voidVoters` has voided in the last 24 hours: they count as before. "
+        "A repeat gets the same job. For editors.",
+        object_type("VotersRestored", "The votes are being restored.", job=(Job, "The job that restores them.")),
+        input_description="Votes to restore. For editors.",
+        result_description="The job, or why there is none.",
+        job="The job that voided them.",
+    )

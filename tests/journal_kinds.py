@@ -29,6 +29,8 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "restoreContender": (Kind.CONTENDER_RESTORED,),
     "castVote": (Kind.VOTE_CAST,),
     "voidVoter": (Kind.VOTE_VOIDED,),
+    "voidVoters": (Kind.VOTERS_VOIDED,),
+    "restoreVoters": (Kind.VOTERS_RESTORED,),
     # ── pick'em ──
     "createEvent": (Kind.EVENT_CREATED,),
     "updateEvent": (Kind.EVENT_CHANGED,),

@@ -63,6 +63,10 @@ class Kind(StrEnum):
     CONTENDER_RESTORED = "contender.restored"
     VOTE_CAST = "vote.cast"
     VOTE_VOIDED = "vote.voided"
+    VOTE_RESTORED = "vote.restored"
+    VOTERS_VOIDED = "voters.voided"
+    VOTERS_RESTORED = "voters.restored"
+    SUSPECTS_SOUGHT = "suspects.sought"
 
     EVENT_CREATED = "event.created"
     EVENT_CHANGED = "event.changed"

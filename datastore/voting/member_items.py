@@ -14,15 +14,17 @@ votes must already be void.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from datastore.dynamo import Slice, Table, optimistic
+from datastore.dynamo import ConditionFailed, Slice, Table, optimistic
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.writes import Write, present, where
 from datastore.people.member_items import (
     PERSONAL,
+    TRACE,
     ErasurePolicy,
     MemberItems,
     Policies,
@@ -34,7 +36,7 @@ from datastore.people.member_items import (
 from datastore.values.ids import shard_of
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
-from datastore.voting.voiding import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN
+from datastore.voting.voiding import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN, VOIDING
 from datastore.voting.votes import PAIR, TALLY, VOTE, Vote
 
 # ── erasing ──
@@ -50,6 +52,12 @@ async def clear_voter(table: Table, voter: str, board: str) -> None:
         key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=voter)
         await table.write(ADDRESS_VOTER.delete(key))
     await clear_partition(table, Partition(VOTE, None, VOTE.on(voter=voter, board=board).pk))
+    async for voiding in table.iterate(VOIDING.on(), consistent=True):
+        if voiding.board == board and voter in voiding.voters:
+            others = tuple(each for each in voiding.voters if each != voter)
+            with suppress(ConditionFailed):  # it has expired
+                left = VOIDING.item_key(voiding)
+                await table.write(VOIDING.update(left, values={"voters": others}, add={"version": 1}, when=present()))
 
 
 async def move_votes(table: Table, voter: str, board: str, alias: str) -> int:
@@ -104,6 +112,7 @@ MEMBER_ITEMS = MemberItems(
                 "address": "A keyed hash of the address: two files would show that their members share one.",
             },
         ),
+        VOIDING: left_out("For a day: it lists voters whose votes an editor has voided together.", TRACE),
         ADDRESS_VOTER: left_out("For a week: it lists the voters of an address by its keyed hash.", PERSONAL),
         **of_nobody(BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, RESULTS, TALLY),
     },

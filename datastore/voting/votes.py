@@ -232,7 +232,8 @@ COUNTERS: Mapping[PairVerdict, Counters] = {
 class Vote:
     """One verdict of one voter on one board, the `number`-th. `walk` is the voter's pair walk after this pair.
 
-    `origin` names the `Origin` item that knows the address it came from, until that item expires.
+    `origin` names the `Origin` item that knows the address it came from, until that item expires. `voided_by` is the
+    job that can bring it back.
     """
 
     voter: str
@@ -246,6 +247,8 @@ class Vote:
     shard: int = 0
     void: bool = False
     origin: str | None = None
+    low_is_left: bool = True
+    voided_by: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -271,6 +274,7 @@ def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime, origi
         walk=ballot.walk,
         shard=shard_of(ballot.voter, board.write_shards),
         origin=origin,
+        low_is_left=ballot.left < ballot.right,
     )
 
 

@@ -122,10 +122,12 @@ def starter_of(ctx: Context) -> str:
     return _starters(ctx)[0]
 
 
-def new_job(ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None) -> Job:
+def new_job(
+    ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None, role: Role | None = None
+) -> Job:
     """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
     named = None if about is None else hashes_about(ctx.services, about)[0]
-    return job_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, named)
+    return job_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, named, role)
 
 
 def hashes_about(services: Services, member: str) -> list[str]:

@@ -84,6 +84,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         EDITORS,
         """
         createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
+        voidVoters restoreVoters
         createEvent updateEvent addMatch updateMatch removeMatch reorderMatches lockEvent recordResult
         recordTieBreak scoreEvent unscoreEvent
         """,

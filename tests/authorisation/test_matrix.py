@@ -35,6 +35,7 @@ from tests.authorisation.rules import (
 )
 from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
+from tests.jobs import ended
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service, ringside
 from tests.websockets import open_socket, receive, send
@@ -253,6 +254,13 @@ async def a_retired_contender(world: World, _: Viewer) -> Mapping[str, Any]:
     return retired
 
 
+async def a_voiding(world: World, _: Viewer) -> Mapping[str, Any]:
+    voiding = {"board": "main", "voters": ["visitor.nobody"]}
+    job = await world.do(Viewer.EDITOR, "voidVoters", "VotersVoided job { id }", **voiding)
+    await ended(world.clients[Viewer.EDITOR], job["id"])
+    return {"job": job["id"]}
+
+
 async def their_ballot(world: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"token": (await world.ballot())[viewer], "verdict": "SKIP"}
 
@@ -374,6 +382,8 @@ CASES: Final = (
     Case("updateContender", "ContenderUpdated", a_new("contender", svg=None)),
     Case("retireContender", "ContenderRetired", a_new("contender")),
     Case("restoreContender", "ContenderRestored", a_retired_contender),
+    Case("voidVoters", "VotersVoided", given(board="main", voters=["visitor.nobody"])),
+    Case("restoreVoters", "VotersRestored", a_voiding),
     Case("startVisit", "Visit", on_a_page),
     Case("drawMatchup", "Ballot", given(board="main")),
     Case("castVote", "VoteCast", their_ballot),
