@@ -81,8 +81,14 @@ class Policy:
     """Votes per address, which may be shared by a whole school, over all processes; "0" for unlimited."""
     new_visitors_per_address: str = "1000/hour"
     """Visitors per address who draw their first pair, over all processes; "0" for unlimited."""
+    new_guests_per_address: str = "20/hour"
+    """Guests that an address may sign in as, over all processes; "0" for unlimited."""
     emails_per_address: str = "20/hour"
-    """Confirmation emails that an address may ask for, over all processes; "0" for unlimited."""
+    """Emails with a link or a code that an address may ask for, over all processes; "0" for unlimited."""
+    guests: frozenset[str] = frozenset()
+    """What guests may do beyond what visitors may; nobody signs in as a guest if it is empty."""
+    role_origins: frozenset[str] = frozenset()
+    """Origins of other sites on whose pages a session has its member's roles."""
     image_hosts: tuple[str, ...] = ()
     """Hosts whose pictures may be shown; none if empty."""
     journal_days: int = 90

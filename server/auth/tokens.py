@@ -1,22 +1,28 @@
 """Bearer tokens: which are valid, which member they name, and how development tokens are minted.
 
-There are two kinds, never both at once. Without an OIDC provider a token is signed with HS256 by one of
-RINGSIDE_SECRETS, used as it is, so any JWT library can mint one. With RINGSIDE_OIDC_ISSUER or RINGSIDE_JWKS_URL only
-the provider's tokens are accepted, signed with RS256, ES256 or EdDSA: the service's own secret no longer signs anyone
-in.
+The `iss` of a token says whose it is. It counts only if that issuer's own key signed it, with an algorithm of that key:
+
+| token of        | `iss`                                     | signed with          | accepted                        |
+|-----------------|-------------------------------------------|----------------------|---------------------------------|
+| the provider    | RINGSIDE_OIDC_ISSUER, RINGSIDE_JWT_ISSUER | RS256, ES256, EdDSA  | with a provider                 |
+| a site          | an issuer in RINGSIDE_SITE_KEYS           | HS256, or as above   | with keys of sites              |
+| `ringside token`| any, or RINGSIDE_JWT_ISSUER               | HS256, our secrets   | with neither of these           |
 
 | claim            | rule                                                                                       |
 |------------------|--------------------------------------------------------------------------------------------|
 | `sub`            | required; the user's id, fit for a key, of 1 to 128 characters, not beginning with         |
 |                  | `visitor-`, `apikey-` or `former-`                                                         |
-| `exp`            | required, in the future, before the year 10000                                             |
+| `exp`            | required, in the future, before the year 10000; of a site's token at most a day ahead      |
 | `nbf`            | not more than half a minute ahead, because clocks differ                                   |
-| `iss`            | checked if RINGSIDE_OIDC_ISSUER or RINGSIDE_JWT_ISSUER is set                              |
-| `aud`            | checked if RINGSIDE_JWT_AUDIENCE or RINGSIDE_JWT_CLIENT_IDS is set                         |
-| `name`, `email`  | text, ignored if it lies elsewhere; an address with `email_verified: false` is ignored     |
-| `roles`          | a list, or text split at spaces and commas; unknown roles and other values are ignored     |
+| `aud`            | of a site's token RINGSIDE_PUBLIC_URL; otherwise checked if RINGSIDE_JWT_AUDIENCE or       |
+|                  | RINGSIDE_JWT_CLIENT_IDS is set                                                             |
+| `name`, `email`  | text, ignored if it lies elsewhere; an address with `email_verified: false` is ignored,    |
+|                  | and a site's without `email_verified: true`                                                |
+| `roles`          | a list, or text split at spaces and commas; unknown roles and other values are ignored,    |
+|                  | and those of a site's token without `"roles": true` in its key                             |
 
-RINGSIDE_JWT_NAME_CLAIM, RINGSIDE_JWT_EMAIL_CLAIM and RINGSIDE_JWT_ROLES_CLAIM name other claims for the last three.
+RINGSIDE_JWT_NAME_CLAIM, RINGSIDE_JWT_EMAIL_CLAIM and RINGSIDE_JWT_ROLES_CLAIM name other claims for the last three, but
+not in a site's token.
 """
 
 from __future__ import annotations
@@ -24,11 +30,13 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from enum import Enum, auto
 from hashlib import sha256
 from importlib import import_module
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import structlog
 
@@ -39,8 +47,10 @@ from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import FORMER_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.errors import Unauthenticated
-from server.auth.jwt_verification import JWTVerifier
 from server.settings import Settings
+
+if TYPE_CHECKING:
+    from server.auth.jwt_verification import JWTVerifier, Verified
 
 # ── claims ──
 
@@ -51,35 +61,63 @@ RESERVED = {FORMER_PREFIX: "former members", VISITOR_PREFIX: "visitors", ID_PREF
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
-class MemberClaims:
-    """Reads and writes the claims about members."""
+class Source(Enum):
+    """Whose a token is."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._name, self._email = settings.jwt_name_claim, settings.jwt_email_claim
-        self._has_issuer = settings.token_issuer is not None
-        self._roles, self._groups = settings.jwt_roles_claim, settings.jwt_roles
+    PROVIDER = auto()
+    SITE = auto()
+    OWN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberClaims:
+    """Reads and writes the claims about members, each at its path."""
+
+    name: tuple[str, ...] = ("name",)
+    email: tuple[str, ...] = ("email",)
+    roles: tuple[str, ...] = ("roles",)
+    groups: Mapping[str, Role] | None = None
+    """The roles of groups; None if a group is a role that is called like it."""
+    proves_email: bool = True
+    """Whether `email_verified` is believed."""
+    takes_unproven: bool = False
+    """Whether an address counts of which nothing is said."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> MemberClaims:
+        """Those of the provider's tokens, and of our own."""
+        return cls(
+            settings.jwt_name_claim,
+            settings.jwt_email_claim,
+            settings.jwt_roles_claim,
+            settings.jwt_roles,
+            proves_email=settings.token_issuer is not None,
+            takes_unproven=True,
+        )
 
     def parse_member(self, claims: dict[str, Any]) -> Viewer:
         """The member who verified claims name, or Unauthenticated."""
         user = _parse_user_id(claims["sub"])
-        name, email = _claim(claims, self._name), _claim(claims, self._email)
+        name, email = _claim(claims, self.name), _claim(claims, self.email)
         if not isinstance(name, str | None) or not isinstance(email, str | None):
             raise Unauthenticated("The token's name and email must be text.")
-        verified = self._verified(claims)
-        if not email or not is_email_address(email) or any(value in (False, "false") for value in verified):
+        said = self._verified(claims)
+        is_proven = self.proves_email and any(value in (True, "true") for value in said)
+        is_denied = any(value in (False, "false") for value in said)
+        if not email or not is_email_address(email) or is_denied or not (is_proven or self.takes_unproven):
             email = None
         return Viewer(
             id=user,
             kind=Kind.MEMBER,
             name=_name(name, user),
             email=email,
-            roles=self._parse_roles(_claim(claims, self._roles)) | {Role.MEMBER},
-            verified_email=email if self._has_issuer and any(value in (True, "true") for value in verified) else None,
+            roles=self._parse_roles(_claim(claims, self.roles)) | {Role.MEMBER},
+            verified_email=email if is_proven else None,
         )
 
     def write(self, claims: dict[str, Any], name: str | None, email: str | None, roles: Iterable[Role]) -> None:
         """Add the claims that `parse_member` reads. ValueError for a role that no group has."""
-        for path, value in ((self._name, name), (self._email, email), (self._roles, self._group_names(roles))):
+        for path, value in ((self.name, name), (self.email, email), (self.roles, self._group_names(roles))):
             if value is not None:
                 inner = claims
                 for key in path[:-1]:
@@ -91,19 +129,19 @@ class MemberClaims:
             raise Unauthenticated("The token's roles must be a list, or text.")
         texts = _SEPARATORS.split(value) if isinstance(value, str) else value or ()
         names = {text for text in texts if isinstance(text, str)}
-        if self._groups is None:
+        if self.groups is None:
             return frozenset(role for role in Role if role in names)
-        return frozenset(role for group, role in self._groups.items() if group in names)
+        return frozenset(role for group, role in self.groups.items() if group in names)
 
     def _verified(self, claims: dict[str, Any]) -> list[bool | str]:
         """The values of `email_verified`, next to the email claim or at the top level. Cognito may send text."""
-        said = (claims.get("email_verified"), _claim(claims, (*self._email[:-1], "email_verified")))
+        said = (claims.get("email_verified"), _claim(claims, (*self.email[:-1], "email_verified")))
         return [value for value in said if isinstance(value, bool | str)]
 
     def _group_names(self, roles: Iterable[Role]) -> list[str]:
-        if self._groups is None:
+        if self.groups is None:
             return sorted(roles)
-        groups = {role: group for group, role in self._groups.items()}
+        groups = {role: group for group, role in self.groups.items()}
         if missing := [role for role in roles if role not in groups and role is not Role.MEMBER]:
             raise ValueError(f"RINGSIDE_JWT_ROLES gives no group the role {missing[0].value}.")
         return sorted(groups[role] for role in roles if role in groups)
@@ -141,6 +179,8 @@ def _parse_user_id(sub: str) -> str:
 
 MAX_TOKEN_LENGTH = 8192
 CLOCK_SKEW_SECONDS = 30.0
+LONGEST_OF_SITES = 86_400.0
+"""Seconds for which a site's token may be valid."""
 LATEST_SECONDS = 253_402_300_799
 """The end of the year 9999, after which there are no times; a larger `exp` is a mistake, and may have 400 digits."""
 
@@ -165,7 +205,7 @@ class Tokens:
     def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._verifier: JWTVerifier | None = None
-        self._member_claims = MemberClaims(settings)
+        self._claims, self._claims_of_sites = MemberClaims.of(settings), MemberClaims()
         if settings.has_provider and not settings.jwt_audience and not settings.jwt_client_ids:
             log.warning("RINGSIDE_JWT_AUDIENCE is not set: the provider's tokens for other services are accepted too")
         self._clock = clock
@@ -180,8 +220,10 @@ class Tokens:
         cached = self._cached.get(digest)
         if cached and cached.since <= now < cached.until:  # nor before: the clock may have been corrected
             return cached.viewer, cached.expires_at
-        claims = await self._verified_claims(token)
-        viewer, expires_at = self._member_claims.parse_member(claims), _parse_expiry(claims, now)
+        verified = await self._verified(token)
+        viewer, expires_at = self._member(verified), _parse_expiry(verified.claims, now)
+        if verified.source is Source.SITE and expires_at > now + LONGEST_OF_SITES:
+            raise Unauthenticated("The token's exp is more than 24 hours ahead: sites sign members in for a day.")
         self._cached[digest] = _Cached(viewer, expires_at, now, min(expires_at, now + CACHED_SECONDS))
         return viewer, expires_at
 
@@ -190,12 +232,17 @@ class Tokens:
         if self._verifier:
             await self._verifier.close()
 
-    async def _verified_claims(self, token: str) -> dict[str, Any]:
+    def _member(self, verified: Verified) -> Viewer:
+        claims = self._claims_of_sites if verified.source is Source.SITE else self._claims
+        viewer = claims.parse_member(verified.claims)
+        return viewer if verified.gives_roles else replace(viewer, roles=frozenset({Role.MEMBER}))
+
+    async def _verified(self, token: str) -> Verified:
         if self._verifier is None:
             # Importing cryptography takes 9 MB and 60 ms, which a service without members does not need.
             module = await asyncio.to_thread(import_module, "server.auth.jwt_verification")
             self._verifier = self._verifier or module.JWTVerifier(self._settings)
-        return await self._verifier.claims(token)
+        return await self._verifier.verify(token)
 
 
 def mint(
@@ -210,6 +257,8 @@ def mint(
     """A development token, signed with the newest secret. ValueError if it would be refused, with the reason."""
     if settings.has_provider:
         raise ValueError("An OIDC provider is set: get a token from it, others are refused.")
+    if settings.site_keys:
+        raise ValueError("RINGSIDE_SITE_KEYS is set: sign a token with one of its keys, others are refused.")
     now = int(time.time())
     claims = {
         "iss": settings.token_issuer or "ringside",
@@ -219,7 +268,7 @@ def mint(
         "exp": now + int(lifetime.total_seconds()),
     }
     claims = {claim: value for claim, value in claims.items() if value is not None}
-    member_claims = MemberClaims(settings)
+    member_claims = MemberClaims.of(settings)
     member_claims.write(claims, name, email, roles)
     try:
         member_claims.parse_member(claims)

@@ -481,7 +481,7 @@ def test_a_token_that_would_be_refused_is_not_minted(user: str, more: dict[str, 
 def test_no_token_is_minted_with_an_oidc_provider() -> None:
     """It would be refused."""
     with pytest.raises(ValueError, match="get a token from it"):
-        mint(deployment(jwks_url="https://login.example.com/jwks"), "ann")
+        mint(deployment(oidc_issuer="https://login.example.com/"), "ann")
 
 
 async def test_a_minted_token_lives_as_long_as_was_asked_for() -> None:

@@ -359,5 +359,9 @@ async def test_closing_cancels_a_fetch_in_flight(provider: Provider) -> None:
 def test_a_provider_without_an_audience_is_logged_as_a_warning() -> None:
     """Its tokens for other services would pass."""
     with capture_logs() as logs:
-        Tokens(Settings(jwks_url="https://login.example.com/jwks", secrets=(SecretStr(SECRET),)))
+        Tokens(
+            Settings(
+                jwks_url="https://login.example.com/jwks", jwt_issuer="https://login/", secrets=(SecretStr(SECRET),)
+            )
+        )
     assert "RINGSIDE_JWT_AUDIENCE is not set" in logs[0]["event"]
