@@ -27,8 +27,9 @@ from datastore.members.exports import EXPORT, EXPORT_PIECE
 from datastore.members.suspensions import ADMIN, SUSPENSION
 from datastore.people.address_use import ADDRESS_USE
 from datastore.people.confirmations import CONFIRMATION
+from datastore.people.identities import IDENTITY, identities_of
 from datastore.people.member_items import PERSONAL, TRACE, MemberItems, Records, in_file, left_out, of_nobody
-from datastore.people.profiles import PROFILE
+from datastore.people.profiles import PROFILE, read_profile
 
 # ── erasing ──
 
@@ -67,11 +68,15 @@ async def _read(table: Table, user: str) -> Records:
         record = await table.get(entity.at(user=user), consistent=True)
         if record is not None:
             yield entity, record
+    profile = await read_profile(table, user)
+    for identity in () if profile is None else await identities_of(table, profile):
+        yield IDENTITY, identity
 
 
 MEMBER_ITEMS = MemberItems(
     {
         PROFILE: in_file("profile", "Your name, settings and email address, and when you joined."),
+        IDENTITY: in_file("identity", "By what you sign in: the issuer and what it calls you, or your address."),
         SUSPENSION: in_file("suspension", "That you may not write, why, and until when."),
         ADMIN: in_file("admin", "That you have lately written as an admin."),
         RECEIPT: left_out(

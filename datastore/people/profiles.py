@@ -4,7 +4,7 @@
 |-----------------------------|------------------------------------------------------|---------------|
 | one member                  | GetItem USER#<id> PROFILE                            | 1             |
 | the members on a page       | BatchGetItem, distinct ids                           | 1 a hundred   |
-| a member's first write      | Put if absent                                        | 1, once a process |
+| a member of nobody's        | Put if absent                                        | 1             |
 | a confirmed email address   | transaction: profile, if it is still wanted          | 1             |
 | all members                 | gsi1 USERS#<shard>, 16 shards                        | 16 and more   |
 """
@@ -50,6 +50,8 @@ class Profile:
     """When the member confirmed `email` by the link sent to it, or by a token that says so."""
     email_pending: str | None = None
     """The keyed hash of the address that is to be confirmed."""
+    identities: tuple[str, ...] = ()
+    """The keys of what the member signs in by (`datastore.people.identities`)."""
 
     @property
     def node_key(self) -> str:
@@ -105,7 +107,7 @@ async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
 
 
 async def create_profile(table: Table, new: Profile, unit: UnitOfWork) -> bool:
-    """Create a profile unless there is one; return whether it was created."""
+    """Create a profile that nobody signs in to unless there is one; return whether it was created."""
     try:
         await unit.apply(table, PROFILE.put(new, when=absent()), *unit.not_erased(new.user))
     except ConditionFailed:

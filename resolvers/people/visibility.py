@@ -13,8 +13,8 @@ from datastore.dynamo import key_text
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
-from resolvers.people.profile import new_profile
-from resolvers.requests.context import Context, Role, UserId, member_name
+from resolvers.people.identities import make_viewer
+from resolvers.requests.context import FORMER_MEMBER, Context, Role, UserId
 
 # ── profiles ──
 
@@ -36,7 +36,8 @@ async def viewer(ctx: Context, /) -> ShownProfile | None:
     """The viewer's profile; None for an anonymous visitor and an API key."""
     if not ctx.viewer.is_member:
         return None
-    return ShownProfile(await ctx.services.profiles.load(ctx.viewer.id) or new_profile(ctx))
+    await make_viewer(ctx)
+    return await author(ctx, ctx.viewer.id)
 
 
 async def user(ctx: Context, /, *, id: UserId) -> ShownProfile | None:  # noqa: A002 - the argument's public name
@@ -47,7 +48,7 @@ async def user(ctx: Context, /, *, id: UserId) -> ShownProfile | None:  # noqa: 
 
 
 async def author(ctx: Context, user: str) -> ShownProfile:
-    """The profile of a user that a record names; without a name if there is none."""
+    """The profile of a user that a record names; a former member's if there is none."""
     return _show_author(ctx, user, await ctx.services.profiles.load(user))
 
 
@@ -59,7 +60,7 @@ async def authors(ctx: Context, users: Sequence[str]) -> list[ShownProfile]:
 
 def _show_author(ctx: Context, user: str, profile: Profile | None) -> ShownProfile:
     if profile is None:
-        profile = Profile(user=user, name=member_name(ctx.services.seal, user, None), joined_at=ctx.now())
+        profile = Profile(user=user, name=FORMER_MEMBER, joined_at=ctx.now())
     return ShownProfile(profile)
 
 

@@ -18,6 +18,7 @@ from datastore.changes.unit_of_work import Tombstones, UnitOfWork
 from datastore.dynamo import ReadCache, Reads, Table, Window
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as profile_store
+from datastore.people.identities import Proven
 from datastore.people.profiles import Profile
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.values.ids import Ids
@@ -29,8 +30,12 @@ from resolvers.values.network_addresses import network
 # ── viewer ──
 
 LONGEST_NAME = 80
+FORMER_MEMBER = "Former member"
+"""The name of those who wrote something and have no profile any more."""
 FORMER_PREFIX = "former-"
 """How the ids begin that stand for erased members, whose contributions stay."""
+NEW_PREFIX = "new-"
+"""What the ids begin with of bearers who are not yet members."""
 _LETTERS = "bcdfghjkmnpqrstvwxyz"
 """No vowels, so that four of them are hardly ever a word, and no l, which looks like other letters."""
 
@@ -63,6 +68,8 @@ class Viewer:
     roles: frozenset[Role] = frozenset()
     verified_email: str | None = None
     """`email`, if the token's issuer is the configured one and says that the address is the member's."""
+    proven: Proven | None = None
+    """Who they are, of a bearer who is nobody's member yet; `id` leads to nothing then."""
 
     @property
     def is_member(self) -> bool:
@@ -114,7 +121,7 @@ P = TypeVar("P")
 PROFILE_AGE = 10.0
 """Seconds for which others may see an old profile; the process that changes one shows the change at once."""
 MEMBER_AGE = 24 * 3600.0
-"""Seconds for which a member who had a profile is known to have one."""
+"""Seconds for which a profile is kept for those who ask for what does not change in it."""
 
 
 @dataclass(frozen=True, slots=True)

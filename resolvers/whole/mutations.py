@@ -1,4 +1,4 @@
-"""Carrying out mutations: once for each idempotency key, and with a profile for every member who writes."""
+"""Carrying out mutations: once for each idempotency key, and by members, whom the first one makes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datastore.changes.unit_of_work import LONGEST_KEY, AlreadyAnswered, UnitOfW
 from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
 from datastore.refusals import InvalidInput, Refusal, Unavailable
 from resolvers.members.suspensions import Suspensions
-from resolvers.people.profile import ensure_profile
+from resolvers.people.identities import make_viewer
 from resolvers.requests.context import Context
 
 A = TypeVar("A")
@@ -35,6 +35,8 @@ async def run_mutation(
     the table except faults of this program are refusals.
     """
     try:
+        with unlimited():
+            await make_viewer(ctx)
         ctx.unit = _begin_unit(ctx, key, resolver.__name__, given)
         if ctx.viewer.is_member:
             await ctx.services.get(Suspensions).check(ctx, while_suspended=while_suspended)
@@ -53,11 +55,9 @@ async def run_mutation(
 async def _run_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
     journal = ctx.services.journal
     learning = () if journal.is_current else (journal.learn(ctx.table),)
-    if ctx.unit.key is None and not learning:
-        await ensure_profile(ctx)
-    else:
+    if ctx.unit.key is not None or learning:
         stored: A | None
-        stored, *_ = await asyncio.gather(_stored_answer(ctx, resolver), ensure_profile(ctx), *learning)
+        stored, *_ = await asyncio.gather(_stored_answer(ctx, resolver), *learning)
         if stored is not None:
             return stored
     try:

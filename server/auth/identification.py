@@ -17,15 +17,18 @@ import os
 import time
 from base64 import b32encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from datastore.changes.unit_of_work import VISITOR_PREFIX
+from datastore.changes.unit_of_work import VISITOR_PREFIX, MemberErased
 from datastore.dynamo import DynamoError, deadline
 from datastore.members.api_keys import SECRET_PREFIX
 from datastore.refusals import RateLimited
 from datastore.values.seal import Forged
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.api_keys import ApiKeys, KeyRefused
+from resolvers.people.identities import Members
 from resolvers.requests.context import Kind, Services, Viewer
 from resolvers.voting.ballots import open_visit
 from server.auth.errors import Unauthenticated, Unverifiable
@@ -44,10 +47,7 @@ CHANGED = "the token's rights have changed"
 class Credentials:
     """What a client was identified by when it connected; `identify` does so again."""
 
-    def __init__(
-        self, identification: Identification, identified: Identified, identify: Callable[[], Awaitable[Identified]]
-    ) -> None:
-        self._identification = identification
+    def __init__(self, identified: Identified, identify: Callable[[], Awaitable[Identified]]) -> None:
         self._identified = identified
         self._identify = identify
 
@@ -65,14 +65,22 @@ class Credentials:
     async def _refused(self) -> str | None:
         try:
             identified = await self._identify()
-            with deadline(CHECK_SECONDS):
-                await self._identification.refuse_erased(identified.viewer)
         except (Unverifiable, DynamoError):
             return None  # the next check may tell
         except Unauthenticated as error:
             expired = time.time() >= (self._identified.expires_at or 0)
             return EXPIRED if expired else error.detail
-        return None if identified.viewer == self._identified.viewer else CHANGED
+        before, now = self._identified.viewer, identified.viewer
+        if before.proven is not None:  # they may have become a member since
+            before = replace(before, id=now.id, proven=now.proven)
+        return None if now == before else CHANGED
+
+    async def viewer(self) -> Viewer:
+        """Who the client is now: a member, if they were nobody yet when they connected."""
+        if self._identified.viewer.proven is not None:
+            with suppress(Unverifiable, Unauthenticated):  # the next check ends the connection
+                self._identified = await self._identify()
+        return self._identified.viewer
 
 
 # ── identification ──
@@ -110,7 +118,8 @@ class Identification:
 
     def __init__(self, settings: Settings, services: Services, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
-        self._keys, self._seconds = services.get(ApiKeys), settings.request_timeout
+        self._keys, self._members = services.get(ApiKeys), services.get(Members)
+        self._seconds = settings.request_timeout
         self._services = services
         self._seal = services.seal
         self._clock = clock
@@ -160,8 +169,21 @@ class Identification:
         if token.startswith(SECRET_PREFIX):  # no JSON Web Token begins so
             viewer, expires_at = await self._machine(token, address)
         else:
-            viewer, expires_at = await self._tokens.member(token)
+            bearer, expires_at = await self._tokens.member(token)
+            viewer = await self._member(bearer)
         return Identified(viewer, expires_at=expires_at)
+
+    async def _member(self, bearer: Viewer) -> Viewer:
+        """The member whom a token's bearer is; the bearer, if they are nobody yet."""
+        assert bearer.proven is not None  # noqa: S101 - what a token says
+        try:
+            with deadline(self._seconds):
+                identity = await self._members.find(bearer.proven)
+        except MemberErased:
+            raise Unauthenticated("This account was erased.") from None
+        except DynamoError:
+            raise Unverifiable("Members cannot be found right now, since the table does not answer.") from None
+        return bearer if identity is None else replace(bearer, id=identity.user or "", proven=None)
 
     async def _machine(self, key: str, address: str) -> tuple[Viewer, float]:
         """The machine with this API key, and when the key expires."""
@@ -178,16 +200,6 @@ class Identification:
         except DynamoError:
             raise Unverifiable("API keys cannot be checked right now, since the table does not answer.") from None
         return viewer, math.inf if expires_at is None else expires_at.timestamp()
-
-    async def refuse_erased(self, viewer: Viewer) -> None:
-        """Unauthenticated if a member was erased, whose token is still valid. Only what stays open asks.
-
-        A request of theirs writes nothing, as its transaction says, and reads what everybody may.
-        """
-        if viewer.is_member and await self._services.tombstones.read(
-            self._services.table, viewer.id, self._services.clock()
-        ):
-            raise Unauthenticated("This account was erased.")
 
     def _open_visit(self, token: str, origin: str | None) -> Identified:
         """The visitor of a page on another site, where the token must come from."""

@@ -10,8 +10,7 @@ The `iss` of a token says whose it is. It counts only if that issuer's own key s
 
 | claim            | rule                                                                                       |
 |------------------|--------------------------------------------------------------------------------------------|
-| `sub`            | required; the user's id, fit for a key, of 1 to 128 characters, not beginning with         |
-|                  | `visitor-`, `apikey-` or `former-`                                                         |
+| `sub`            | required; what the issuer calls the member, 1 to 255 characters                            |
 | `exp`            | required, in the future, before the year 10000; of a site's token at most a day ahead      |
 | `nbf`            | not more than half a minute ahead, because clocks differ                                   |
 | `aud`            | of a site's token RINGSIDE_PUBLIC_URL; otherwise checked if RINGSIDE_JWT_AUDIENCE or       |
@@ -40,11 +39,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import structlog
 
-from datastore.changes.unit_of_work import VISITOR_PREFIX
-from datastore.dynamo import BadKey, key_text
-from datastore.members.api_keys import ID_PREFIX
+from datastore.people.identities import SignInMethod, of_issuer
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.requests.context import FORMER_PREFIX, Kind, Role, Viewer
+from resolvers.requests.context import NEW_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.errors import Unauthenticated
 from server.settings import Settings
@@ -54,10 +51,8 @@ if TYPE_CHECKING:
 
 # ── claims ──
 
-MAX_ID_LENGTH = 128
+MAX_SUB_LENGTH = 255
 MAX_NAME_LENGTH = 100
-RESERVED = {FORMER_PREFIX: "former members", VISITOR_PREFIX: "visitors", ID_PREFIX: "API keys"}
-"""What the ids of others than members begin with."""
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
@@ -95,9 +90,11 @@ class MemberClaims:
             takes_unproven=True,
         )
 
-    def parse_member(self, claims: dict[str, Any]) -> Viewer:
-        """The member who verified claims name, or Unauthenticated."""
-        user = _parse_user_id(claims["sub"])
+    def parse_member(self, claims: dict[str, Any], source: Source) -> Viewer:
+        """Whom verified claims name, not looked for yet; or Unauthenticated."""
+        sub = _parse_sub(claims["sub"])
+        issuer = "" if source is Source.OWN else claims["iss"]
+        proven = of_issuer(SignInMethod.PROVIDER if source is Source.PROVIDER else SignInMethod.SITE, issuer, sub)
         name, email = _claim(claims, self.name), _claim(claims, self.email)
         if not isinstance(name, str | None) or not isinstance(email, str | None):
             raise Unauthenticated("The token's name and email must be text.")
@@ -107,12 +104,13 @@ class MemberClaims:
         if not email or not is_email_address(email) or is_denied or not (is_proven or self.takes_unproven):
             email = None
         return Viewer(
-            id=user,
+            id=NEW_PREFIX + proven.key.hash,
             kind=Kind.MEMBER,
-            name=_name(name, user),
+            name=_name(name, sub),
             email=email,
             roles=self._parse_roles(_claim(claims, self.roles)) | {Role.MEMBER},
             verified_email=email if is_proven else None,
+            proven=proven,
         )
 
     def write(self, claims: dict[str, Any], name: str | None, email: str | None, roles: Iterable[Role]) -> None:
@@ -155,23 +153,20 @@ def _claim(claims: dict[str, Any], path: Iterable[str]) -> Any:
     return value
 
 
-def _name(name: str | None, user: str) -> str | None:
-    """The name to show, if any: neither the id, nor an address, which only the member and admins may see."""
+def _name(name: str | None, sub: str) -> str | None:
+    """The name to show, if any: neither the `sub` nor an address, which only the member and admins may see."""
     # Replaced, not refused: members cannot change what their provider says of them.
     shown = CONTROL_CHARACTERS.sub(" ", name or "").strip()
-    return None if shown == user or is_email_address(shown) else shown[:MAX_NAME_LENGTH] or None
+    return None if shown == sub or is_email_address(shown) else shown[:MAX_NAME_LENGTH] or None
 
 
-def _parse_user_id(sub: str) -> str:
+def _parse_sub(sub: str) -> str:
     try:
-        key_text(sub)
-    except BadKey:
-        raise Unauthenticated("The token's sub is empty, or holds a # or a control character.") from None
-    if len(sub) > MAX_ID_LENGTH:
-        raise Unauthenticated(f"The token's sub has more than {MAX_ID_LENGTH} characters.")
-    for prefix, others in RESERVED.items():
-        if sub.lower().startswith(prefix):
-            raise Unauthenticated(f"The token's sub must not begin with {prefix}, which names {others}.")
+        size = len(sub.encode())
+    except UnicodeEncodeError:
+        size = 0
+    if not 0 < size <= MAX_SUB_LENGTH:
+        raise Unauthenticated(f"The token's sub is not text of 1 to {MAX_SUB_LENGTH} bytes.")
     return sub
 
 
@@ -212,7 +207,7 @@ class Tokens:
         self._cached: BoundedDict[bytes, _Cached] = BoundedDict(MAX_CACHED)
 
     async def member(self, token: str) -> tuple[Viewer, float]:
-        """The member who a token names, and when it expires; or Unauthenticated, or Unverifiable."""
+        """Whom a token names, not looked for yet, and when it expires; or Unauthenticated, or Unverifiable."""
         if len(token) > MAX_TOKEN_LENGTH:
             raise Unauthenticated(f"The token has more than {MAX_TOKEN_LENGTH} characters.")
         digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
@@ -234,7 +229,7 @@ class Tokens:
 
     def _member(self, verified: Verified) -> Viewer:
         claims = self._claims_of_sites if verified.source is Source.SITE else self._claims
-        viewer = claims.parse_member(verified.claims)
+        viewer = claims.parse_member(verified.claims, verified.source)
         return viewer if verified.gives_roles else replace(viewer, roles=frozenset({Role.MEMBER}))
 
     async def _verified(self, token: str) -> Verified:
@@ -271,7 +266,7 @@ def mint(
     member_claims = MemberClaims.of(settings)
     member_claims.write(claims, name, email, roles)
     try:
-        member_claims.parse_member(claims)
+        member_claims.parse_member(claims, Source.OWN)
     except Unauthenticated as error:
         raise ValueError(error.detail) from None
     import jwt  # noqa: PLC0415 - see Tokens

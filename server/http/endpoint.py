@@ -126,7 +126,7 @@ async def _execute(
         answer = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
         if not isinstance(answer, Answer):
             identify = partial(pipeline.identification.identify, scope["headers"], secure=secure, address=address)
-            credentials = Credentials(pipeline.identification, identified, identify)
+            credentials = Credentials(identified, identify)
             return EventStream(answer, pipeline.closing, set_cookie, credentials, pipeline.streams.held(address))
     else:
         answer = await pipeline.execute(
