@@ -7,17 +7,38 @@ from datetime import datetime
 import strawberry
 
 from datastore.people import profiles as profile_store
+from datastore.people.identities import Identity as Identity_
+from datastore.people.identities import SignInMethod
+from resolvers.members import roles as role_resolvers
+from resolvers.people import identities as identity_resolvers
 from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
 from schema.comments import CommentsOfUser
-from schema.framework.fields import described, field
+from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
-from schema.framework.types import Node, object_type, record_type
+from schema.framework.types import Node, enum, object_type, record_type
 from schema.members.members import SuspensionOfUser
 from schema.pickem.events import PickemOfUser
 from schema.pickem.leagues import LeaguesOfUser
 from schema.vocabulary.learning import LearningOfUser
 from schema.vocabulary.lists import VocabularyOfUser
+
+enum(
+    SignInMethod,
+    "How somebody signs in.",
+    PROVIDER="By the OpenID Connect provider.",
+    EMAIL="By a code or a link that was sent to an address.",
+    GUEST="By a name alone.",
+    SITE="By a token of a site that has its own accounts, or of `ringside token`.",
+)
+
+
+@record_type(Identity_, "By what a member signs in.")
+class Identity:
+    method: SignInMethod = described("How.")
+    label: str = described('What people recognise it by: the address, the issuer\'s name, "Guest".')
+    since: datetime = described("When it was added.")
+    last_used_at: datetime | None = described("When it was last used, to the day; null if it never was.")
 
 
 @record_type(profile_store.Profile, "A member of the community.")
@@ -38,7 +59,18 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
         "How many hours before an event's lock the member is reminded by email of a missing prediction; null for none. "
         "Visible to the member only.",
     )
-    joined_at: datetime = described("When the member first wrote something.")
+    joined_at: datetime = described("When the member first signed in.")
+    is_guest: bool = described("Whether the member has signed in with a name alone, so that anyone may have that name.")
+    identities: list[Identity] | None = field(
+        visibility.identities,
+        "By what the member signs in, the oldest first. Visible to the member and to admins only.",
+        complexity=READ,
+    )
+    roles: list[str] | None = field(
+        role_resolvers.roles,
+        "What the member may do: member, moderator, editor, admin. Visible to the member, with what their token gives "
+        "them, and to admins.",
+    )
 
 
 @strawberry.type
@@ -65,4 +97,14 @@ class PeopleMutation:
         daily_word_at="The time of day for the daily words, in the member's time zone, such as 07:30.",
         lock_reminder_hours="Hours before an event's lock, 1 to 168, at which a member without a prediction is "
         "reminded by email; 0 for none.",
+    )
+    remove_identity = mutation(
+        identity_resolvers.remove_identity,
+        "Lets the viewer not sign in by this any more. The only identity of a member cannot be removed.",
+        object_type("IdentityRemoved", "The identity was removed.", user=(User, "The member as they are now.")),
+        show=visibility.show_changed,
+        input_description="An identity of the viewer's.",
+        result_description="The member without the identity, or why it was not removed.",
+        method="How one signs in by it.",
+        label="Its label, as `User.identities` shows it.",
     )

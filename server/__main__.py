@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "export": ("exports", "Export data to files."),
     "migrate": ("migration", "Migrate data from another layout."),
     "board": ("voting", "Boards: how they count votes."),
+    "member": ("members", "Members: the first admin, and another issuer of those who sign in by a provider."),
     "apikey": ("api_keys", "API keys, by which machines sign in."),
     "webhooks": ("webhooks", "Webhooks: deliver what waits for them."),
 }

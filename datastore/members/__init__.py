@@ -2,7 +2,7 @@
 
 | module       | contents                                                          |
 |--------------|-------------------------------------------------------------------|
-| suspensions  | who may not write, and who is an admin                            |
+| suspensions  | who may not write, who has roles, and who is an admin             |
 | api_keys     | keys for machines                                                 |
 | exports      | exported files, until they are fetched                            |
 | member_items | what is kept of a member outside the other parts, and deleting it |

@@ -19,7 +19,7 @@ nobody in. Nothing else keeps an erased member's token, which is valid until it 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,15 +31,20 @@ from urllib.parse import urlsplit
 import idna
 
 from datastore.changes.occurrences import Kind
-from datastore.changes.unit_of_work import MemberErased, UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Condition, Put, Write, absent, less, present, where
 from datastore.people.profiles import PROFILE, Profile, proven, read_profile
-from datastore.refusals import Conflict, NotFound
+from datastore.refusals import Conflict, NotAllowed, NotFound
 from datastore.values.folding import in_form
 
 # ── records ──
+
+
+class MemberErased(NotAllowed):
+    explanation = "This account was erased."
+
 
 MOST_IDENTITIES = 10
 """Of one member."""
@@ -287,10 +292,11 @@ async def record_use(table: Table, identity: Identity, now: datetime) -> None:
 # ── erasing ──
 
 
-def erased(keys: Iterable[str], now: datetime, until: datetime) -> list[Write]:
-    """The writes that leave a member's identities as erased: they name nobody, and sign nobody in until a time."""
-    parsed = map(IdentityKey.parse, keys)
-    return [IDENTITY.put(Identity(key.method, key.hash, now, erased_until=until)) for key in parsed]
+def erase_profile(profile: Profile, now: datetime, until: datetime) -> list[Write]:
+    """The writes that erase a profile, if it has the same identities, and leave these as erased until a time."""
+    keys = map(IdentityKey.parse, profile.identities)
+    left = [IDENTITY.put(Identity(key.method, key.hash, now, erased_until=until)) for key in keys]
+    return [PROFILE.delete(PROFILE.item_key(profile), when=where(identities=profile.identities)), *left]
 
 
 # ── other issuers ──

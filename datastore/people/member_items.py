@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
-from datastore.dynamo import Table
+from datastore.dynamo import Table, batches
 from datastore.dynamo.entity import Entity, Partition
 from datastore.people.profiles import PROFILE
 
@@ -24,10 +24,8 @@ class ErasurePolicy(Enum):
     """What becomes of the items of an entity that name a member."""
 
     DELETED = "deleted, and uncounted where they counted"
-    MOVED = "moved to an id that is nobody's, where they count on"
-    FORGOTTEN = "kept without the member's id"
     REJECTED = "kept, and uncounted"
-    KEPT = "kept"
+    KEPT = "kept, under an id that leads to nobody once the member is erased"
     NOT_APPLICABLE = "no item names a member"
 
 
@@ -41,8 +39,8 @@ class Policies:
 
 
 PERSONAL = Policies(ErasurePolicy.DELETED, ErasurePolicy.DELETED, ErasurePolicy.KEPT)
-TRACE = Policies(ErasurePolicy.FORGOTTEN, ErasurePolicy.FORGOTTEN, ErasurePolicy.KEPT)
-RESULT = Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.DELETED)
+KEPT = Policies(*[ErasurePolicy.KEPT] * 3)
+RESULT = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.DELETED)
 _NONE = Policies(*[ErasurePolicy.NOT_APPLICABLE] * 3)
 
 
@@ -80,6 +78,7 @@ def of_nobody(*entities: Entity[Any]) -> dict[Entity[Any], Kept]:
     return dict.fromkeys(entities, left_out("Says nothing about a member."))
 
 
+_CLEARED_AT_ONCE = 200
 Records: TypeAlias = "AsyncIterator[tuple[Entity[Any], Any]]"
 
 
@@ -94,6 +93,21 @@ class MemberItems:
 
     kept: Mapping[Entity[Any], Kept]
     read: Callable[[Table, str], Records] = _nothing
+
+
+async def clear_member(table: Table, user: str, parts: Iterable[MemberItems], *, anonymised: bool) -> None:
+    """Delete what is left in a member's own partition; of one made anonymous, what counts towards nothing.
+
+    What it counts towards was uncounted before. Safe to repeat.
+    """
+    kept = {entity: one.policies for part in parts for entity, one in part.kept.items()}
+    gone = [
+        entity
+        for entity, policies in kept.items()
+        if (policies.anonymised if anonymised else policies.removed) is ErasurePolicy.DELETED
+    ]
+    async for some in batches(_read_own(table, user, gone), _CLEARED_AT_ONCE):
+        await table.write_many(entity.delete(entity.item_key(record)) for entity, record in some)
 
 
 async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> AsyncIterator[tuple[Kept, Any]]:

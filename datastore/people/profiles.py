@@ -21,7 +21,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Condition, Write, absent, present, where
-from datastore.refusals import NotAllowed, NotFound
+from datastore.refusals import NotFound
 from datastore.values.ids import shard_of
 
 SHARDS = 16
@@ -56,6 +56,11 @@ class Profile:
     @property
     def node_key(self) -> str:
         return self.user
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether the member has shown nothing but a name."""
+        return bool(self.identities) and all(key.startswith("GUEST.") for key in self.identities)
 
     @property
     def proven_email(self) -> str | None:
@@ -109,7 +114,7 @@ async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
 async def create_profile(table: Table, new: Profile, unit: UnitOfWork) -> bool:
     """Create a profile that nobody signs in to unless there is one; return whether it was created."""
     try:
-        await unit.apply(table, PROFILE.put(new, when=absent()), *unit.not_erased(new.user))
+        await unit.apply(table, PROFILE.put(new, when=absent()))
     except ConditionFailed:
         return False
     return True
@@ -124,12 +129,12 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
     """Change the named attributes of an existing profile; NotFound if there is none. Without names nothing occurred."""
     key, values = PROFILE.item_key(changed), {name: getattr(changed, name) for name in names}
     write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
-    others = unit.not_erased(changed.user)
+    occurrence: tuple[Write, ...] = ()
     if values:
         write = PROFILE.update(key, values=values, when=present())
-        others = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
+        occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}")
     try:
-        await unit.transact(table, changed, write, *others)
+        await unit.transact(table, changed, write, *occurrence)
     except ConditionFailed:
         raise NotFound from None
 
@@ -137,10 +142,10 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
 async def remove_bounced_address(table: Table, profile: Profile, unit: UnitOfWork) -> bool:
     """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
     change = PROFILE.update(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
-    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}")
     try:
         await unit.apply(table, change, *occurrence)
-    except (ConditionFailed, NotAllowed):
+    except ConditionFailed:
         return False
     return True
 
@@ -161,7 +166,7 @@ async def _set_email(
 ) -> Profile | None:
     """The profile as it then is; None if the condition did not hold."""
     key = PROFILE.at(user=user)
-    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}", about=user)
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}")
     try:
         await unit.apply(table, PROFILE.update(key, values=values, when=when), *occurrence)
     except ConditionFailed as failed:

@@ -327,7 +327,7 @@ def with_vote(record: PairTally, vote: Vote) -> PairTally:
 
 
 def vote_occurrence(unit: UnitOfWork, kind: Kind, vote: Vote) -> tuple[Write, ...]:
-    return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}", about=vote.voter)
+    return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}")
 
 
 async def read_vote(table: Table, voter: str, board: str, number: int) -> Vote | None:

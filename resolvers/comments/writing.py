@@ -127,7 +127,7 @@ async def change_comment(
     async def store(old: Comment) -> Comment:
         new = change(old)
         if new is old:
-            await ctx.unit.store_receipt(ctx.table, old, about=old.author)
+            await ctx.unit.store_receipt(ctx.table, old)
             return old
         await store_change(ctx.services, ctx.unit, new, CommentChange(old, new, decision))
         return new
@@ -175,7 +175,7 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
 
     async def report(reported: Comment) -> Comment:
         if reported.held is not None:  # it needs a moderator's decision already
-            await ctx.unit.store_receipt(ctx.table, reported, about=reported.author)
+            await ctx.unit.store_receipt(ctx.table, reported)
             return reported
         await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported

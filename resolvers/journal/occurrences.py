@@ -8,7 +8,7 @@ from datastore.journal import reading
 from datastore.journal.reading import MEMBER_ITEMS
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
-from resolvers.people.member_data import Erasure, MemberData
+from resolvers.people.member_data import MemberData
 from resolvers.requests.context import AnyId, Context, Role
 from resolvers.values.node_ids import node_id, parse_node_id
 
@@ -62,12 +62,4 @@ def id_of(name: str | None) -> str | None:
     return node_id(type_name, key)
 
 
-# ── member data ──
-# Erasing a member from the journal.
-
-
-async def _erase_listed(erasure: Erasure) -> None:
-    await reading.forget_member(erasure.table, erasure.user)
-
-
-MEMBER_DATA = MemberData(MEMBER_ITEMS, erase_listed=_erase_listed)
+MEMBER_DATA = MemberData(MEMBER_ITEMS)

@@ -17,6 +17,7 @@ from functools import partial
 
 from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context, within_deadline
 from datastore.people import identities as identity_store
+from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased
 from datastore.people.profiles import Profile
 from resolvers.requests.context import Context, Services, member_name
@@ -54,12 +55,24 @@ class Members:
         if known is not None:
             return known
         profile = self._new_profile(shown, name, email)
-        making = self._making.run(shown.key, partial(self._make, shown, profile))
+        making = self._making.run(shown.key, partial(self._make, shown, profile, used=True))
         return await within_deadline(making)
 
     async def of(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> str:
         """The id of whose this is, as `make` says."""
         return (await self.make(shown, name=name, email=email)).user or ""
+
+    async def introduce(self, shown: Proven, *, name: str | None = None) -> str:
+        """The id of whose this is; of a member who is made now and joins at their first sign-in, if it was nobody's."""
+        known = not_erased(await self._found.load(shown.key), self._services.clock())
+        known = known or await self._make(shown, self._new_profile(shown, name, None), used=False)
+        return known.user or ""
+
+    async def of_profile(self, profile: Profile) -> list[Identity]:
+        """By what a member signs in, the oldest first."""
+        found = await self._found.load_many([IdentityKey.parse(text) for text in profile.identities])
+        own = [each for each in found if each is not None and each.user == profile.user]
+        return sorted(own, key=lambda each: (each.since, each.key))
 
     def forget(self, keys: Iterable[IdentityKey]) -> None:
         """Read anew what this process has changed."""
@@ -77,9 +90,9 @@ class Members:
         by_email = shown.method is SignInMethod.EMAIL
         return replace(profile, email=shown.label, email_confirmed=now) if by_email else profile
 
-    async def _make(self, shown: Proven, profile: Profile) -> Identity:
+    async def _make(self, shown: Proven, profile: Profile, *, used: bool) -> Identity:
         table, unit = self._services.table, self._services.unit()
-        identity = await identity_store.make_member(table, shown, profile, unit, used=True)
+        identity = await identity_store.make_member(table, shown, profile, unit, used=used)
         self._found.put(identity.key, identity)
         self._services.profiles.forget(identity.user or "")
         return identity
@@ -104,3 +117,13 @@ async def make_viewer(ctx: Context) -> None:
     if viewer.proven is not None:
         user = await ctx.services.get(Members).of(viewer.proven, name=viewer.name, email=viewer.email)
         ctx.viewer = replace(viewer, id=user, proven=None)
+
+
+async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) -> Profile:
+    """Let the viewer not sign in by this any more; never the only one."""
+    member, table = ctx.member(), ctx.table
+    profile = await profile_store.read_profile(table, member.id)
+    changed = await identity_store.remove_identity(table, member.id, method, label, ctx.unit)
+    ctx.services.get(Members).forget(map(IdentityKey.parse, () if profile is None else profile.identities))
+    ctx.services.profiles.forget(member.id)
+    return ctx.services.with_name(changed)

@@ -11,9 +11,10 @@ from typing import Final, NewType
 
 from datastore.dynamo import key_text
 from datastore.people import profiles as profile_store
+from datastore.people.identities import Identity
 from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
-from resolvers.people.identities import make_viewer
+from resolvers.people.identities import Members, make_viewer
 from resolvers.requests.context import FORMER_MEMBER, Context, Role, UserId
 
 # ── profiles ──
@@ -22,6 +23,7 @@ AS_STORED: Final[Mapping[str, str]] = {}
 """What fields show without passing here, and why that gives nothing away."""
 
 ShownProfile = NewType("ShownProfile", Profile)
+ShownIdentity = NewType("ShownIdentity", Identity)
 
 
 async def load_member(ctx: Context, user: str) -> Profile:
@@ -70,6 +72,13 @@ async def show_changed(_: Context, profile: Profile) -> ShownProfile:
 
 
 # ── fields ──
+
+
+async def identities(ctx: Context, profile: ShownProfile, /) -> list[ShownIdentity] | None:
+    """For the member and admins, the oldest first."""
+    if not (ctx.viewer.is_user(profile.user) or ctx.viewer.may(Role.ADMIN)):
+        return None
+    return [ShownIdentity(identity) for identity in await ctx.services.get(Members).of_profile(profile)]
 
 
 def email(ctx: Context, profile: ShownProfile, /) -> str | None:

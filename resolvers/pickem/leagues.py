@@ -200,7 +200,7 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
     wanted = Membership.CAPTAIN if captain else Membership.MEMBER
     answer = Admitted(show_to_everybody(current), show_to_captain(before))
     if before.membership in (Membership.CAPTAIN, wanted) or user == own_place.user:  # they are that already
-        await ctx.unit.store_receipt(ctx.table, answer, about=user)
+        await ctx.unit.store_receipt(ctx.table, answer)
         return answer
     since = ctx.now() if before.membership is Membership.WAITING else before.since
     after = replace(before, membership=wanted, since=since, token=ctx.new_id())

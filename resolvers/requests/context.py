@@ -14,7 +14,7 @@ from enum import Enum, StrEnum
 from typing import Annotated, Any, TypeVar, cast
 
 from datastore.changes.occurrences import Journal
-from datastore.changes.unit_of_work import Tombstones, UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ReadCache, Reads, Table, Window
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as profile_store
@@ -32,8 +32,6 @@ from resolvers.values.network_addresses import network
 LONGEST_NAME = 80
 FORMER_MEMBER = "Former member"
 """The name of those who wrote something and have no profile any more."""
-FORMER_PREFIX = "former-"
-"""How the ids begin that stand for erased members, whose contributions stay."""
 NEW_PREFIX = "new-"
 """What the ids begin with of bearers who are not yet members."""
 _LETTERS = "bcdfghjkmnpqrstvwxyz"
@@ -106,8 +104,6 @@ class Viewer:
 
 def member_name(seal: Seal, user: str, name: str | None) -> str:
     """The name shown to others. Without one, or one that repeats the id, "Member" and four letters of a keyed hash."""
-    if user.startswith(FORMER_PREFIX):
-        return "Former member"
     if name and name[:LONGEST_NAME] != user[:LONGEST_NAME]:
         return name[:LONGEST_NAME]
     number = int.from_bytes(seal.keyed_hash("member name", user.encode()))
@@ -170,7 +166,6 @@ class Services:
         self.live = Live()
         self.ids = Ids()
         self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
-        self.tombstones = Tombstones(seal)
         self.leases = Leases(table)
         self.cache = ReadCache()
         self.profiles: Reads[str, Profile] = self.cache.batches(
@@ -189,7 +184,7 @@ class Services:
 
     def unit(self, actor: str | None = None) -> UnitOfWork:
         """For a change outside of requests, by an actor that the journal names."""
-        return UnitOfWork.unkeyed(self.clock(), self.journal, actor, self.tombstones)
+        return UnitOfWork.unkeyed(self.clock(), self.journal, actor)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""

@@ -59,7 +59,7 @@ class Origins:
         return await self._tags.load(_Origin(ctx.viewer.id, board, address, ctx.now().date()))
 
     async def _remember(self, origin: _Origin) -> str:
-        return await voiding.remember_origin(self._services.table, *origin, self._services.unit())
+        return await voiding.remember_origin(self._services.table, *origin)
 
 
 # ── visits ──

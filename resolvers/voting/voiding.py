@@ -13,7 +13,7 @@ from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput
 from datastore.voting import boards
 from datastore.voting.boards import MAIN
-from datastore.voting.member_items import MEMBER_ITEMS, clear_voter, move_votes
+from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
 from datastore.voting.voiding import void_votes, void_votes_of_addresses
 from datastore.voting.votes import read_latest_vote
 from resolvers.jobs.running import JobRun, begin_job
@@ -138,13 +138,12 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
 
 
 async def _erase(erasure: Erasure) -> None:
-    table, run, user, alias = erasure.table, erasure.run, erasure.user, erasure.alias
-    if alias is None:
-        run.done += await void_votes_since(erasure.services, user, None, erasure.silent)
+    table, user = erasure.table, erasure.user
+    if not erasure.anonymise:
+        erasure.run.done += await void_votes_since(erasure.services, user, None, erasure.unit)
+    clear = clear_addresses if erasure.anonymise else clear_voter
     for board in await boards.every_slug(table):
-        if alias is not None:
-            run.done += await move_votes(table, user, board, alias)
-        await clear_voter(table, user, board)
+        await clear(table, user, board)
 
 
 MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.VOTES}), _take_back, _erase)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
@@ -35,8 +36,11 @@ async def run_mutation(
     the table except faults of this program are refusals.
     """
     try:
-        with unlimited():
-            await make_viewer(ctx)
+        if ctx.viewer.proven is not None:
+            with unlimited():
+                await make_viewer(ctx)
+            roles = ctx.services.get(Suspensions).roles_of(ctx.viewer.id)
+            ctx.viewer = replace(ctx.viewer, roles=ctx.viewer.roles | roles)
         ctx.unit = _begin_unit(ctx, key, resolver.__name__, given)
         if ctx.viewer.is_member:
             await ctx.services.get(Suspensions).check(ctx, while_suspended=while_suspended)
@@ -85,7 +89,7 @@ def _answer_type(resolver: Callable[..., Any]) -> Any:
 def _begin_unit(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> UnitOfWork:
     services = ctx.services
     if key is None:
-        return UnitOfWork(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
+        return UnitOfWork(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node)
     try:
         key_text(key)
     except BadKey:
@@ -98,4 +102,4 @@ def _begin_unit(ctx: Context, key: str | None, name: str, given: Mapping[str, An
     # Receipts hold this hash for days: a change of the names or of their order refuses their repeats.
     text = orjson.dumps([name, dict(sorted(given.items()))])
     digest = hashlib.sha256(text).hexdigest()
-    return UnitOfWork(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
+    return UnitOfWork(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node)

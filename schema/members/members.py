@@ -9,7 +9,7 @@ import strawberry
 from datastore.members import api_keys as api_key_store
 from datastore.members import suspensions as suspension_store
 from resolvers.members import api_keys as api_key_resolvers
-from resolvers.members import suspensions, visibility
+from resolvers.members import roles, suspensions, visibility
 from resolvers.people.member_data import Contributions, Part
 from resolvers.people.visibility import show_changed
 from resolvers.whole import erasing, exporting
@@ -87,10 +87,10 @@ class MembersMutation:
     )
     erase_member = mutation(
         erasing.erase_member,
-        "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
-        "even in the journal. Once the answer is sent, nothing more is written for them. Erasing again returns the "
-        "same job. For the member, even while suspended, and for admins.",
-        object_type("MemberErasure", "The member is being erased, or is erased.", job=(Job, "The job that does it.")),
+        "Erases a member: profile, identities, subscriptions, cards and private lists. Every process refuses them "
+        "within a minute, and what they have written until then is erased too. For the member, even while suspended, "
+        "and for admins.",
+        object_type("MemberErasure", "The member is being erased.", job=(Job, "The job that does it.")),
         input_description="A member to erase.",
         result_description="The job that erases them, or why it was not started.",
         while_suspended=True,
@@ -124,6 +124,21 @@ class MembersMutation:
         user="The member's id. Admins cannot be suspended, and nobody can suspend themselves.",
         until="When the suspension ends; without it, when a moderator ends it.",
         reason="Why, 1 to 500 characters. The member sees it.",
+    )
+    set_roles = mutation(
+        roles.set_roles,
+        "Gives a member these roles and no others. For admins.",
+        object_type(
+            "RolesSet",
+            "The member has these roles, besides those that their token gives them. One that they had ends within a "
+            "minute.",
+            user=(LazyUser, "The member."),
+        ),
+        show=show_changed,
+        input_description="A member's roles.",
+        result_description="The member, or why the roles were not set.",
+        user="The member's id. A guest has no roles, and the last admin cannot take their own away.",
+        roles="moderator, editor, admin; none for a member without one.",
     )
     reinstate_member = mutation(
         suspensions.reinstate_member,

@@ -21,13 +21,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from datastore.changes.unit_of_work import VISITOR_PREFIX, MemberErased
+from datastore.changes.unit_of_work import VISITOR_PREFIX
 from datastore.dynamo import DynamoError, deadline
 from datastore.members.api_keys import SECRET_PREFIX
+from datastore.people.identities import MemberErased
 from datastore.refusals import RateLimited
 from datastore.values.seal import Forged
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.api_keys import ApiKeys, KeyRefused
+from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members
 from resolvers.requests.context import Kind, Services, Viewer
 from resolvers.voting.ballots import open_visit
@@ -119,7 +121,7 @@ class Identification:
     def __init__(self, settings: Settings, services: Services, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
         self._keys, self._members = services.get(ApiKeys), services.get(Members)
-        self._seconds = settings.request_timeout
+        self._rights, self._seconds = services.get(Suspensions), settings.request_timeout
         self._services = services
         self._seal = services.seal
         self._clock = clock
@@ -183,7 +185,10 @@ class Identification:
             raise Unauthenticated("This account was erased.") from None
         except DynamoError:
             raise Unverifiable("Members cannot be found right now, since the table does not answer.") from None
-        return bearer if identity is None else replace(bearer, id=identity.user or "", proven=None)
+        if identity is None:
+            return bearer
+        user = identity.user or ""
+        return replace(bearer, id=user, proven=None, roles=bearer.roles | self._rights.roles_of(user))
 
     async def _machine(self, key: str, address: str) -> tuple[Viewer, float]:
         """The machine with this API key, and when the key expires."""
