@@ -19,7 +19,7 @@ nobody in. Nothing else keeps an erased member's token, which is valid until it 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -195,6 +195,15 @@ async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitO
             raise
         return await _join(table, found, unit) if used and found.last_used_at is None else found
     return new
+
+
+async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) -> None:
+    """Write members in bulk, each with the identity that they have used, replacing the same ones."""
+    stored = [(profile, _stored(shown, profile.user, profile.joined_at)) for profile, shown in members]
+    await table.write_many(IDENTITY.put(identity) for _, identity in stored)
+    await table.write_many(
+        PROFILE.put(replace(profile, identities=(str(identity.key),))) for profile, identity in stored
+    )
 
 
 async def _join(table: Table, identity: Identity, unit: UnitOfWork) -> Identity:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
-from datastore.dynamo import Table, batches
+from datastore.dynamo import Table
+from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
 from datastore.people.profiles import PROFILE
 
@@ -78,7 +79,6 @@ def of_nobody(*entities: Entity[Any]) -> dict[Entity[Any], Kept]:
     return dict.fromkeys(entities, left_out("Says nothing about a member."))
 
 
-_CLEARED_AT_ONCE = 200
 Records: TypeAlias = "AsyncIterator[tuple[Entity[Any], Any]]"
 
 
@@ -106,8 +106,7 @@ async def clear_member(table: Table, user: str, parts: Iterable[MemberItems], *,
         for entity, policies in kept.items()
         if (policies.anonymised if anonymised else policies.removed) is ErasurePolicy.DELETED
     ]
-    async for some in batches(_read_own(table, user, gone), _CLEARED_AT_ONCE):
-        await table.write_many(entity.delete(entity.item_key(record)) for entity, record in some)
+    await clear_partition(table, _own_items(user), *gone)
 
 
 async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> AsyncIterator[tuple[Kept, Any]]:
@@ -121,8 +120,11 @@ async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> 
             yield kept[entity], record
 
 
+def _own_items(user: str) -> Partition[Any]:
+    return Partition(PROFILE, None, PROFILE.at(user=user).pk)
+
+
 async def _read_own(table: Table, user: str, entities: Iterable[Entity[Any]]) -> Records:
     own = [entity for entity in entities if entity.key.partition.text == PROFILE.key.partition.text]
-    collection: Partition[Any] = Partition(PROFILE, None, PROFILE.at(user=user).pk)
-    async for record in table.iterate(collection, *own, consistent=True):
+    async for record in table.iterate(_own_items(user), *own, consistent=True):
         yield next(entity for entity in own if isinstance(record, entity.record)), record
