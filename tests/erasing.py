@@ -10,10 +10,11 @@ import orjson
 from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
-from datastore.people.identities import erase_profile
+from datastore.people.identities import IdentityKey, erase_profile
 from datastore.people.profiles import read_profile
 from datastore.vocabulary.subscriptions import AddressClaim, note_claim
 from resolvers.jobs.running import JobRunner
+from resolvers.people.identities import Members
 from resolvers.people.member_data import Contributions
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
@@ -22,6 +23,7 @@ from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
 from tests.jobs import run_of
 from tests.killed import Killed, killed_at
+from tests.members import introduce
 from tests.queries import (
     ADD_WORDS,
     CREATE_LIST,
@@ -47,6 +49,15 @@ NODE = node_id("User", MEMBER)
 
 def admin(client: Client) -> Client:
     return client.member("root", Role.ADMIN)
+
+
+async def bury(services: Services, member: str, lasts: timedelta = timedelta(days=1)) -> None:
+    """Erase a member's profile and ways to sign in, and nothing else, as the first step of an erasure does."""
+    await introduce(services.table, member)
+    now, profile = services.clock(), await read_profile(services.table, member)
+    assert profile is not None
+    await services.table.transact(*erase_profile(profile, now, now + lasts))
+    services.get(Members).forget(map(IdentityKey.parse, profile.identities))
 
 
 async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> list[str]:
