@@ -148,7 +148,8 @@ async def test_a_site_s_token_is_for_this_service_and_for_a_day(address: str) ->
     """Its audience is the public address, and it expires within 24 hours."""
     async with accepting(address) as tokens:
         assert "has no aud" in await refusal(tokens, signed("shop", SHOP, aud=None))
-        for audience in ("ringside", "https://www.example.com", [], f"{PUBLIC}/x"):
+        audiences: tuple[object, ...] = ("ringside", "https://www.example.com", [], f"{PUBLIC}/x")
+        for audience in audiences:
             assert "another audience" in await refusal(tokens, signed("shop", SHOP, aud=audience))
         late = int(time.time() + LONGEST_OF_SITES) + 60
         assert "more than 24 hours ahead" in await refusal(tokens, signed("shop", SHOP, exp=late))
