@@ -94,7 +94,7 @@ class Policy:
     journal_days: int = 90
     """How long the journal keeps what was done; 0 for not at all."""
     erased_days: int = 30
-    """How long nothing is written for an erased member, whose tokens may still be valid."""
+    """How long an erased member's identities sign nobody in: their tokens may still be valid."""
     webhook_networks: tuple[str, ...] = ()
     """Networks that webhooks may be in although they are not public."""
     day_begins_at: int = 0

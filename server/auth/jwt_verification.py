@@ -17,7 +17,7 @@ from jwt.exceptions import InvalidSubjectError
 
 from datastore.dynamo import SingleFlight, shared_context
 from server.auth.errors import Unauthenticated, Unverifiable
-from server.auth.tokens import Source
+from server.auth.verified import Source, Verified
 from server.settings import Settings
 from server.settings.token_keys import TokenKey
 from server.settings.values import parse_jwks_address
@@ -159,14 +159,6 @@ _REASONS: dict[type[Exception], str] = {
     jwt.InvalidIssuerError: "The token comes from another issuer.",
     InvalidSubjectError: "The token's sub must be text.",
 }
-
-
-class Verified(NamedTuple):
-    """The claims of a token, and whose key signed it."""
-
-    claims: dict[str, Any]
-    source: Source
-    gives_roles: bool = True
 
 
 class _Issuer(NamedTuple):

@@ -32,7 +32,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from enum import Enum, auto
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -44,24 +43,17 @@ from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import NEW_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.errors import Unauthenticated
+from server.auth.verified import Source, Verified
 from server.settings import Settings
 
 if TYPE_CHECKING:
-    from server.auth.jwt_verification import JWTVerifier, Verified
+    from server.auth.jwt_verification import JWTVerifier
 
 # ── claims ──
 
 MAX_SUB_LENGTH = 255
 MAX_NAME_LENGTH = 100
 _SEPARATORS = re.compile(r"[\s,]+")
-
-
-class Source(Enum):
-    """Whose a token is."""
-
-    PROVIDER = auto()
-    SITE = auto()
-    OWN = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,8 +323,8 @@ class Settings(SignInSettings, StorageSettings):
         within=(0, 3650),
     )
     erased_days: int = number(
-        "Days for which nothing is written for an erased member, unless a suspension of theirs ends later: at least as "
-        "long as a token can be valid.",
+        "Days for which an erased member's identities sign nobody in, unless a suspension of theirs ends later: at "
+        "least as long as a token can be valid.",
         default=30,
         within=(1, 3650),
     )

@@ -54,7 +54,7 @@ GOOD = {
 
 async def test_exported_comments_are_imported_unchanged(one_client: Client, tmp_path: Path) -> None:
     """Edited, titled and held comments too. Importing again adds only the comments deleted since, and counts them."""
-    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    ada, mod = one_client.member(ADA, name="Ada"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]
     await ada.ask(EDIT_COMMENT, input={"comment": posted[0]["id"], "body": "Changed."})
     await mod.ask(MODERATE_COMMENT, input={"comment": posted[1]["id"], "status": "REJECTED"})
@@ -76,7 +76,7 @@ async def test_exported_comments_are_imported_unchanged(one_client: Client, tmp_
 
 async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
     """A file that was cut in the middle of a line becomes complete; also the export of one product."""
-    ada = one_client.member("ada")
+    ada = one_client.member(ADA, name="Ada")
     for place in range(30):
         await post(ada, f"p{place % 3}", body=f"{place}")
     for product, number in ((None, 30), ("p1", 10)):
@@ -91,7 +91,7 @@ async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path
 
 async def test_an_export_of_other_comments_is_not_continued(one_client: Client, tmp_path: Path) -> None:
     """It would pass over comments. Only a file that begins as the whole export does may become a whole one."""
-    ada = one_client.member("ada")
+    ada = one_client.member(ADA, name="Ada")
     for place in range(9):
         await post(ada, f"p{place % 3}", body=f"{place}")
     whole = tmp_path / "whole"
@@ -122,7 +122,7 @@ async def test_an_export_of_other_comments_is_not_continued(one_client: Client, 
 )
 async def test_a_file_that_is_no_export_is_left_as_it_is(one_client: Client, tmp_path: Path, content: bytes) -> None:
     """Also if it has no whole line, which an interrupted export could have left too."""
-    await post(one_client.member("ada"), "p1")
+    await post(one_client.member(ADA, name="Ada"), "p1")
     file = tmp_path / "file"
     file.write_bytes(content)
     with pytest.raises(Failed, match="Export to another file"):

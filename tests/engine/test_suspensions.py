@@ -17,7 +17,6 @@ from resolvers.members import suspensions
 from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
-from resolvers.whole import erasing
 from tests.client import Client, serving
 from tests.comments import post
 from tests.erasing import ERASE, EXPORT
@@ -75,11 +74,8 @@ async def test_a_suspension_ends_by_itself_or_lasts(one_client: Client) -> None:
     assert [item.until async for item in services.table.scan(SUSPENSION)] == [None]
 
 
-async def test_a_suspended_member_fetches_and_erases_their_own_data(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_suspended_member_fetches_and_erases_their_own_data(client: Client) -> None:
     """Theirs alone, and nothing else is written for them, before and after."""
-    monkeypatch.setattr(erasing, "INDEX_SECONDS", 0.0)
     ada, bob = client.member("ada"), node_id("User", "bob")
     await post(ada)
     await client.member("bob").ask(UPDATE_PROFILE, input={"name": "Bob"})
@@ -153,7 +149,7 @@ async def test_a_look_that_overlaps_a_change_forgets_nothing(
         begun.clear()
         changed.clear()
         with monkeypatch.context() as patched:
-            patched.setattr(suspension_store, "read_every_suspension", read_before_the_change)
+            patched.setattr(suspension_store, "read_rights", read_before_the_change)
             looking = asyncio.create_task(known.refresh())
             await begun.wait()
         assert "user" in await moderator(one_client).ask(query, input={"user": ADA, **given})
