@@ -9,6 +9,8 @@ from datastore.changes.occurrences import Kind
 
 RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "updateProfile": (Kind.PROFILE_CHANGED,),
+    "removeIdentity": (Kind.PROFILE_CHANGED,),
+    "setRoles": (Kind.MEMBER_ROLES_SET,),
     "eraseMember": (Kind.MEMBER_ERASED,),
     "exportMember": (Kind.MEMBER_EXPORTED,),
     "takeBack": (Kind.MEMBER_TAKEN_BACK,),

@@ -82,12 +82,15 @@ async def test_a_token_minted_here_says_who_it_is() -> None:
     """The whole way of `ringside token`."""
     token = mint(deployment(), "ann", name="Ann", email="ann@example.com", roles=[Role.EDITOR])
     viewer = await asked(token)
-    assert viewer == Viewer("ann", Kind.MEMBER, "Ann", "ann@example.com", frozenset({Role.MEMBER, Role.EDITOR}))
+    assert sub_of(viewer) == "ann"
+    assert (viewer.kind, viewer.name, viewer.email) == (Kind.MEMBER, "Ann", "ann@example.com")
+    assert viewer.roles == {Role.MEMBER, Role.EDITOR}
 
 
 async def test_any_library_can_mint_with_the_secret_unchanged() -> None:
     """`sub` and `exp` are enough."""
-    assert await asked(signed()) == Viewer("ann", Kind.MEMBER, roles=frozenset({Role.MEMBER}))
+    viewer = await asked(signed())
+    assert (sub_of(viewer), viewer.name, viewer.roles) == ("ann", None, {Role.MEMBER})
 
 
 async def test_secrets_rotate() -> None:
@@ -135,13 +138,9 @@ def test_a_visitor_has_no_role_whatever_is_claimed() -> None:
         (signed(exp=math.nan), "exp must be a number"),
         (signed(exp=-math.inf), "exp must be a number"),
         (signed(nbf=[1]), "nbf must be a number"),
-        (signed(sub=""), "sub is empty"),
-        (signed(sub="a#b"), "holds a #"),
-        (signed(sub="a\x00b"), "control character"),
-        (signed(sub="a\ud800b"), "control character"),
+        (signed(sub=""), "1 to 255 bytes"),
+        (signed(sub="a\ud800b"), "1 to 255 bytes"),
         (signed(sub="x" * 256), "1 to 255 bytes"),
-        (signed(sub="Visitor-abc"), "names visitors"),
-        (signed(sub="apikey-abc"), "names API keys"),
         (signed(name=["Ann"]), "must be text"),
         (signed(email=5), "must be text"),
         (signed(roles=7), "roles must be a list, or text"),

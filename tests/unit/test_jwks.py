@@ -187,7 +187,7 @@ async def test_everything_else_is_refused(provider: Provider) -> None:
 async def test_audience_issuer_and_expiry_are_checked(provider: Provider) -> None:
     """A good signature is not enough."""
     async with judge(provider) as tokens:
-        for claims in ({"aud": "other"}, {"iss": "https://evil/"}, {"exp": 1}, {"sub": "a#b"}):
+        for claims in ({"aud": "other"}, {"iss": "https://evil/"}, {"exp": 1}, {"sub": ""}):
             with pytest.raises(Unauthenticated):
                 await tokens.member(signed(RSA, "RS256", "one", **claims))
 
