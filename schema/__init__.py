@@ -2,6 +2,7 @@
 
 schema ── Query ──┬─ node, nodes
                   ├─ people       viewer, user
+                  ├─ sign_in      by which methods people sign in
                   ├─ jobs         job
                   ├─ voting       boards, contenders, leaderboards
                   ├─ pickem       events, standings
@@ -27,6 +28,7 @@ from schema.framework.types import SCALARS, Node
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
 from schema.members.members import ApiKeysMutation, ApiKeysQuery, MembersMutation
+from schema.members.sign_in import SignInMutation, SignInQuery
 from schema.people import PeopleMutation, PeopleQuery
 from schema.pickem.events import PickemMutation, PickemQuery, PickemSubscription, ScoringMutation
 from schema.pickem.leagues import LeaguesMutation, LeaguesQuery
@@ -38,6 +40,7 @@ from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 @strawberry.type(description="All queries.")
 class Query(
     PeopleQuery,
+    SignInQuery,
     JobsQuery,
     VotingQuery,
     PickemQuery,
@@ -59,6 +62,7 @@ class Query(
 @strawberry.type(description="All mutations.")
 class Mutation(
     PeopleMutation,
+    SignInMutation,
     MembersMutation,
     VotingMutation,
     PickemMutation,

@@ -9,6 +9,7 @@ import strawberry
 from datastore.changes import occurrences as occurrence_store
 from datastore.changes.occurrences import DeliveryState, Ground
 from resolvers.journal import occurrences, webhooks
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection
 from schema.framework.fields import described, field
 from schema.framework.mutations import mutation
@@ -115,6 +116,7 @@ class JournalMutation:
                 "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again.",
             ),
         ),
+        terms=Terms(recent=True),
         input_description="A new webhook.",
         result_description="The webhook with its secret, or why it was not added.",
         url="Where to send messages: https:// and a public address, without a user or password.",
@@ -129,6 +131,7 @@ class JournalMutation:
             "The webhook was removed. Nothing is sent to it any more.",
             deleted_id=(strawberry.ID, "The removed webhook's id."),
         ),
+        terms=Terms(recent=True),
         input_description="A webhook to remove.",
         result_description="The removed webhook's id, or why it was not removed.",
         webhook="The webhook's id.",
@@ -143,6 +146,7 @@ class JournalMutation:
             webhook=(Webhook, "The webhook."),
             secret=(str, "The new secret. For a day the old one signs too."),
         ),
+        terms=Terms(recent=True),
         input_description="A webhook to give a new secret.",
         result_description="The webhook with its new secret, or why it keeps the old one.",
         webhook="The webhook's id.",

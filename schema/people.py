@@ -13,24 +13,16 @@ from resolvers.members import roles as role_resolvers
 from resolvers.people import identities as identity_resolvers
 from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
+from resolvers.whole.mutations import Terms
 from schema.comments import CommentsOfUser
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
-from schema.framework.types import Node, enum, object_type, record_type
+from schema.framework.types import Node, object_type, record_type
 from schema.members.members import SuspensionOfUser
 from schema.pickem.events import PickemOfUser
 from schema.pickem.leagues import LeaguesOfUser
 from schema.vocabulary.learning import LearningOfUser
 from schema.vocabulary.lists import VocabularyOfUser
-
-enum(
-    SignInMethod,
-    "How somebody signs in.",
-    PROVIDER="By the OpenID Connect provider.",
-    EMAIL="By a code or a link that was sent to an address.",
-    GUEST="By a name alone.",
-    SITE="By a token of a site that has its own accounts, or of `ringside token`.",
-)
 
 
 @record_type(Identity_, "By what a member signs in.")
@@ -86,6 +78,7 @@ class PeopleMutation:
         "Changes the viewer's profile.",
         object_type("ProfileUpdated", "The profile was changed.", user=(User, "The member as they are now.")),
         show=visibility.show_changed,
+        terms=Terms(guests=True),
         input_description="Changes to the viewer's profile. Omitted fields stay as they are; null clears an optional "
         "field.",
         result_description="The changed profile, or why it was not changed.",

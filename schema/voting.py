@@ -11,6 +11,7 @@ from datastore.voting.ballots import Verdict
 from datastore.voting.contenders import CountedContender
 from resolvers.voting import ballots, boards, bradley_terry, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection, counted, subscription
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
@@ -334,6 +335,7 @@ class VotingMutation:
         ballots.draw_matchup,
         "Draws the viewer's next pair. It returns the same pair until the viewer votes on it or skips it.",
         Ballot,
+        terms=Terms(guests=True),
         input_description="The next pair of a board.",
         result_description="A ballot, or why there is none.",
         takes_key=False,
@@ -343,6 +345,7 @@ class VotingMutation:
         ballots.cast_vote,
         "Counts a verdict. It counts once, even if it is sent again.",
         VoteCast,
+        terms=Terms(guests=True),
         input_description="A verdict on a drawn pair.",
         result_description="The counted vote, or why it was not counted.",
         takes_key=False,

@@ -6,6 +6,7 @@ request ids ─ hosts ─ CORS ─ fast path ─┬─ /graphql       POST
                                                            ├─ /              the voting page, in demo mode
                                                            ├─ /livez         the process runs
                                                            ├─ /readyz        the table answers
+                                                           ├─ /sign-in       the page on which people sign in
                                                            ├─ /member-export the link to a member's file
                                                            ├─ /confirm       the link in an email that asks for it
                                                            ├─ /unsubscribe   the link in an email
@@ -20,10 +21,10 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -36,6 +37,7 @@ from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Table, deadline
 from resolvers.jobs.running import JobRunner
+from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.confirmations import PATH as CONFIRM_PATH
 from resolvers.requests.context import Services
@@ -57,14 +59,19 @@ from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import end_with_parent, tune_process
 from server.http.protocol import ConnectionLimits
+from server.http.sign_in import SignInPage
 from server.http.websocket import serve_socket
 from server.mail.confirmation import confirm, sending_confirmations
 from server.mail.emails_due import EmailSchedule
 from server.mail.pages import unsubscribe
+from server.mail.sign_in import sending_codes
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, configure_logging, open_traces
 from server.webhooks.delivering import Deliverer
 from server.webhooks.sending import open_sender
+
+if TYPE_CHECKING:
+    from server.auth.oidc_client import OidcClient
 
 
 def application(settings: Settings, table: Table | None = None) -> ASGIApp:
@@ -127,6 +134,7 @@ def _routes(settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, me
         Route("/livez", alive),
         Route("/readyz", Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint),
         Route("/metrics", exposition),
+        *SignInPage(settings).routes(),
         Route(EXPORT_PATH, member_export),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
@@ -146,6 +154,7 @@ async def _opened(
         stack.push_async_callback(services.close)
         await _learn_webhooks(services)
         await stack.enter_async_context(sending_confirmations(settings, services))
+        await stack.enter_async_context(sending_codes(settings, services))
         services.get(JobRunner).start(JOB_KINDS)
         services.get(Suspensions).start()
         deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
@@ -170,8 +179,21 @@ async def _opened(
         pipeline = Pipeline(
             documents, services, identification, settings, metrics, traces, requests, streams, subscriptions, closing
         )
-        yield {"pipeline": pipeline, "services": services}
+        oidc_client = await stack.enter_async_context(_oidc_client(settings))
+        yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}
         closing.set()
+
+
+@asynccontextmanager
+async def _oidc_client(settings: Settings) -> AsyncIterator[OidcClient | None]:
+    """The client as which `/sign-in` signs people in at the provider, if there is one."""
+    if settings.oidc_client_id is None:
+        yield None
+        return
+    from server.auth.oidc_client import OidcClient  # noqa: PLC0415 - it needs the memory of server.auth.tokens
+
+    async with aclosing(OidcClient(settings, f"{settings.public_url.rstrip('/')}{SIGN_IN_PATH}/callback")) as client:
+        yield client
 
 
 def _set_at_signals(closing: asyncio.Event) -> None:

@@ -20,6 +20,8 @@ from datastore.jobs.jobs import JOB, all_jobs
 from datastore.jobs.leases import TURN
 from datastore.members.api_keys import API_KEY
 from datastore.members.exports import EXPORT, EXPORT_PIECE
+from datastore.members.sessions import SESSION
+from datastore.members.sign_in_codes import SIGN_IN_CODE
 from datastore.members.suspensions import ADMIN, MEMBER_ROLES, SUSPENSION
 from datastore.people.address_use import ADDRESS_USE
 from datastore.people.confirmations import CONFIRMATION
@@ -72,6 +74,11 @@ MEMBER_ITEMS = MemberItems(
         SUSPENSION: in_file("suspension", "That you may not write, why, and until when."),
         ADMIN: in_file("admin", "That you have lately written as an admin."),
         MEMBER_ROLES: in_file("roles", "The roles that you have here."),
+        SESSION: in_file(
+            "session",
+            "That you are signed in somewhere: how, since when, and until when.",
+            without={"token_hash": "Whoever has the session has it; it is of no use to anybody else."},
+        ),
         RECEIPT: left_out(
             "Repeats what the file has: the answers to repeated requests, which expire after seven days.", PERSONAL
         ),
@@ -79,7 +86,7 @@ MEMBER_ITEMS = MemberItems(
         JOB: left_out("Names who began it by a keyed hash; its input is forgotten when it ends.", KEPT),
         EXPORT: left_out("Says nothing about a member.", PERSONAL),
         EXPORT_PIECE: left_out("Says nothing about a member.", PERSONAL),
-        **of_nobody(ADDRESS_USE, API_KEY, CREATED, TURN),
+        **of_nobody(ADDRESS_USE, API_KEY, CREATED, SIGN_IN_CODE, TURN),
     },
     _read,
 )

@@ -156,6 +156,12 @@ async def confirm_email(table: Table, user: str, email: str, pending: str, unit:
     return await _set_email(table, user, values, where(email_pending=pending), unit)
 
 
+async def set_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:
+    """Give a profile an address that was just proven to be the member's; None if there is no profile any more."""
+    values = {**proven(email, unit.now), "email_pending": None}
+    return await _set_email(table, user, values, present(), unit)
+
+
 async def give_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:
     """Give a profile without an address one that is proven to be the member's; None if it has one."""
     return await _set_email(table, user, proven(email, unit.now), present() & absent("email"), unit)

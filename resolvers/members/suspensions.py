@@ -14,6 +14,7 @@ from datetime import date, datetime, timedelta
 import structlog
 
 from datastore.dynamo import iso
+from datastore.members import sessions as session_store
 from datastore.members import suspensions as suspension_store
 from datastore.members.member_items import MEMBER_ITEMS, delete_exports, delete_rights
 from datastore.members.suspensions import MemberRoles, Suspension
@@ -36,7 +37,7 @@ _log = structlog.get_logger("ringside.members")
 
 
 async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | None = None, reason: str) -> Profile:
-    """Refuse a member's writes until a time, or until somebody reinstates them."""
+    """Refuse a member's writes until a time, or until somebody reinstates them; they may sign in anew to leave."""
     viewer = ctx.with_role(Role.MODERATOR)
     reason = _parse_reason(reason)
     now = ctx.now()
@@ -49,6 +50,7 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     suspended = Suspension(member.user, reason, now, until)
     await suspension_store.suspend(ctx.table, ctx.unit, member, suspended)
     ctx.services.get(Suspensions).changed(member.user, suspended)
+    await session_store.end_sessions(ctx.table, member.user)
     return member
 
 

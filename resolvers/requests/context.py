@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from typing import Annotated, Any, TypeVar, cast
 
@@ -56,6 +56,19 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SignedInBy:
+    """The session by which a member is identified: what a browser or a program keeps after a sign-in."""
+
+    key: tuple[str, str]
+    at: datetime
+    """When they signed in."""
+    method: str
+    """How they did: the value of a `SignInMethod`."""
+    origin: str | None = None
+    """The only origin on whose pages it counts; None for the service's own and for programs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Viewer:
     """A person or a machine, identified before the first resolver runs."""
 
@@ -68,6 +81,10 @@ class Viewer:
     """`email`, if the token's issuer is the configured one and says that the address is the member's."""
     proven: Proven | None = None
     """Who they are, of a bearer who is nobody's member yet; `id` leads to nothing then."""
+    session: SignedInBy | None = None
+    """None for the bearer of a provider's or a site's token."""
+    is_guest: bool = False
+    """Whether this member has a name alone."""
 
     @property
     def is_member(self) -> bool:
@@ -116,6 +133,8 @@ P = TypeVar("P")
 
 PROFILE_AGE = 10.0
 """Seconds for which others may see an old profile; the process that changes one shows the change at once."""
+RECENT = timedelta(minutes=15)
+"""How old the sign-in of a session may be for what is worth more than a session."""
 MEMBER_AGE = 24 * 3600.0
 """Seconds for which a profile is kept for those who ask for what does not change in it."""
 
@@ -214,6 +233,13 @@ class Context:
     """The `Origin` of the page that sends the request, which no page can choose; programs need not name one."""
     own_origin: str = ""
     """The origin that the request is addressed to."""
+    language: str = ""
+    """The `Accept-Language` of the client."""
+    sets_cookies: bool = False
+    """Whether the answer can set a cookie, as one over HTTP can."""
+    cookie_session: tuple[str, datetime] | None = None
+    """The session that the answer's cookie holds from now on, and when it ends; without a token the cookie is deleted.
+    """
     unit: UnitOfWork = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
@@ -241,6 +267,11 @@ class Context:
     def new_id(self) -> str:
         return self.services.ids.next(self.services.clock())
 
+    @property
+    def is_own_page(self) -> bool:
+        """Whether a page of the service's own origin sends the request."""
+        return self.services.policy.is_own(self.page_origin, self.own_origin)
+
     def signed_in(self) -> Viewer:
         """The viewer, who must be a member or the machine of an API key."""
         if not self.viewer.is_signed_in:
@@ -259,3 +290,15 @@ class Context:
         if not viewer.may(role):
             raise NotAllowed(f"This needs the role {role.value}.")
         return viewer
+
+    def require_recent_sign_in(self) -> None:
+        """NotSignedIn if the viewer's session is older than what is about to be done allows.
+
+        A session may be left open on a machine that others use. Other credentials are not asked.
+        """
+        session = self.viewer.session
+        if session is not None and self.now() - session.at > RECENT:
+            raise NotSignedIn(
+                f"Sign in again first: this asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes. "
+                "/sign-in?again=1&returnTo=… leads back here.",
+            )

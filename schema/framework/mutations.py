@@ -13,7 +13,7 @@ from strawberry.types.nodes import SelectedField
 
 from datastore.refusals import Refusal
 from resolvers.requests.context import Context
-from resolvers.whole.mutations import run_mutation
+from resolvers.whole.mutations import FOR_MEMBERS, Terms, check_terms, run_mutation
 from schema.framework.arguments import Argument, Parameters, make_input
 from schema.framework.fields import described
 
@@ -77,13 +77,13 @@ def mutation(
     result_description: str,
     show: Callable[[Context, Any], Awaitable[Any]] | None = None,
     takes_key: bool = True,
-    while_suspended: bool = False,
+    terms: Terms = FOR_MEMBERS,
     **descriptions: str,
 ) -> Any:
     """A mutation that a resolver carries out.
 
     The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
-    Its result is the payload or `Refused`; suspended members are refused, except `while_suspended`. Both types are
+    Its result is the payload or `Refused`; `terms` say whether suspended members and guests are refused. Both types are
     named after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
     viewer sees, also when a receipt answers.
     """
@@ -98,11 +98,12 @@ def mutation(
         ctx: Context = info.context
         ctx.selected = lambda: frozenset(_names(info.selected_fields[0].selections))
         try:
+            check_terms(ctx, terms)
             fields = dict(vars(input))
             key = fields.pop("idempotency_key", None) or None
             values = parameters.parse_values(fields, path=("input",))
             given = parameters.hashed(fields)
-            answer = await run_mutation(ctx, resolver, values, given, key, while_suspended=while_suspended)
+            answer = await run_mutation(ctx, resolver, values, given, key, terms)
             return make_payload(answer if show is None else await show(ctx, answer))
         except Refusal as refusal:
             return refused(refusal)

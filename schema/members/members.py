@@ -8,17 +8,28 @@ import strawberry
 
 from datastore.members import api_keys as api_key_store
 from datastore.members import suspensions as suspension_store
+from datastore.people.identities import SignInMethod
 from resolvers.members import api_keys as api_key_resolvers
 from resolvers.members import roles, suspensions, visibility
 from resolvers.people.member_data import Contributions, Part
 from resolvers.people.visibility import show_changed
 from resolvers.whole import erasing, exporting
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection
 from schema.framework.fields import described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
 from schema.framework.types import Node, enum, object_type, record_type
 from schema.jobs import Job
+
+enum(
+    SignInMethod,
+    "How somebody signs in.",
+    PROVIDER="By the OpenID Connect provider.",
+    EMAIL="By a code or a link that was sent to an address.",
+    GUEST="By a name alone.",
+    SITE="By a token of a site that has its own accounts, or of `ringside token`.",
+)
 
 # ── suspensions and erasure ──
 
@@ -82,7 +93,7 @@ class MembersMutation:
         ),
         input_description="A member to export.",
         result_description="The job and the link to its file, or why it was not started.",
-        while_suspended=True,
+        terms=Terms(while_suspended=True, guests=True),
         user="The member's id.",
     )
     erase_member = mutation(
@@ -93,7 +104,7 @@ class MembersMutation:
         object_type("MemberErasure", "The member is being erased.", job=(Job, "The job that does it.")),
         input_description="A member to erase.",
         result_description="The job that erases them, or why it was not started.",
-        while_suspended=True,
+        terms=Terms(while_suspended=True, guests=True, recent=True),
         user="The member's id. Admins can be erased only by themselves.",
         contributions="What becomes of votes, predictions, comments, quiz results and sentences.",
     )
@@ -135,6 +146,7 @@ class MembersMutation:
             user=(LazyUser, "The member."),
         ),
         show=show_changed,
+        terms=Terms(recent=True),
         input_description="A member's roles.",
         result_description="The member, or why the roles were not set.",
         user="The member's id. A guest has no roles, and the last admin cannot take their own away.",
@@ -194,6 +206,7 @@ class ApiKeysMutation:
                 ),
             ),
         ),
+        terms=Terms(recent=True),
         input_description="A new API key.",
         result_description="The key with its secret, or why none was created.",
         name="What the key is for, 1 to 80 characters.",
@@ -208,6 +221,7 @@ class ApiKeysMutation:
             "The key was revoked.",
             api_key=(ApiKey, "The key as it was. It is refused everywhere within a minute."),
         ),
+        terms=Terms(recent=True),
         input_description="An API key to revoke.",
         result_description="The revoked key, or why it was not revoked.",
         key="The key's id.",

@@ -23,6 +23,7 @@ from resolvers.vocabulary import (
     texts,
     visibility,
 )
+from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
@@ -357,6 +358,7 @@ class VocabularyMutation:
             result=(QuizResult, "The result."),
             streak=(Streak, "The member's streak including this quiz."),
         ),
+        terms=Terms(guests="quizzes"),
         input_description="A quiz that was taken.",
         result_description="The result, or why it was not recorded.",
         list="The list of the quiz.",

@@ -208,7 +208,7 @@ class Tokens:
         if cached and cached.since <= now < cached.until:  # nor before: the clock may have been corrected
             return cached.viewer, cached.expires_at
         verified = await self._verified(token)
-        viewer, expires_at = self._member(verified), _parse_expiry(verified.claims, now)
+        viewer, expires_at = self._member(verified), parse_expiry(verified.claims, now)
         if verified.source is Source.SITE and expires_at > now + LONGEST_OF_SITES:
             raise Unauthenticated("The token's exp is more than 24 hours ahead: sites sign members in for a day.")
         self._cached[digest] = _Cached(viewer, expires_at, now, min(expires_at, now + CACHED_SECONDS))
@@ -266,7 +266,7 @@ def mint(
     return jwt.encode(claims, settings.secrets[0].get_secret_value().encode(), algorithm="HS256")
 
 
-def _parse_expiry(claims: dict[str, Any], now: float) -> float:
+def parse_expiry(claims: dict[str, Any], now: float) -> float:
     exp, nbf = _parse_time(claims, "exp"), _parse_time(claims, "nbf")
     if exp <= now:
         raise Unauthenticated("The token has expired: get a new one.")

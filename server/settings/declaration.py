@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -577,6 +576,7 @@ class Settings(SignInSettings, StorageSettings):
             new_visitors_per_address=self.new_visitors_per_address,
             new_guests_per_address=self.new_guests_per_address,
             emails_per_address=self.emails_per_address,
+            sign_in_methods=self._sign_in_methods(),
             guests=frozenset(self.guests),
             role_origins=frozenset(self.role_origins),
             image_hosts=self.image_hosts,
@@ -584,11 +584,15 @@ class Settings(SignInSettings, StorageSettings):
             erased_days=self.erased_days,
             webhook_networks=self.webhook_networks,
             day_begins_at=self.day_begins_at,
-            page_origins=frozenset((*self.cors_origins, _origin(self.public_url))),
+            page_origins=frozenset(self.cors_origins),
             public_url=self.public_url,
             quiz_seconds_per_question=self.quiz_seconds_per_question,
             request_seconds=self.request_timeout,
         )
+
+    def _sign_in_methods(self) -> frozenset[str]:
+        offered = {"PROVIDER": self.oidc_client_id, "GUEST": self.guests, "SITE": self.site_keys}
+        return frozenset(name for name, value in offered.items() if value)
 
     def _with_stored_secrets(self) -> Self:
         if not self.embedded:
@@ -596,11 +600,6 @@ class Settings(SignInSettings, StorageSettings):
             raise UnreadableSecret(f"and the engine is not the embedded one. Write {correct}.")
         secrets = tuple(map(SecretStr, load_or_create_secrets(self.data)))
         return self.model_copy(update={"secrets": secrets})
-
-
-def _origin(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}".lower()
 
 
 # ── documentation ──

@@ -57,7 +57,7 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer user node nodes board boards contender contenders leaderboard matchup matchups event events standings
+        viewer signInMethods user node nodes board boards contender contenders leaderboard matchup matchups event events standings
         league job predictions comment comments commentStatistics commentStatisticsOf topProducts wordList
         wordLists dailyWords quizLeaderboard
         """,
@@ -71,8 +71,8 @@ SUBSCRIPTIONS: Final[Mapping[str, Viewers]] = _each(
 )
 
 MUTATIONS: Final[Mapping[str, Viewers]] = {
-    **_each(EVERYBODY, "drawMatchup castVote requestSubscription"),
-    "startVisit": frozenset({Viewer.VISITOR}),
+    **_each(EVERYBODY, "drawMatchup castVote requestSubscription requestSignIn signIn signOut"),
+    **_each(frozenset({Viewer.VISITOR}), "startVisit signInAsGuest"),
     **_each(
         MEMBERS,
         """

@@ -23,7 +23,7 @@ from datastore.dynamo import Table
 from datastore.values.seal import Forged, Seal
 from resolvers.requests.context import utc_now
 from resolvers.voting.ballots import VALID_DAYS, open_visit, sign_visit
-from server.auth import identification as identification_module
+from server.auth.cookies import COOKIE
 from server.settings import Settings
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.client import Client, serving
@@ -233,7 +233,7 @@ async def test_a_token_of_a_dropped_secret_or_another_purpose_is_refused(one_api
     """As are a cookie, a bearer token in its place, and the token in the place of a bearer's."""
     token = (await Page(one_api).started()).token
     await one_api.ask(DRAW)
-    cookie = one_api.http.cookies[identification_module.COOKIE]
+    cookie = one_api.http.cookies[COOKIE]
     assert "altered" in await refusal(Page(one_api, SHOP, cookie))
     ballot = (await one_api.ask(DRAW))["token"]
     assert "altered" in await refusal(Page(one_api, SHOP, ballot))
