@@ -75,7 +75,7 @@ ADVICE: Final = {
     "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with `retryAfterSeconds` if it ends.",
     "CONFLICT": "Read the object again and show it. With `retryAfterSeconds`, send the same again after that time.",
     "LOCKED": "Show it as closed. With `retryAfterSeconds`, it opens after that time.",
-    "TOKEN_UNKNOWN": "Draw again, or start a new quiz.",
+    "TOKEN_UNKNOWN": "Draw again, or start a new quiz. A code: look at the newest email.",
     "TOKEN_EXPIRED": "Draw again: the same pair comes with a new token. Or start a new quiz.",
     "TOKEN_SPENT": "The first use counts. Draw the next pair, or start a new quiz.",
     "EXHAUSTED": "Say that there is nothing to vote on yet.",

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, NewType
 
 from datastore.dynamo import Reads
 from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import Suspension
-from resolvers.people.visibility import ShownProfile
+from resolvers.members.signing_in import SignedIn
+from resolvers.people.visibility import ShownProfile, show_changed
 from resolvers.requests.context import Context, Role, Services
 
 AS_STORED: Final[Mapping[str, str]] = {
     "ApiKey": "For admins: each query and mutation begins with their role.",
+    "Query.signInMethods": "What everybody may sign in by, which the page of sign-in shows anyway.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 
 ShownSuspension = NewType("ShownSuspension", Suspension)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSignIn:
+    """Who has just signed in, and their session."""
+
+    user: ShownProfile
+    token: str | None
+    expires_at: datetime
+
+
+async def show_signed_in(ctx: Context, answer: SignedIn) -> ShownSignIn:
+    """The answer to whoever has shown who they are."""
+    return ShownSignIn(await show_changed(ctx, answer.user), answer.token, answer.expires_at)
 
 
 async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension | None:

@@ -7,7 +7,7 @@ from datetime import datetime
 import strawberry
 
 from datastore.people.identities import SignInMethod
-from resolvers.members import sessions, sign_in_codes, sign_in_methods, signing_in
+from resolvers.members import sessions, sign_in_codes, sign_in_methods, signing_in, visibility
 from resolvers.people.visibility import show_changed
 from resolvers.whole import signing_in as whole_signing_in
 from resolvers.whole.mutations import Terms
@@ -19,7 +19,7 @@ from schema.framework.types import object_type, record_type
 _OF_EVERYBODY = Terms(while_suspended=True, guests=True)
 
 
-@record_type(signing_in.SignedIn, "Somebody is signed in.")
+@record_type(visibility.ShownSignIn, "Somebody is signed in.")
 class SignedIn:
     user: LazyUser = described("The member.")
     token: str | None = described(
@@ -65,6 +65,7 @@ class SignInMutation:
         whole_signing_in.sign_in,
         "Begins a session of whom a code or a link names; a member is made of a new address.",
         SignedIn,
+        show=visibility.show_signed_in,
         terms=Terms(while_suspended=True, guests=True, receipt_of=signing_in.receipt_owner),
         input_description="Who somebody is: a request and its code, or a token alone.",
         result_description="The member with their session, or why nobody is signed in.",
@@ -77,6 +78,7 @@ class SignInMutation:
         "Signs in with a name alone, where the operator allows guests. A guest may do what visitors may, and what "
         "RINGSIDE_GUESTS lists.",
         SignedIn,
+        show=visibility.show_signed_in,
         terms=Terms(receipt_of=whole_signing_in.guest_receipt_owner),
         input_description="A guest's name.",
         result_description="The guest with their session, or why nobody is signed in.",

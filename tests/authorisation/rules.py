@@ -57,7 +57,8 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer signInMethods user node nodes board boards contender contenders leaderboard matchup matchups event events standings
+        viewer signInMethods
+        user node nodes board boards contender contenders leaderboard matchup matchups event events standings
         league job predictions comment comments commentStatistics commentStatisticsOf topProducts wordList
         wordLists dailyWords quizLeaderboard
         """,

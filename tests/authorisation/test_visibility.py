@@ -38,6 +38,7 @@ PARTS: Final = {
     "schema.vocabulary.learning": "vocabulary",
     "schema.people": "people",
     "schema.members.members": "members",
+    "schema.members.sign_in": "members",
 }
 """The modules of the schema, and the part that each belongs to."""
 
