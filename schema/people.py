@@ -9,7 +9,6 @@ import strawberry
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity as Identity_
 from datastore.people.identities import SignInMethod
-from resolvers.members import roles as role_resolvers
 from resolvers.people import identities as identity_resolvers
 from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
@@ -57,11 +56,6 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
         visibility.identities,
         "By what the member signs in, the oldest first. Visible to the member and to admins only.",
         complexity=READ,
-    )
-    roles: list[str] | None = field(
-        role_resolvers.roles,
-        "What the member may do: member, moderator, editor, admin. Visible to the member, with what their token gives "
-        "them, and to admins.",
     )
 
 

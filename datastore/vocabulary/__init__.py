@@ -35,7 +35,7 @@
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (record), Update (sent)                             | 2               |
 | who claimed an address's record         | gsi1 CLAIMED#<record>                                   | 1               |
-| a record's mails count as a member's    | BatchGetItem, Put with tombstone checks for each        | 1 and 1 each    |
+| a record's mails count as a member's    | BatchGetItem, Put of each                               | 1 and 1 each    |
 | who was sent a date's mail              | MAILING#<date>, SENT#<shard>                            | 1 a page        |
 
 | module        | contents                                                                              |

@@ -130,7 +130,7 @@ def new_job(ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | 
 async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
     """Store a job and work on it in the background.
 
-    Returns it without its input, which may name a member: a receipt that holds it is not found when they are erased.
+    Returns it without its input, which is nobody's who repeats the request.
     """
     begun = await job_store.begin_job(ctx.table, new_job(ctx, kind, input_))
     ctx.services.get(JobRunner).work_soon(begun)

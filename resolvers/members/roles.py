@@ -10,7 +10,7 @@ from datastore.members.suspensions import MemberRoles
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput
 from resolvers.members.suspensions import Suspensions, roles_in
-from resolvers.people.visibility import ShownProfile, load_member
+from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, UserId
 
 
@@ -40,13 +40,3 @@ def parse_roles(texts: list[str]) -> tuple[str, ...]:
         known = ", ".join(Role)
         raise InvalidInput(f"{unknown[0][:40]!r} is not a role. The roles are {known}.", path=("input", "roles"))
     return tuple(role.value for role in Role if role in texts and role is not Role.MEMBER)
-
-
-def roles(ctx: Context, profile: ShownProfile, /) -> list[str] | None:
-    """For the member and admins; those that a member's token gives them are known to the member alone."""
-    given = ctx.services.get(Suspensions).roles_of(profile.user)
-    if ctx.viewer.is_user(profile.user):
-        given |= ctx.viewer.roles
-    elif not ctx.viewer.may(Role.ADMIN):
-        return None
-    return [role.value for role in Role if role in given | {Role.MEMBER}]

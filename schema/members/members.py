@@ -46,10 +46,15 @@ class Suspension:
 
 @strawberry.type
 class SuspensionOfUser:
-    """What suspensions add to a member."""
+    """What suspensions and roles add to a member."""
 
     suspension: Suspension | None = field(
         visibility.suspension, "The suspension that is in force; for the member and moderators."
+    )
+    roles: list[str] | None = field(
+        visibility.roles,
+        "What the member may do: member, moderator, editor, admin. Visible to the member, with what their token gives "
+        "them, and to admins.",
     )
 
 

@@ -77,7 +77,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     **_each(
         MEMBERS,
         """
-        updateProfile submitPrediction createLeague joinLeague leaveLeague postComment reportComment
+        updateProfile removeIdentity submitPrediction createLeague joinLeague leaveLeague postComment reportComment
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),
@@ -95,6 +95,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     **_each(MODERATORS, "moderateComment suspendMember reinstateMember takeBack"),
     **_each(AUTHOR, "addWords writeSentence updateWord removeWord updateWordList deleteWordList"),
     "deleteSentence": AUTHOR_OR_MODERATORS,
+    "setRoles": frozenset({Viewer.ADMIN}),
     **_each(ADMINS, "createApiKey revokeApiKey addWebhook removeWebhook rotateWebhookSecret redeliver"),
 }
 
@@ -104,20 +105,22 @@ NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers ==
     "removeFromLeague",
     "rotateLeagueCode",
     "deleteLeague",
+    "setRoles",
 }
 """Mutations that need a member: an API key is told to sign in, whatever its roles."""
 
 FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── people ──
     "User": {
-        **_each(EVERYBODY, "id name avatarUrl joinedAt standings standing predictions sentences streak"),
+        **_each(EVERYBODY, "id name avatarUrl joinedAt isGuest standings standing predictions sentences streak"),
         "quizResults": PUBLIC_PART,
         "dueCount": PERSONAL,
         "comments": MODERATED_PART,
-        "email": AUTHOR_OR_ADMIN,
+        **_each(AUTHOR_OR_ADMIN, "email identities roles"),
         "suspension": AUTHOR_OR_MODERATORS,
         **_each(AUTHOR, "timeZone dailyWordAt lockReminderHours subscriptions leagues due"),
     },
+    "Identity": _each(AUTHOR_OR_ADMIN, "method label since lastUsedAt"),
     "Suspension": _each(AUTHOR_OR_MODERATORS, "until reason at"),
     # ── voting ──
     "Board": {

@@ -12,6 +12,7 @@ import pytest
 from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type, is_required_argument
 
 from datastore.changes.occurrences import ON_DEMAND
+from datastore.people.identities import SignInMethod, add_identity, of_issuer
 from resolvers.values.node_ids import node_id
 from schema import schema
 from tests.authorisation.rules import (
@@ -36,6 +37,7 @@ from tests.authorisation.rules import (
 from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
 from tests.journal_kinds import NOT_RECORDED, RECORDED
+from tests.members import introduce
 from tests.service import Service, ringside
 from tests.websockets import open_socket, receive, send
 
@@ -327,6 +329,21 @@ async def a_key(world: World, _: Viewer) -> Mapping[str, Any]:
     return {"key": await world.api_key()}
 
 
+async def whom_to_erase(world: World, viewer: Viewer) -> dict[str, Any]:
+    """The author themselves; for others a member who is nobody's viewer."""
+    user = world.ids["user"] if viewer is Viewer.AUTHOR else await world.outlaw(suspended=False)
+    return {"user": user, "contributions": "REMOVE"}
+
+
+async def another_identity(world: World, viewer: Viewer) -> dict[str, Any]:
+    if viewer in MEMBERS:
+        services = world.clients[viewer].services
+        await introduce(services.table, viewer.value)
+        shown = of_issuer(SignInMethod.SITE, "shop", viewer.value)
+        await add_identity(services.table, viewer.value, shown, services.unit())
+    return {"method": "SITE", "label": "shop"}
+
+
 def an_outlaw(*, suspended: bool, **more: Any) -> Prepare:
     """An input that names a member who is nobody's viewer."""
 
@@ -363,6 +380,8 @@ def an_address(**more: Any) -> Prepare:
 WORDS: Final = [{"simplified": "字", "definition": "character"}]
 CASES: Final = (
     Case("updateProfile", "ProfileUpdated", a_name),
+    Case("removeIdentity", "IdentityRemoved", another_identity),
+    Case("setRoles", "RolesSet", an_outlaw(suspended=False, roles=["moderator"])),
     Case("suspendMember", "MemberSuspended", an_outlaw(suspended=False, reason="Spam")),
     Case("exportMember", "MemberExport", given(user="{user}")),
     Case("takeBack", "TakenBack", an_outlaw(suspended=False, parts=["COMMENTS"])),
@@ -443,7 +462,7 @@ CASES: Final = (
     Case("rotateWebhookSecret", "WebhookSecretRotated", given(webhook="{webhook}")),
     Case("redeliver", "Redelivery", given(webhook="{webhook}", since="2026-01-01T00:00:00Z")),
     # Last, since the author can do nothing after it.
-    Case("eraseMember", "MemberErasure", given(user="{user}", contributions="REMOVE")),
+    Case("eraseMember", "MemberErasure", whom_to_erase),
 )
 
 

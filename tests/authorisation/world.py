@@ -369,6 +369,12 @@ class World:
                 AUTHOR,
             ),
             Instance(
+                "identity",
+                "Identity",
+                f'{{ user(id: "{ids["user"]}") {{ identities {{ SELECTION }} }} }}',
+                AUTHOR_OR_ADMIN,
+            ),
+            Instance(
                 "suspension",
                 "Suspension",
                 f'{{ user(id: "{ids["user"]}") {{ suspension {{ SELECTION }} }} }}',

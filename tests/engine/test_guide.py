@@ -152,6 +152,9 @@ class Demo:
         """Whose data the page about members is about; no other page needs them."""
         return node_id("User", MEMBERS[-1][0])
 
+    def appointed(self) -> str:
+        return self.member()
+
     def erased(self) -> str:
         return node_id("User", MEMBERS[-2][0])
 
