@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
@@ -146,8 +146,13 @@ async def store_change(services: Services, unit: UnitOfWork, answer: Any, change
     services.get(LeaderSettler).comment_changed(change)
 
 
+_RATE_OF_GUESTS: Final = "10/minute"
+
+
 async def check_rate(ctx: Context, action: str) -> None:
     """RateLimited if the viewer did this too often."""
+    if ctx.viewer.is_guest:
+        ctx.services.rates.hit(_RATE_OF_GUESTS, f"guests:{action}", ctx.viewer.id)
     if (limit := ctx.services.policy.comment_rate) is not None:
         ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
 

@@ -10,7 +10,7 @@ from zoneinfo import available_timezones
 
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
-from datastore.refusals import InvalidInput, NotFound
+from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from resolvers.people.confirmations import Confirmations, Purpose
 from resolvers.requests.context import LONGEST_NAME, UNSET, Context, Unset
 from resolvers.values.texts import LONGEST_EMAIL, is_email_address, parse_line, validate_web_address
@@ -34,6 +34,8 @@ async def update_profile(
 ) -> Profile:
     """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()
+    if member.is_guest and any(value is not UNSET for value in (email, time_zone, daily_word_at, lock_reminder_hours)):
+        raise NotAllowed("A guest has a name and a picture: sign in with an address for everything else.")
     stored = await profile_store.read_profile(ctx.table, member.id)
     if stored is None:
         raise NotFound("This account was erased.")
