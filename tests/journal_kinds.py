@@ -10,6 +10,7 @@ from datastore.changes.occurrences import Kind
 RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "updateProfile": (Kind.PROFILE_CHANGED,),
     "removeIdentity": (Kind.PROFILE_CHANGED,),
+    "addIdentity": (Kind.PROFILE_CHANGED,),
     "setRoles": (Kind.MEMBER_ROLES_SET,),
     "eraseMember": (Kind.MEMBER_ERASED,),
     "exportMember": (Kind.MEMBER_EXPORTED,),

@@ -77,7 +77,8 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     **_each(
         MEMBERS,
         """
-        updateProfile removeIdentity submitPrediction createLeague joinLeague leaveLeague postComment reportComment
+        updateProfile removeIdentity addIdentity
+        submitPrediction createLeague joinLeague leaveLeague postComment reportComment
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),

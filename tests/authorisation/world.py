@@ -18,6 +18,7 @@ from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import quizzes, subscriptions
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
+from resolvers.members.sign_in_codes import CodeEmail, SignInCodes
 from resolvers.people.confirmations import Confirmations, Link
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_id, parse_node_key
@@ -186,7 +187,11 @@ class World:
         async def send(_link: Link, _values: dict[str, Any]) -> None:
             return
 
+        async def send_code(_code: CodeEmail) -> None:
+            return
+
         self.clients[Viewer.VISITOR].services.get(Confirmations).start(send)
+        self.clients[Viewer.VISITOR].services.get(SignInCodes).start(send_code)
 
     async def confirm_address(self, viewer: Viewer) -> None:
         """As if the viewer, if they are a member, had opened the link to an address that subscribes to a list."""
