@@ -77,6 +77,10 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
 
 NOT_RECORDED: Final[Mapping[str, str]] = {
     "startVisit": "It writes nothing: the token says all there is to know.",
+    "requestSignIn": "It stores nothing but a keyed hash of digits.",
+    "signIn": "It concerns the member alone, whose file has their sessions.",
+    "signInAsGuest": "It concerns the guest alone, whose file has their sessions.",
+    "signOut": "It concerns the member alone, whose file has their sessions.",
     "requestSubscription": "It stores nothing but a keyed hash; the subscription is recorded once it is confirmed.",
     "startQuiz": "A quiz that is only asked counts for nothing; its answers are recorded.",
     "reviewWord": "It changes when one member is asked for a word again, which concerns nobody else.",
