@@ -31,7 +31,7 @@ class Killed(Exception):
 def lines(product: str) -> list[bytes]:
     return [
         orjson.dumps({
-            "product": product, "language": "en", "rating": 3, "body": f"Number {place}.", "author": "ada",
+            "product": product, "language": "en", "rating": 3, "body": f"Number {place}.", "author": "01KE0000000000000000000000",
             "createdAt": f"2026-01-01T00:00:00.{place:03d}Z",
         })
         for place in range(COMMENTS)
