@@ -25,7 +25,7 @@ from datastore.members.sign_in_codes import SignInCode, store_code
 from datastore.people.identities import SignInMethod, add_identity, of_issuer
 from resolvers.members import sign_in_codes
 from resolvers.members.sign_in_codes import Asked
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_key
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,
@@ -49,7 +49,6 @@ from tests.authorisation.rules import (
 from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
 from tests.journal_kinds import NOT_RECORDED, RECORDED
-from tests.members import introduce
 from tests.service import Service, ringside
 from tests.websockets import open_socket, receive, send
 
@@ -351,9 +350,9 @@ async def whom_to_erase(world: World, viewer: Viewer) -> dict[str, Any]:
 async def another_identity(world: World, viewer: Viewer) -> dict[str, Any]:
     if viewer in MEMBERS:
         services = world.clients[viewer].services
-        await introduce(services.table, viewer.value)
+        user = parse_node_key("User", (await world.clients[viewer].ask("{ viewer { id } }"))["id"])
         shown = of_issuer(SignInMethod.SITE, "shop", viewer.value)
-        await add_identity(services.table, viewer.value, shown, services.unit())
+        await add_identity(services.table, user, shown, services.unit())
     return {"method": "SITE", "label": "shop"}
 
 

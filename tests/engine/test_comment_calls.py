@@ -58,7 +58,7 @@ def forget(client: Client) -> None:
 
 
 async def test_a_request_waits_for_few_calls_in_a_row(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Caches have expired: a member 1, a page and its authors 2, post 1, edit 2, the ranking 1, statistics 1."""
+    """Caches have expired: a page and its authors 2, post 1, edit 2, ranking and statistics 1, a member one more."""
     ada = one_client.member("ada")
     posted = [await post(ada, rating=number % 5 + 1) for number in range(30)]
     await one_client.ask("{ topProducts { nodes { product } } }")
