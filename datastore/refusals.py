@@ -84,3 +84,12 @@ class Unavailable(Refusal):
 class Overloaded(Refusal):
     code = "OVERLOADED"
     explanation = "The service is at its limit. Try again shortly."
+
+
+def require_revision(current: int, seen: int | None) -> None:
+    """Conflict if somebody has changed what an editor saw. One who names no revision changes whatever is there."""
+    if seen is not None and seen != current:
+        raise Conflict(
+            "Somebody else has changed this in the meantime. Look at it again, then change it.",
+            path=("input", "revision"),
+        )

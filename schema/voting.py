@@ -102,6 +102,7 @@ class Contender(Node):
     )
     created_at: datetime = described("When it joined.")
     retired: bool = described("Whether it has left the draws and the leaderboard.")
+    revision: int = described("Another number after each change of it.")
     wins: int | None = described("Votes for it. Like the other counts, at most two seconds old." + HIDDEN)
     losses: int | None = described("Votes for the other contender." + HIDDEN)
     ties: int | None = described("Votes for neither." + HIDDEN)
@@ -151,6 +152,7 @@ class Board(Node):
     electorate: board_store.Electorate = described("Who may vote on it.")
     members_since: datetime | None = described("If set, only members whose `joinedAt` is not later may vote on it.")
     closed: bool = field(board_resolvers.closed, "Whether it takes no votes now: it has not opened, or has closed.")
+    revision: int = described("Another number after each change of its settings.")
     contender_count: int = described("The number of active contenders.")
     pair_count: int = described("The number of pairs of active contenders.")
     votes: int | None = field(
@@ -304,6 +306,7 @@ class VotingMutation:
         electorate="A new electorate.",
         members_since="With MEMBERS: only those whose `joinedAt` is not later may vote; null for all members.",
         results_visible="When its results are shown from now on; it holds everywhere within 10 seconds.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     add_contender = mutation(
         boards.add_contender,
@@ -334,6 +337,7 @@ class VotingMutation:
         description="A new description; null removes it.",
         link="A new link; null removes it.",
         image_url="The address of a new picture; null removes it.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     retire_contender = mutation(
         boards.retire_contender,

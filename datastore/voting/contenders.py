@@ -44,6 +44,10 @@ class Contender:
     version: int = 0
 
     @property
+    def revision(self) -> int:
+        return self.version
+
+    @property
     def node_key(self) -> str:
         return f"{self.board}/{self.ordinal}"
 

@@ -12,7 +12,7 @@ from datastore.changes.occurrences import Kind
 from datastore.dynamo import Page, chunks, optimistic, page_of
 from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
-from datastore.refusals import Conflict, InvalidInput, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotFound, require_revision
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse_tie_break, with_question
@@ -27,7 +27,6 @@ from resolvers.pickem.visibility import (
     show_seasons,
 )
 from resolvers.requests.context import UNSET, BothWaysWindow, Context, NodeOf, Role, Unset
-from resolvers.values.revisions import require_revision
 
 # ── records ──
 

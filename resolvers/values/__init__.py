@@ -6,5 +6,4 @@
 | network_addresses | network addresses, as limits count them       |
 | node_ids          | ids of nodes                                  |
 | languages         | one tag for each language                     |
-| revisions         | changes only to what their editor has seen    |
 """

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, require_revision
 from datastore.vocabulary import daily, learning, lists, words
 from datastore.vocabulary.lists import WordList
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import UNSET, Context, Role, Unset
 from resolvers.values.node_ids import node_id
-from resolvers.values.revisions import require_revision
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import SentenceId, sentence_node
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId, WordId, require_word

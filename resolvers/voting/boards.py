@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Annotated, NamedTuple
 
 from datastore.dynamo import Page, Window, page_size
-from datastore.refusals import InvalidInput, NotFound
+from datastore.refusals import InvalidInput, NotFound, require_revision
 from datastore.values.folding import MOST_MARKS
 from datastore.voting import boards as board_store
 from datastore.voting import editing, votes
@@ -265,6 +265,7 @@ async def update_board(
     electorate: Electorate | None = None,
     members_since: datetime | Unset | None = UNSET,
     results_visible: ResultsVisible | None = None,
+    revision: int | None = None,
 ) -> Board:
     """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
@@ -273,6 +274,7 @@ async def update_board(
     new_title = None if title is None else parse_title(title)
 
     def change(board: Board) -> Board:
+        require_revision(board.revision, revision)
         changed = with_electorate(with_hours(board, opens_at, closes_at), electorate, members_since)
         visible = results_visible or board.results_visible
         return replace(changed, title=new_title or board.title, results_visible=visible)
@@ -324,6 +326,7 @@ async def update_contender(
     description: str | Unset | None = UNSET,
     link: str | Unset | None = UNSET,
     image_url: str | Unset | None = UNSET,
+    revision: int | None = None,
 ) -> Contender:
     """Change the given fields. Null removes all but the name."""
     ctx.with_role(Role.EDITOR)
@@ -332,6 +335,7 @@ async def update_contender(
         None if name is None else parse_name(name),
         await asyncio.to_thread(parse_picture, svg) if isinstance(svg, str) else None,
         replaces_picture=svg is not UNSET,
+        revision=revision,
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
     changed = await editing.change_contender(ctx.table, _parse_contender(contender), change, ctx.unit)
