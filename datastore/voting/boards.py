@@ -131,7 +131,8 @@ class Board:
     `electorate`: of members, if `members_since` is set, from those who joined until then.
 
     Who settles its votes has its lease, in a `term` each time, and `settled` is the term of the latest settling that
-    succeeded. `contender_changes` and `settled` together identify one state of all results. Readers sum the tallies of `read_shards` shards; that number only grows.
+    succeeded. `contender_changes` and `settled` together identify one state of all results. Readers sum the tallies of
+    `read_shards` shards; that number only grows.
     """
 
     slug: str

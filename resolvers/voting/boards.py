@@ -254,7 +254,7 @@ async def create_board(
     return created
 
 
-async def update_board(
+async def update_board(  # noqa: PLR0913 - the arguments of the mutation
     ctx: Context,
     /,
     *,

@@ -125,7 +125,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
             EVERYBODY,
             """
             id slug title createdAt opensAt closesAt closed electorate membersSince resultsVisible resultsHidden
-            contenderCount pairCount votes contenders leaderboard
+            contenderCount pairCount votes contenders leaderboard revision
             """,
         ),
         "progress": PERSONAL,
@@ -134,6 +134,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         EVERYBODY,
         """
         id board name description link svg imageUrl createdAt retired wins losses ties score winRate rank matchups
+        revision
         """,
     ),
     "LeaderboardRow": _each(EVERYBODY, "rank contender wins losses ties score strength"),
