@@ -46,6 +46,12 @@ async def user(ctx: Context, /, *, id: UserId) -> ShownProfile | None:  # noqa: 
     return None if profile is None else ShownProfile(profile)
 
 
+async def members(ctx: Context, users: Sequence[str]) -> list[ShownProfile | None]:
+    """The profiles of members; None for those who are gone."""
+    profiles = await ctx.services.profiles.load_many(users)
+    return [None if profile is None else ShownProfile(profile) for profile in profiles]
+
+
 async def author(ctx: Context, user: str) -> ShownProfile:
     """The profile of a user that a record names; without a name if there is none."""
     return _show_author(ctx, user, await ctx.services.profiles.load(user))

@@ -153,7 +153,13 @@ class Services:
     """The state that all requests of a process share."""
 
     def __init__(
-        self, table: Table, seal: Seal, policy: Policy | None = None, *, clock: Callable[[], datetime] = utc_now
+        self,
+        table: Table,
+        seal: Seal,
+        policy: Policy | None = None,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        of_command: bool = False,
     ) -> None:
         self.table = table
         self.seal = seal
@@ -162,7 +168,9 @@ class Services:
         self.rates = Rates()
         self.live = Live()
         self.ids = Ids()
-        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
+        self.operator: str | None = None
+        """Whom the journal names for what a command does."""
+        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()), of_command=of_command)
         self.tombstones = Tombstones(seal)
         self.leases = Leases(table)
         self.cache = ReadCache()
@@ -181,8 +189,8 @@ class Services:
         return profile if name == profile.name else replace(profile, name=name)
 
     def unit(self, actor: str | None = None) -> UnitOfWork:
-        """For a change outside of requests, by an actor that the journal names."""
-        return UnitOfWork.unkeyed(self.clock(), self.journal, actor, self.tombstones)
+        """For a change outside of requests, by an actor that the journal names: without one, by the operator."""
+        return UnitOfWork.unkeyed(self.clock(), self.journal, actor or self.operator, self.tombstones)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""

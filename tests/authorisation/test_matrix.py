@@ -9,7 +9,14 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type, is_required_argument
+from graphql import (
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLUnionType,
+    get_named_type,
+    is_required_argument,
+)
 
 from datastore.changes.occurrences import ON_DEMAND
 from resolvers.values.node_ids import node_id
@@ -86,7 +93,7 @@ def selection(type_name: str) -> str:
 def _selected(type_name: str, name: str, kind: GraphQLOutputType) -> str:
     named = get_named_type(kind)
     arguments = ARGUMENTS.get(f"{type_name}.{name}", "")
-    if not isinstance(named, GraphQLObjectType):
+    if not isinstance(named, GraphQLObjectType | GraphQLInterfaceType):
         return name
     fields = named.fields
     inner = "id" if "id" in fields else "__typename"
