@@ -278,7 +278,7 @@ async def change_list(
 
     async def write(current: WordList | None) -> WordList:
         if current is None or current.deleted_at is not None:
-            raise NotFound("There is no list with this id.", path=("input", "list"))
+            raise NotFound("There is no such list.", path=("input", "list"))
         after = await change(current)
         writes = _change_writes(current, after, *_DESCRIPTION)
         try:
@@ -300,7 +300,7 @@ async def delete_list(table: Table, list_id: str, answer: str, unit: UnitOfWork)
 
     async def delete(current: WordList | None) -> None:
         if current is None:
-            raise NotFound("There is no list with this id.", path=("input", "list"))
+            raise NotFound("There is no such list.", path=("input", "list"))
         writes: list[Write] = []
         if current.deleted_at is None:
             occurrence = _occurrence(unit, Kind.WORD_LIST_DELETED, current)

@@ -28,7 +28,7 @@ async def load_member(ctx: Context, user: str) -> Profile:
     """The member whom a mutation names, by a consistent read; NotFound if there is none."""
     profile = await profile_store.read_profile(ctx.table, key_text(user))
     if profile is None:
-        raise NotFound("There is no member with this id.", path=("input", "user"))
+        raise NotFound("There is no such member.", path=("input", "user"))
     return ctx.services.with_name(profile)
 
 

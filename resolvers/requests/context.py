@@ -263,5 +263,5 @@ class Context:
         """The viewer, who must have this role."""
         viewer = self.signed_in()
         if not viewer.may(role):
-            raise NotAllowed(f"This needs the role {role.value}.")
+            raise NotAllowed(f"This is for {role.value}s only.")
         return viewer

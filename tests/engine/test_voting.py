@@ -57,7 +57,7 @@ async def test_each_mutation_names_the_board_that_does_not_exist(one_client: Cli
         "voidVoter": await one.ask(VOID_VOTER, input={"board": slug, "voter": "ada"}),
         "drawMatchup": await one.ask(DRAW_MATCHUP, board=slug),
     }
-    message = f"There is no board called {slug}. Look at `boards`."
+    message = f"There is no board called {slug}."
     assert refused == {
         name: {
             "code": "NOT_FOUND",
