@@ -254,6 +254,10 @@ async def a_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"name": f"Name {viewer}"}
 
 
+async def a_public_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"name": f"Everybody's, by {viewer}", "public": True}
+
+
 async def a_retired_contender(world: World, _: Viewer) -> Mapping[str, Any]:
     retired = {"contender": await world.contender()}
     await world.do(Viewer.EDITOR, "retireContender", "ContenderRetired contender { id }", **retired)
@@ -415,7 +419,7 @@ CASES: Final = (
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
     # ── vocabulary ──
     Case("createWordList", "WordListCreated", a_name),
-    Case("createWordList", "WordListCreated", given(name="Everybody's", public=True), EDITORS),
+    Case("createWordList", "WordListCreated", a_public_name, EDITORS),
     Case("addWords", "WordsAdded", given(list="{private list}", words=WORDS), AUTHOR, "NOT_FOUND"),
     Case("addWords", "WordsAdded", given(list="{public list}", words=WORDS), EDITORS),
     Case("subscribe", "Subscribed", given(list="{public list}")),
