@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 import strawberry
 
 from datastore.changes import occurrences as occurrence_store
 from datastore.changes.occurrences import DeliveryState, Ground, Source
-from resolvers.journal import occurrences, webhooks
+from resolvers.journal import occurrences, usage, webhooks
 from resolvers.whole import node as whole_node
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
@@ -107,6 +107,25 @@ class Webhook(Node):
 WebhookConnection = connection(Webhook, "A page of webhooks, oldest first.", edge="A webhook in a list.")
 
 
+@record_type(usage.DayActivity, "What was done on one day, in UTC; up to a minute old.")
+class DayActivity:
+    day: date = described("The day.")
+    votes: int = described("Votes that were counted, without skips.")
+    comments: int = described("Comments that were posted.")
+    predictions: int = described("Predictions that were submitted or replaced.")
+    quizzes: int = described("Quizzes that were answered.")
+    new_members: int = described("Members who came for the first time.")
+
+
+@record_type(usage.Operation, "What an operation has taken; up to a minute old.")
+class OperationFigures:
+    name: str = described("The operation's name; `anonymous` if it has none, `other` for rare ones.")
+    requests: int = described("How often it was asked for.")
+    refusals: int = described("How many of these were refused, or answered with an error.")
+    units: float = described("Read and write units of the table.")
+    dollars: float = described("What the units cost with on-demand capacity in us-east-1.")
+
+
 @strawberry.type
 class JournalQuery:
     webhooks: WebhookConnection = field(webhooks.webhooks, "All webhooks, oldest first. For admins.")
@@ -117,6 +136,19 @@ class JournalQuery:
         "moment.",
         actor="Only what this member did: the id of a User.",
         object="Only what was done to the object with this id.",
+    )
+    activity: list[DayActivity] = field(
+        usage.activity,
+        "How much was done on each of at most 92 days, the first one first. For editors.",
+        from_="The first day.",
+        to="The last day.",
+    )
+    operations: list[OperationFigures] = field(
+        usage.operations,
+        "What each operation has taken in the hours that begin at or after `from` and before `to`, at most 31 days, "
+        "the dearest one first. For admins.",
+        from_="The beginning.",
+        to="The end.",
     )
 
 

@@ -4,6 +4,7 @@ request ids ─ hosts ─ origins ─ CORS ─ fast path
   ├─ /graphql       POST
   └─ gzip ─ FastAPI ─┬─ /graphql       GET, WebSocket; the explorer for a browser
                      ├─ /explorer      the explorer's files
+                     ├─ /elements.js   the elements' script, and its parts
                      ├─ /              what this is; in demo mode the voting page
                      ├─ /livez         the process runs
                      ├─ /readyz        the table answers
@@ -38,6 +39,7 @@ from starlette.types import ASGIApp
 from datastore.dynamo import DynamoError, Table, deadline
 from datastore.voting.boards import ensure_main
 from resolvers.jobs.running import JobRunner
+from resolvers.journal.usage import UsageReports
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.confirmations import PATH as CONFIRM_PATH
 from resolvers.requests.context import Services
@@ -50,6 +52,7 @@ from server.engine.table import START_SECONDS, not_answered, open_engine, valida
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
 from server.http import voting_page
+from server.http.elements import Elements
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
 from server.http.health import Readiness, alive
@@ -82,10 +85,12 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         )
     configure_logging(settings.log)
     manifest = read_manifest(settings.trusted_documents) if settings.trusted_documents else None
+    elements = Elements()
     documents = Documents(
         schema._schema,  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
         Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity),
         manifest=manifest,
+        own=elements.documents(),
         cache_bytes=settings.document_cache_bytes,
     )
     backups = partial(backup_figures, settings.data) if settings.backup_hours is not None else None
@@ -99,7 +104,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         openapi_url=None,
         redirect_slashes=False,  # it would redirect to whatever host the request names
         lifespan=lambda _: _opened(settings, documents, metrics, table),
-        routes=_routes(settings, graphql, explorer, metrics),
+        routes=_routes(settings, graphql, explorer, elements, metrics),
         exception_handlers={HTTPException: outside_graphql},
     )
     pages = GZipMiddleware(fastapi, MIN_BYTES, LEVEL)
@@ -120,7 +125,9 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
     return with_request_ids(app)
 
 
-def _routes(settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, metrics: Metrics) -> list[BaseRoute]:
+def _routes(
+    settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, elements: Elements, metrics: Metrics
+) -> list[BaseRoute]:
     def exposition(request: Request) -> Response:
         body, content_type = metrics.render(request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
@@ -129,6 +136,7 @@ def _routes(settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, me
         Route("/graphql", graphql),
         WebSocketRoute("/graphql", serve_socket),
         *explorer.routes(),
+        *elements.routes(),
         Route("/livez", alive),
         Route("/readyz", Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint),
         Route("/metrics", exposition),
@@ -163,6 +171,9 @@ async def _opened(
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.cache.loads)
+        usage = UsageReports(services, metrics.take_figures)
+        stack.push_async_callback(usage.close)
+        usage.start()
         traces = open_traces(settings.otlp_endpoint)
         if traces:
             stack.push_async_callback(traces.close)

@@ -18,6 +18,7 @@
 | module   | contents                                                     |
 |----------|--------------------------------------------------------------|
 | reading  | pages of the journal; forgetting a member; auditing          |
+| usage    | how much is done, by day and by operation                    |
 | webhooks | webhooks, their leases, and what waits for them              |
 
 `datastore.changes.occurrences` has the writes of an occurrence. An occurrence is kept for as many days as its process

@@ -35,6 +35,7 @@ from datastore.dynamo.declaration import KEY_ATTRIBUTES, TTL
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import inside, present, where
+from datastore.journal.usage import ACTIVITY, OPERATIONS
 from datastore.people.member_items import TRACE, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.values.ids import shard_of
 
@@ -195,7 +196,7 @@ MEMBER_ITEMS = MemberItems(
             "occurrence", "Something that you did, with its time and object.", TRACE, times_in_id=("at",)
         ),
         DELIVERY: left_out("Says nothing about a member.", TRACE),
-        **of_nobody(WEBHOOK, WEBHOOK_ADDITIONS),
+        **of_nobody(ACTIVITY, OPERATIONS, WEBHOOK, WEBHOOK_ADDITIONS),
     },
     _read,
 )

@@ -58,6 +58,8 @@ class Result:
 
     outcome: MatchOutcome
     winner: int | None = None
+    version: int = 0
+    """The event's version that recorded it; 0 if it came with the event."""
 
 
 THOUSAND = 1000
@@ -115,6 +117,10 @@ class Event:
     @property
     def node_key(self) -> str:
         return self.id
+
+    @property
+    def revision(self) -> int:
+        return self.version
 
     @property
     def slug(self) -> str:
@@ -186,6 +192,8 @@ class Match:
     preshow: bool = False
     number: int = 0
     """The event's version that added it, so it is never given again: the gates count picks under it."""
+    version: int = 0
+    """The event's version that last changed it; 0 if it came with the event."""
 
     @property
     def node_key(self) -> str:

@@ -17,7 +17,7 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window, optimistic
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import Condition, Write, absent, less, present, where
+from datastore.dynamo.writes import Write, absent, less, present, where
 from datastore.refusals import Conflict, NotFound
 from datastore.values.folding import folded
 from datastore.values.permutation import Permutation
@@ -115,6 +115,8 @@ class WordList:
     corrected: bool = False
     """Whether a word was changed: then daily words from before may have its old texts."""
     deleted_at: datetime | None = None
+    revision: int = 1
+    """Counts the changes of its name, level and visibility."""
     cleared: bool = False
     """Whether a deleted list's words are deleted too."""
 
@@ -279,7 +281,7 @@ async def change_list(
     async def write(current: WordList | None) -> WordList:
         if current is None or current.deleted_at is not None:
             raise NotFound("There is no such list.", path=("input", "list"))
-        after = await change(current)
+        after = replace(await change(current), revision=current.revision + 1)
         writes = _change_writes(current, after, *_DESCRIPTION)
         try:
             await unit.transact(table, after, *writes, *_occurrence(unit, Kind.WORD_LIST_CHANGED, after))
@@ -317,7 +319,7 @@ def _emptied(word_list: WordList, now: datetime) -> WordList:
 
 def _change_writes(current: WordList, after: WordList, *names: str) -> list[Write]:
     """The writes that set these fields; they fail if the list's description has changed."""
-    unchanged = present() & _same_description(current)
+    unchanged = where(revision=current.revision, deleted_at=None)
     if after.public and not current.public:  # a word that is drawn now is in its owner's part of the index
         unchanged &= where(drawn=current.drawn)
     writes: list[Write] = [LIST.update_with_indexes(after, *names, when=unchanged)]
@@ -334,13 +336,9 @@ def _name_writes(before: PublicName | None, after: PublicName | None) -> Iterato
         yield PUBLIC_NAME.put(after, when=absent())
 
 
-_DESCRIPTION = ("name", "level", "public", "owner")
+_DESCRIPTION = ("name", "level", "public", "owner", "revision")
 _EMPTIED = ("next_ordinal", "removed", "order", "adding", "deleted_at")
 """All are set, even those that seem empty: words may have been added, removed or drawn since the list was read."""
-
-
-def _same_description(word_list: WordList) -> Condition:
-    return where(name=word_list.name, level=word_list.level, public=word_list.public, deleted_at=None)
 
 
 def _has_description(found: WordList | None, word_list: WordList) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from math import ceil
 from typing import Any
 
@@ -39,6 +40,7 @@ class DirtyMark:
     board: str
     holder: str
     term: int
+    since: datetime
     beat: int = 0
 
 
@@ -105,12 +107,28 @@ def board_not_found(slug: str, argument: str = "board") -> NotFound:
     return NotFound(f"There is no board called {slug[:64]}.", path=("input", argument))
 
 
+class Electorate(StrEnum):
+    """Who may vote on a board."""
+
+    EVERYBODY = "EVERYBODY"
+    MEMBERS = "MEMBERS"
+
+
+class ResultsVisible(StrEnum):
+    """When a board's results are shown to those who are not its editors."""
+
+    ALWAYS = "ALWAYS"
+    AFTER_CLOSE = "AFTER_CLOSE"
+    AFTER_VOTING = "AFTER_VOTING"
+
+
 @dataclass(frozen=True, slots=True)
 class Board:
     """A board. Its contenders have the ordinals below `size`; `retired` is a hexadecimal bit set of the retired ones.
 
     `restorations` counts how often a contender came back from retirement; `latest_restored` has the latest ordinals.
-    Votes are taken from `opens_at` until just before `closes_at`; None is no limit.
+    Votes are taken from `opens_at` until just before `closes_at`; None is no limit. They are taken from its
+    `electorate`: of members, if `members_since` is set, from those who joined until then.
 
     `revision` counts the changes to its contenders. Who settles its votes has its lease, in a `term` each time, and
     `settled` is the term of the latest settling that succeeded. `revision` and `settled` together identify one state of
@@ -135,6 +153,9 @@ class Board:
     latest_restored: tuple[int, ...] = ()
     opens_at: datetime | None = None
     closes_at: datetime | None = None
+    electorate: Electorate = Electorate.EVERYBODY
+    members_since: datetime | None = None
+    results_visible: ResultsVisible = ResultsVisible.ALWAYS
 
     @property
     def node_key(self) -> str:

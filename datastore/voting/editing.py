@@ -82,19 +82,20 @@ class ContenderChange:
 
 # ── boards ──
 
+_SETTINGS = ("title", "opens_at", "closes_at", "electorate", "members_since", "results_visible")
+
 
 async def change_board(
     table: Table, slug: str, change: Callable[[Board], Board], check: Callable[[Board, Board], None], unit: UnitOfWork
 ) -> Board:
-    """Change a board's title and hours. `check` may refuse the board before and after, at each attempt to write it."""
+    """Change a board's settings. `check` may refuse the board before and after, at each attempt to write it."""
 
     async def write(current: BoardWithMarks | None) -> Board:
         if current is None:
             raise board_not_found(slug, "slug")
         before, after = current.board, change(current.board)
-        unchanged = present() & where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
-        values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
-        put = BOARD.update(BOARD.item_key(before), values=values, when=unchanged)
+        old, new = ({name: getattr(board, name) for name in _SETTINGS} for board in (before, after))
+        put = BOARD.update(BOARD.item_key(before), values=new, when=present() & where(**old))
         with check_before_each_attempt(partial(check, before, after)):
             await unit.transact(table, after, put, *unit.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
         return after

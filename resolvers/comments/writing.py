@@ -60,6 +60,7 @@ async def post_comment(
     )
     await check_rate(ctx, "post")
     await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+    ctx.services.activity["comments"] += 1
     return posted
 
 

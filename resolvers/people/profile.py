@@ -102,6 +102,7 @@ async def ensure_profile(ctx: Context) -> None:
     with suppress(MemberErased):  # whatever they want to write is refused for the same reason
         if await profile_store.create_profile(ctx.table, profile, ctx.unit):
             profiles.put(member.id, profile)
+            ctx.services.activity["new_members"] += 1
 
 
 # ── rules for a profile's values ──

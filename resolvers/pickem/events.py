@@ -27,6 +27,7 @@ from resolvers.pickem.visibility import (
     show_seasons,
 )
 from resolvers.requests.context import UNSET, BothWaysWindow, Context, NodeOf, Role, Unset
+from resolvers.values.revisions import require_revision
 
 # ── records ──
 
@@ -161,6 +162,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
     place: str | Unset | None = UNSET,
     image_url: str | Unset | None = UNSET,
     tie_break: TieBreakInput | Unset | None = UNSET,
+    revision: int | None = None,
 ) -> Event:
     """The start can change until the lock, an event can be cancelled until scoring begins; the rest at any time."""
     ctx.with_role(Role.EDITOR)
@@ -168,6 +170,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
     asked = parse_tie_break(tie_break) if isinstance(tie_break, TieBreakInput) else tie_break
 
     async def change(before: Event) -> Event:
+        require_revision(before.revision, revision)
         after = before.changed(
             name=before.name if name is None else rules.validate_name(name, "input", "name"),
             starts_at=before.starts_at
@@ -273,7 +276,7 @@ async def add_match(
         _validate_upcoming(before)
         if len(before.card) >= rules.MOST_MATCHES:
             raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "event"))
-        new = replace(match, number=before.version + 1)
+        new = replace(match, number=before.version + 1, version=before.version + 1)
         matches = {**await pickem_cache(ctx).card(before), new.id: new}
         after = before.changed(card=_preshow_first((*before.card, new.id), matches))
         answer = MatchAndEvent(show_match(after, new), show_changed(after))
@@ -293,6 +296,7 @@ async def update_match(
     teams: list[TeamInput] | None = None,
     championships: list[str] | None = None,
     preshow: bool | None = None,
+    revision: int | None = None,
 ) -> MatchView:
     """Picks refer to a team's position, so a picked team can be changed but not removed."""
     ctx.with_role(Role.EDITOR)
@@ -302,8 +306,10 @@ async def update_match(
         matches = await pickem_cache(ctx).card(before)
         old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
+        require_revision(show_match(before, old).revision, revision)
         new = replace(
             old,
+            version=before.version + 1,
             name=old.name if name is None else rules.validate_name(name, "input", "name"),
             points=old.points if points is None else rules.validate_points(points),
             teams=old.teams if teams is None else rules.parse_teams(teams),
@@ -334,13 +340,16 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
     return await change_event(ctx, event_id, change, "match")
 
 
-async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[MatchId]) -> Event:
+async def reorder_matches(
+    ctx: Context, /, *, event: EventId, matches: list[MatchId], revision: int | None = None
+) -> Event:
     """Reorder a card. The new order names each match once; the pre-show stays first."""
     ctx.with_role(Role.EDITOR)
     keys = [key.partition(":") for key in matches]
 
     async def change(before: Event) -> Event:
         _validate_upcoming(before)
+        require_revision(before.revision, revision)
         ids = [match for event_id, _, match in keys if event_id == before.id]
         if len(ids) != len(keys) or sorted(ids) != sorted(before.card):
             raise InvalidInput(
@@ -375,7 +384,13 @@ def _preshow_first(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple
 
 
 async def record_result(
-    ctx: Context, /, *, match: MatchId, outcome: MatchOutcome, winner: int | None = None
+    ctx: Context,
+    /,
+    *,
+    match: MatchId,
+    outcome: MatchOutcome,
+    winner: int | None = None,
+    revision: int | None = None,
 ) -> MatchView:
     """Record how a match ended. A later result corrects an earlier one; points follow when the event is scored."""
     ctx.with_role(Role.EDITOR)
@@ -384,8 +399,10 @@ async def record_result(
     async def change(before: Event) -> MatchView:
         ended = validate_match(before, await pickem_cache(ctx).card(before), match_id)
         _validate_locked(before, "Results are", "match")
-        result = rules.parse_result(ended, outcome, winner)
-        if before.results.get(match_id) == result:
+        require_revision(show_match(before, ended).revision, revision)
+        result = replace(rules.parse_result(ended, outcome, winner), version=before.version + 1)
+        known = before.results.get(match_id)
+        if known is not None and (known.outcome, known.winner) == (outcome, winner):
             answer = show_match(before, ended)
             await ctx.unit.store_receipt(ctx.table, answer)
             return answer

@@ -67,6 +67,11 @@ class MatchView(Match):
     revealed: bool = False
     event_version: int = 0
 
+    @property
+    def revision(self) -> int:
+        """The event's version that last changed the match or its result."""
+        return max(self.version, self.result.version if self.result else 0)
+
 
 def show_match(event: Event, match: Match) -> MatchView:
     values = {field.name: getattr(match, field.name) for field in fields(Match)}

@@ -7,6 +7,7 @@ nothing of GraphQL. `schema/framework/arguments.py` reads the annotations below 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -173,6 +174,8 @@ class Services:
         self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()), of_command=of_command)
         self.tombstones = Tombstones(seal)
         self.leases = Leases(table)
+        self.activity: Counter[str] = Counter()
+        """What this process has counted since it last reported it: `votes`, `comments` …"""
         self.cache = ReadCache()
         self.profiles: Reads[str, Profile] = self.cache.batches(
             "profiles", self._read_profiles, age=PROFILE_AGE, kept=MEMBER_AGE
@@ -223,6 +226,8 @@ class Context:
     unit: UnitOfWork = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
+    refused: bool = False
+    """Whether a mutation of the request was refused."""
     explain: bool = False
     """Whether the answer explains how it was read."""
     selected: Callable[[], frozenset[str]] = frozenset
@@ -265,3 +270,7 @@ class Context:
         if not viewer.may(role):
             raise NotAllowed(f"This is for {role.value}s only.")
         return viewer
+
+
+def server_time(ctx: Context, /) -> datetime:
+    return ctx.now()

@@ -6,4 +6,5 @@
 | network_addresses | network addresses, as limits count them       |
 | node_ids          | ids of nodes                                  |
 | languages         | one tag for each language                     |
+| revisions         | changes only to what their editor has seen    |
 """

@@ -15,6 +15,7 @@ from datastore.vocabulary.lists import WordList
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import UNSET, Context, Role, Unset
 from resolvers.values.node_ids import node_id
+from resolvers.values.revisions import require_revision
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import SentenceId, sentence_node
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId, WordId, require_word
@@ -95,6 +96,7 @@ async def update_word_list(
     name: str | None = None,
     level: int | Unset | None = UNSET,
     public: bool | None = None,
+    revision: int | None = None,
 ) -> WordList:
     """Change the given values. An editor may publish a list of their own; a public list stays public."""
     word_list = await _require_editable_list(ctx, list)
@@ -105,6 +107,7 @@ async def update_word_list(
         ctx.with_role(Role.EDITOR)
 
     async def changed(current: WordList) -> WordList:
+        require_revision(current.revision, revision)
         if public is False and current.public:
             raise Conflict(
                 "A public list stays public: members subscribe to it and name it in their quizzes.",

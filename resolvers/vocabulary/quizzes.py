@@ -340,6 +340,7 @@ async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGr
         ctx.unit,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
+    ctx.services.activity["quizzes"] += 1
     return answer
 
 

@@ -30,12 +30,18 @@ class PageInfo:
 
 
 def connection(
-    node: type, description: str, *, edge: str, name: str | None = None, total_count: Any = None, **more: Any
+    node: type,
+    description: str,
+    *,
+    edge: str,
+    name: str | None = None,
+    total_count: Any = None,
+    **more: tuple[Any, Any],
 ) -> Any:
     """The connection type of a list; `edge` describes its edges, and `total_count` is a field if the list is counted.
 
-    Both types are named after the type of the nodes unless a `name` is given. `more` are fields that only this list
-    has: a type and a field each.
+    Both types are named after the type of the nodes unless a `name` is given. `more` are fields of the page's own: of
+    each the type and a field.
     """
     name = name or node.__name__
     edge_type = object_type(

@@ -74,6 +74,7 @@ class Match(Node):
     points: int = described("The points for a correct pick: 1 to 1,000.")
     teams: list[Team] = described("Two or more sides. Picks and results refer to a team by its position, from 0.")
     result: MatchResult | None = described("The result; null until it is recorded.")
+    revision: int = described("Another number after each change of the match or its result.")
     pick_counts: list[int] | None = field(
         visibility.pick_counts, "Picks per team, in team order; null until the event is locked."
     )
@@ -121,6 +122,7 @@ class Event(Node):
     place: str | None = described("Where it takes place.")
     image_url: str | None = described("The address of a picture, on a host that the operator allows.")
     tie_break: TieBreak | None = described("The number that it asks for.")
+    revision: int = described("Another number after each change of the event, its card and its results.")
     matches: list[Match] = field(event_resolvers.event_matches, "The card, pre-show first.", complexity=READ)
     viewer_prediction: Prediction | None = field(
         prediction_resolvers.viewer_prediction, "The viewer's own prediction, always visible.", complexity=READ
@@ -288,6 +290,7 @@ class PickemMutation:
         image_url="The address of a new picture; null for none.",
         tie_break="Another number to guess, or null for none, until the event is locked. Guesses for an earlier "
         "question or unit then count as missing; the same question again keeps them.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     add_match = mutation(
         event_resolvers.add_match,
@@ -320,6 +323,7 @@ class PickemMutation:
         "removed.",
         championships="The new list of titles at stake.",
         preshow="Whether it belongs to the pre-show.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     remove_match = mutation(
         event_resolvers.remove_match,
@@ -339,6 +343,7 @@ class PickemMutation:
         result_description="The event with the new order, or why it was not changed.",
         event="The event.",
         matches="Each match of the card, once. The pre-show stays first.",
+        revision="The event's revision as the editor saw it: with another one, nothing is changed (CONFLICT).",
     )
     submit_prediction = mutation(
         prediction_resolvers.submit_prediction,
@@ -384,6 +389,7 @@ class ScoringMutation:
         match="The match.",
         outcome="The kind of ending.",
         winner="The position of the winning team, from 0. Required with WON, not allowed otherwise.",
+        revision="The match's revision as the editor saw it: with another one, nothing is changed (CONFLICT).",
     )
     score_event = mutation(
         scoring.score_event,

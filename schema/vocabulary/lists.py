@@ -93,6 +93,7 @@ class WordList(Node):
     public: bool = described("Whether everyone may see it and subscribe to it.")
     owner: LazyUser | None = field(lists.owner, "The owner of a private list; null for a public one.")
     created_at: datetime = described("When it was created.")
+    revision: int = described("Another number after each change of its name, level or visibility.")
     word_count: int = described("The number of words.")
     subscriber_count: int = field(
         lists.subscriber_count,
@@ -308,6 +309,7 @@ class VocabularyMutation:
         name="The name, 1 to 100 characters.",
         level="The difficulty of its words, 0 to 100.",
         public="True publishes an editor's own private list. A public list stays public.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     delete_word_list = mutation(
         corrections.delete_word_list,

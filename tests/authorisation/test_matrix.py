@@ -40,7 +40,7 @@ from tests.authorisation.rules import (
     Viewer,
     Viewers,
 )
-from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
+from tests.authorisation.world import HOURS, IN_A_DAY, PERIOD, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service, ringside
@@ -49,6 +49,9 @@ from tests.websockets import open_socket, receive, send
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
 UNREACHED: Final = {"Ballot", "GradedAnswer", "QuizQuestion", "Refused", "Visit"}
 """Types of the rules that only mutations answer with."""
+
+HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
+"""Codes of errors that show nothing of an object."""
 
 ARGUMENTS: Final = {"User.standing": f'(season: "{SEASON}")', "League.event": '(event: "SCORED_EVENT")'}
 
@@ -108,7 +111,7 @@ async def objects(world: World, instance: Instance) -> dict[Viewer, dict[str, An
     query = query.replace("SCORED_EVENT", world.ids["scored"])
     answers = await asyncio.gather(*(client.answer(query) for client in world.clients.values()))
     for answer in answers:
-        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] == "NOT_FOUND", answer
+        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] in HIDING, answer
     return dict(zip(world.clients, (_innermost(answer["data"]) for answer in answers), strict=True))
 
 
@@ -174,6 +177,8 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "commentStatisticsOf": 'products: ["p"]',
     "wordList": 'id: "{public list}"',
     "quizLeaderboard": 'on: "2026-01-01"',
+    "activity": PERIOD,
+    "operations": HOURS,
 }
 
 

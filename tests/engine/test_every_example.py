@@ -322,8 +322,18 @@ def members(people: People, owner: Person) -> None:
     exported = owner.run("ExportMember", user=id_)
     assert "/member-export" in exported["url"]
     until(lambda: owner.run("Job", job=exported["job"]["id"])["state"] == "DONE")
+    figures(owner)
     erased = owner.run("EraseMember", user=id_)["job"]["id"]
     until(lambda: owner.run("Job", job=erased)["state"] == "DONE")
+
+
+def figures(owner: Person) -> None:
+    today, now = datetime.now(UTC).date().isoformat(), iso(datetime.now(UTC))
+    assert [row["day"] for row in owner.run("Activity", **{"from": today, "to": today})] == [today]
+    assert isinstance(owner.run("Operations", **{"from": an_hour_ago(), "to": now}), list)
+    assert owner.run("Lag")["oldestJobSeconds"] >= 0
+    assert {node["kind"] for node in owner.run("Jobs")["nodes"]}
+    assert owner.run("Clock")[:10] == today
 
 
 def an_hour_ago() -> str:

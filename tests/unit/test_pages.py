@@ -127,7 +127,7 @@ async def test_an_unbuilt_explorer_says_how_to_build_it(client: httpx.AsyncClien
     page.unlink()
     answer = await client.get("/graphql")
     assert answer.status_code == 503
-    assert "<code>make explorer</code>" in answer.text
+    assert "<code>make pages</code>" in answer.text
     page.write_text(built)
     assert (await client.get("/graphql")).status_code == 200
 
