@@ -1,16 +1,17 @@
 """The ASGI application: a composition of layers, from the outside in, and the services that its lifespan opens.
 
-request ids ─ hosts ─ CORS ─ fast path ─┬─ /graphql       POST
-                                        └─ gzip ─ FastAPI ─┬─ /graphql       GET, WebSocket; the explorer for a browser
-                                                           ├─ /explorer      the explorer's files
-                                                           ├─ /elements.js   the elements' script, and its parts
-                                                           ├─ /              the voting page, in demo mode
-                                                           ├─ /livez         the process runs
-                                                           ├─ /readyz        the table answers
-                                                           ├─ /member-export the link to a member's file
-                                                           ├─ /confirm       the link in an email that asks for it
-                                                           ├─ /unsubscribe   the link in an email
-                                                           └─ /metrics       Prometheus
+request ids ─ hosts ─ origins ─ CORS ─ fast path
+  ├─ /graphql       POST
+  └─ gzip ─ FastAPI ─┬─ /graphql       GET, WebSocket; the explorer for a browser
+                     ├─ /explorer      the explorer's files
+                     ├─ /elements.js   the elements' script, and its parts
+                     ├─ /              what this is; in demo mode the voting page
+                     ├─ /livez         the process runs
+                     ├─ /readyz        the table answers
+                     ├─ /member-export the link to a member's file
+                     ├─ /confirm       the link in an email that asks for it
+                     ├─ /unsubscribe   the link in an email
+                     └─ /metrics       Prometheus
 
 The lifespan opens the table, the services and the pipeline; requests find them in their ASGI state.
 """
@@ -36,6 +37,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Table, deadline
+from datastore.voting.boards import ensure_main
 from resolvers.jobs.running import JobRunner
 from resolvers.journal.usage import UsageReports
 from resolvers.members.suspensions import Suspensions
@@ -54,9 +56,11 @@ from server.http.elements import Elements
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
 from server.http.health import Readiness, alive
+from server.http.home import home
 from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
 from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
+from server.http.origins import ForeignOrigins
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import end_with_parent, tune_process
 from server.http.protocol import ConnectionLimits
@@ -115,6 +119,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
             allow_credentials=True,
             max_age=600,
         )
+    app = ForeignOrigins(app, settings.cors_origins)
     if settings.allowed_hosts and ANY not in settings.allowed_hosts:
         app = AllowedHosts(app, (*settings.allowed_hosts, *public_host(settings.public_url)))
     return with_request_ids(app)
@@ -138,7 +143,7 @@ def _routes(
         Route(EXPORT_PATH, member_export),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
-        *(voting_page.routes(settings.image_hosts) if settings.demo else ()),
+        *(voting_page.routes(settings.image_hosts) if settings.demo else [Route("/", home)]),
     ]
 
 
@@ -152,7 +157,7 @@ async def _opened(
             table = await stack.enter_async_context(_checked_table(settings))
         services = Services(table, settings.seal(), settings.policy())
         stack.push_async_callback(services.close)
-        await _learn_webhooks(services)
+        await _prepare(services)
         await stack.enter_async_context(sending_confirmations(settings, services))
         services.get(JobRunner).start(JOB_KINDS)
         services.get(Suspensions).start()
@@ -210,11 +215,16 @@ def from_environment() -> ASGIApp:
     return app
 
 
-async def _learn_webhooks(services: Services) -> None:
-    """Before anything is recorded: by a job or a query too, and only mutations check whether the webhooks are known."""
+async def _prepare(services: Services) -> None:
+    """Learn the webhooks, and create the board `main` at the first start.
+
+    Webhooks are learned before anything is recorded: by a job or a query too, and only mutations check whether they are
+    known.
+    """
     try:
         with deadline(START_SECONDS):
             await services.journal.learn(services.table)
+            await ensure_main(services.table, services.clock())
     except DynamoError as error:
         raise not_answered(error) from None
 

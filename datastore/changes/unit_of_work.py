@@ -35,7 +35,7 @@ from typing import Any
 
 import orjson
 
-from datastore.changes.occurrences import OFF, Ground, Journal, Kind, is_record
+from datastore.changes.occurrences import OFF, Ground, Journal, Kind, Source, is_record
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import codec_for
 from datastore.dynamo.entity import Entity, Key
@@ -206,7 +206,9 @@ class UnitOfWork:
 
         With `about` come the checks that this member is not erased.
         """
-        writes = self.journal.occurrence(kind, self.actor, name, about=about, ground=ground, note=note)
+        writes = self.journal.occurrence(
+            kind, self.actor, name, source=self._source, about=about, ground=ground, note=note
+        )
         return (*writes, *self.not_erased(about)) if about is not None else writes
 
     def not_erased(self, member: str) -> tuple[Write, ...]:
@@ -275,6 +277,14 @@ class UnitOfWork:
     def _is_free(self) -> Condition:
         # The engine removes expired items late; until then an expired receipt counts as absent.
         return absent() | less("expires", self.now)
+
+    @property
+    def _source(self) -> Source:
+        if self.journal.of_command:
+            return Source.COMMAND
+        if self.actor is None:  # the owner of a request without an actor is a visitor
+            return Source.MEMBER if self.owner else Source.SERVICE
+        return Source.MEMBER if self._member is not None else Source.API_KEY
 
     @property
     def _member(self) -> str | None:

@@ -208,7 +208,7 @@ the checks of tombstones take up to 18."""
 
 class QuizUnknown(Refusal):
     code: ClassVar[str] = "TOKEN_UNKNOWN"
-    explanation = "This token is not for a quiz of yours. Start a new one."
+    explanation = "This is no quiz of yours. Start a new one."
 
 
 class QuizExpired(Refusal):

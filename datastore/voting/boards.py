@@ -104,7 +104,7 @@ def is_slug(text: str) -> bool:
 
 def board_not_found(slug: str, argument: str = "board") -> NotFound:
     """The refusal of every mutation that names a board; `argument` holds the slug, which may be any text."""
-    return NotFound(f"There is no board called {slug[:64]}. Look at `boards`.", path=("input", argument))
+    return NotFound(f"There is no board called {slug[:64]}.", path=("input", argument))
 
 
 class Electorate(StrEnum):

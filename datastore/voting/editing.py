@@ -290,7 +290,7 @@ class Shown(NamedTuple):
 async def seed_board(
     table: Table, board: Board, contenders: Mapping[Contender, Shown], votes: Sequence[Vote], now: datetime
 ) -> bool:
-    """Write a board with its contenders, what is shown about them, and their votes. False if the board exists already.
+    """Write a board with its contenders, what is shown about them, and their votes. False if the board has contenders.
 
     The board is written last. Nothing else is visible without it, so an interrupted seeding can be repeated.
     """
@@ -308,7 +308,7 @@ async def seed_board(
         settled_at=now,
     )
     try:
-        await table.write(BOARD.put(counted, when=absent()))
+        await table.write(BOARD.put(counted, when=absent() | where(size=0)))
     except ConditionFailed:
         return False
     return True

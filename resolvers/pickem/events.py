@@ -437,4 +437,6 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
 
 def _validate_locked(event: Event, what: str, field: str) -> None:
     if event.state not in (EventState.LOCKED, EventState.SCORED):
-        raise Conflict(f"This event is {event.state.value}. {what} recorded once it is locked.", path=("input", field))
+        raise Conflict(
+            f"This event is {event.state.value.lower()}. {what} recorded once it is locked.", path=("input", field)
+        )

@@ -154,7 +154,13 @@ class Services:
     """The state that all requests of a process share."""
 
     def __init__(
-        self, table: Table, seal: Seal, policy: Policy | None = None, *, clock: Callable[[], datetime] = utc_now
+        self,
+        table: Table,
+        seal: Seal,
+        policy: Policy | None = None,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        of_command: bool = False,
     ) -> None:
         self.table = table
         self.seal = seal
@@ -163,7 +169,9 @@ class Services:
         self.rates = Rates()
         self.live = Live()
         self.ids = Ids()
-        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
+        self.operator: str | None = None
+        """Whom the journal names for what a command does."""
+        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()), of_command=of_command)
         self.tombstones = Tombstones(seal)
         self.leases = Leases(table)
         self.activity: Counter[str] = Counter()
@@ -184,8 +192,8 @@ class Services:
         return profile if name == profile.name else replace(profile, name=name)
 
     def unit(self, actor: str | None = None) -> UnitOfWork:
-        """For a change outside of requests, by an actor that the journal names."""
-        return UnitOfWork.unkeyed(self.clock(), self.journal, actor, self.tombstones)
+        """For a change outside of requests, by an actor that the journal names: without one, by the operator."""
+        return UnitOfWork.unkeyed(self.clock(), self.journal, actor or self.operator, self.tombstones)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""
@@ -260,7 +268,7 @@ class Context:
         """The viewer, who must have this role."""
         viewer = self.signed_in()
         if not viewer.may(role):
-            raise NotAllowed(f"This needs the role {role.value}.")
+            raise NotAllowed(f"This is for {role.value}s only.")
         return viewer
 
 

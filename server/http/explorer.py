@@ -145,7 +145,7 @@ class Explorer:
             "Content-Security-Policy": EXPLORER_POLICY.replace(NONCE, nonce),
             # A cached page would use its nonce twice, and other clients get other responses at the same address.
             "Cache-Control": "no-store",
-            "Vary": "Accept, Accept-Encoding",
+            "Vary": "Accept",
         }
         if not self.built:
             return HTMLResponse(NOT_BUILT, status_code=503, headers=headers)

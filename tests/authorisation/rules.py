@@ -195,7 +195,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── machines ──
     "ApiKey": _each(ADMINS, "id name roles createdAt expiresAt lastUsedAt prefix"),
     # ── journal ──
-    "Occurrence": _each(MODERATORS, "id at kind actor object ground note"),
+    "Occurrence": _each(MODERATORS, "id at kind source actor actorUser object objectNode ground note"),
     "Webhook": _each(ADMINS, "id url kinds active createdAt deliveries"),
     "Delivery": _each(ADMINS, "id occurrence state attempts lastStatus lastError nextAt"),
     "DayActivity": _each(EDITORS, "day votes comments predictions quizzes newMembers"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -29,6 +30,9 @@ from tests.comments import post
 from tests.leagues import ADMIT, REMOVE, create, join
 from tests.queries import (
     CAST_VOTE,
+    CREATE_BOARD,
+    CREATE_LIST,
+    DELETE_COMMENT,
     DRAW_MATCHUP,
     EDIT_COMMENT,
     MODERATE_COMMENT,
@@ -36,6 +40,7 @@ from tests.queries import (
     UPDATE_PROFILE,
     VOID_VOTER,
 )
+from tests.season import EventEditor, in_hours
 from tests.voting import add_contenders
 
 JOURNAL = """
@@ -80,6 +85,56 @@ async def test_a_comments_journal_says_who_did_what_and_why(client: Client) -> N
     assert fetched == {"kind": "comment.moderated", "note": "Rule 3."}
     items = [item async for item in client.services.table.scan_items(consistent=True)]
     assert not any("text" in str(item) for item in items if item["pk"]["S"].startswith("JOURNAL#"))
+
+
+NAMED = """
+query {
+  journal(first: 20) {
+    nodes {
+      kind source actor
+      actorUser { name }
+      objectNode { __typename ... on Comment { body } ... on Board { title } ... on WordList { name } }
+    }
+  }
+}
+"""
+
+
+async def test_the_journal_names_people_and_things_in_one_query(one_client: Client) -> None:
+    """As far as the viewer may see them; of what is gone, and of other people's private lists, nothing."""
+    ada, max_ = one_client.member("ada"), one_client.member("max", Role.MODERATOR)
+    await one_client.member("ed", Role.EDITOR).ask(CREATE_BOARD, input={"slug": "b", "title": "Board"})
+    await ada.ask(CREATE_LIST, input={"name": "Private"})
+    posted = [await post(ada, body=body) for body in ("Here.", "Gone.")]
+    await ada.ask(DELETE_COMMENT, input={"comment": posted[1]["id"]})
+    add_key = 'mutation { createApiKey(input: { name: "k", roles: ["editor"] }) { ... on ApiKeyCreated { secret } } }'
+    secret = (await one_client.member("root", Role.ADMIN).ask(add_key))["secret"]
+    key = Client(one_client.served, one_client.settings, secret)
+    await key.ask(CREATE_BOARD, input={"slug": "c", "title": "By a machine"})
+    comment, board = {"__typename": "Comment", "body": "Here."}, {"__typename": "Board", "title": "Board"}
+    assert [
+        (node["kind"], node["source"], node["actorUser"] and node["actorUser"]["name"], node["objectNode"])
+        for node in (await max_.ask(NAMED))["nodes"][::-1]
+    ] == [
+        ("board.created", "MEMBER", "Ed", board),
+        ("wordList.created", "MEMBER", "Ada", None),
+        ("comment.posted", "MEMBER", "Ada", comment),
+        ("comment.posted", "MEMBER", "Ada", None),
+        ("comment.deleted", "MEMBER", "Ada", None),
+        ("apiKey.created", "MEMBER", "Root", None),
+        ("board.created", "API_KEY", None, {"__typename": "Board", "title": "By a machine"}),
+    ]
+
+
+async def test_what_the_service_does_itself_has_no_member(one_client: Client) -> None:
+    """An event that locks at its start."""
+    editor, max_ = EventEditor(one_client), one_client.member("max", Role.MODERATOR)
+    event = await editor.event(starts=in_hours(1))
+    one_client.services.clock = lambda: utc_now() + timedelta(hours=2)
+    assert (await one_client.ask("query ($id: ID!) { event(id: $id) { state } }", id=event["id"]))["state"] == "LOCKED"
+    [locked, created] = (await max_.ask(NAMED))["nodes"]
+    assert (locked["kind"], locked["source"], locked["actor"]) == ("event.locked", "SERVICE", None)
+    assert (created["kind"], created["source"]) == ("event.created", "MEMBER")
 
 
 async def test_pages_of_the_journal_show_each_occurrence_once(client: Client) -> None:
