@@ -1,6 +1,6 @@
 """The schema, from its parts.
 
-schema ── Query ──┬─ node, nodes
+schema ── Query ──┬─ now, node, nodes
                   ├─ people       viewer, user
                   ├─ sign_in      by which methods people sign in
                   ├─ jobs         job
@@ -15,9 +15,12 @@ schema ── Query ──┬─ node, nodes
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from resolvers.requests import context
 from resolvers.whole import node as node_resolvers
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.framework import error_codes
@@ -50,6 +53,7 @@ class Query(
     ApiKeysQuery,
     JournalQuery,
 ):
+    now: datetime = field(context.server_time, "The server's clock, for a page that counts down.")
     node: Node | None = field(node_resolvers.node, "The object with this id.", id="An id from an earlier response.")
     nodes: list[Node | None] = field(
         node_resolvers.nodes,

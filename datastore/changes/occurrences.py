@@ -140,6 +140,16 @@ REMOVALS = frozenset(
 
 # ── occurrences ──
 
+
+class Source(StrEnum):
+    """What an occurrence came from."""
+
+    MEMBER = "MEMBER"
+    API_KEY = "API_KEY"
+    COMMAND = "COMMAND"
+    SERVICE = "SERVICE"
+
+
 SHARDS = 16
 """Of the journal. A thousand occurrences a second are 125 units a second and key."""
 
@@ -165,6 +175,8 @@ class Occurrence:
     ground: Ground | None = None
     note: str | None = None
     expires: datetime | None = None
+    source: Source = Source.SERVICE
+    """It stays when its actor is erased."""
 
     @property
     def node_key(self) -> str:
@@ -318,9 +330,10 @@ _NEW = absent()
 
 
 class Journal:
-    """What one process records: for how many days, and for which webhooks."""
+    """What one process records: for how many days, for which webhooks, and whether it runs a command."""
 
-    def __init__(self, days: int, new_id: Callable[[], str]) -> None:
+    def __init__(self, days: int, new_id: Callable[[], str], *, of_command: bool = False) -> None:
+        self.of_command = of_command
         self._days = timedelta(days=days)
         self._new_id = new_id
         self._webhooks: tuple[Webhook, ...] = ()
@@ -361,6 +374,7 @@ class Journal:
         actor: str | None,
         name: str | None,
         *,
+        source: Source,
         ground: Ground | None = None,
         note: str | None = None,
     ) -> tuple[Put, ...]:
@@ -372,7 +386,7 @@ class Journal:
         recorded = self._days and (telling or kind not in ON_DEMAND)
         if not telling and not recorded:
             return ()
-        occurred = Occurrence(self._new_id(), kind, actor, name, ground, note)
+        occurred = Occurrence(self._new_id(), kind, actor, name, ground, note, source=source)
         deliveries = [new_delivery(webhook, occurred) for webhook in telling]
         for delivery in deliveries:
             self.on_delivery(delivery)

@@ -27,7 +27,7 @@ from typing import Any
 
 import orjson
 
-from datastore.changes.occurrences import OFF, Ground, Journal, Kind, is_record
+from datastore.changes.occurrences import OFF, Ground, Journal, Kind, Source, is_record
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import codec_for
 from datastore.dynamo.entity import Entity, ItemKey, Key
@@ -112,7 +112,7 @@ class UnitOfWork:
         self, kind: Kind, name: str | None, *, ground: Ground | None = None, note: str | None = None
     ) -> tuple[Write, ...]:
         """The journal's writes for a change (see `Journal.occurrence`): they belong in the change's transaction."""
-        return self.journal.occurrence(kind, self.actor, name, ground=ground, note=note)
+        return self.journal.occurrence(kind, self.actor, name, source=self._source, ground=ground, note=note)
 
     async def apply(self, table: Table, *writes: Write) -> None:
         """Carry out the writes without a receipt, unless an attempt whose answer was lost has done so.
@@ -160,12 +160,23 @@ class UnitOfWork:
         # The engine removes expired items late; until then an expired receipt counts as absent.
         return absent() | less("expires", self.now)
 
+    @property
+    def _source(self) -> Source:
+        if self.journal.of_command:
+            return Source.COMMAND
+        if self.actor is None:  # the owner of a request without an actor is a visitor
+            return Source.MEMBER if self.owner else Source.SERVICE
+        return Source.MEMBER if self._is_member else Source.API_KEY
+
+    @property
+    def _is_member(self) -> bool:
+        return self.actor is not None and self.actor.startswith("User:")
+
     def _place(self, key: str) -> ItemKey[Receipt]:
         return RECEIPT.at(user=self._holder(key), key=key)
 
     def _holder(self, key: str) -> str:
-        is_member = self.actor == f"User:{self.owner}"
-        return self.owner if is_member else f"{self.owner}.{key}"
+        return self.owner if self._is_member else f"{self.owner}.{key}"
 
     def _receipt(self, key: str, answer: Any) -> Write:
         kind: Any = type(answer)

@@ -19,6 +19,7 @@ from datastore.comments.records import (
     COMMENT,
     HELD,
     LATE_ARRIVAL,
+    POINTER,
     REPORTS,
     Comment,
     LateArrival,
@@ -27,7 +28,7 @@ from datastore.comments.records import (
     entity_for,
     pointer_writes,
 )
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 
 # ── changes ──
@@ -115,6 +116,7 @@ def _unchanged(old: Comment) -> Condition:
 _MAX_REPORTERS = 50
 _AT_ONCE = 100
 _ROUNDS = 5
+MOST_COUNTED = 1_000
 
 
 async def read_queue(table: Table, status: Status, window: Window) -> Page[Comment]:
@@ -143,6 +145,19 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
             break
         rest, limit = rest.past(last), _AT_ONCE
     return Page.cut(published, request, end=last)
+
+
+async def count_queue(table: Table, status: Status) -> int:
+    """How many comments the queue of a status has: exact up to `MOST_COUNTED`, then one more than that."""
+    if status is not Status.PUBLISHED:
+        return len((await table.query(POINTER.on("gsi2", held=status), limit=MOST_COUNTED + 1)).records)
+    count = 0
+    async for some in batches(table.iterate(REPORTS.on("gsi1")), _AT_ONCE):
+        comments = await table.get_many([COMMENT.at(product=one.product, ulid=one.ulid) for one in some])
+        count += sum(comment is not None for comment in comments)
+        if count > MOST_COUNTED:
+            break
+    return min(count, MOST_COUNTED + 1)
 
 
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:

@@ -17,7 +17,8 @@
 
 | module   | contents                                                     |
 |----------|--------------------------------------------------------------|
-| reading  | pages of the journal; auditing                               |
+| reading  | pages of the journal; auditing                             |
+| usage    | how much is done, by day and by operation                    |
 | webhooks | webhooks, their leases, and what waits for them              |
 
 `datastore.changes.occurrences` has the writes of an occurrence. An occurrence is kept for as many days as its process

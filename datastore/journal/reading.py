@@ -31,6 +31,7 @@ from datastore.dynamo.declaration import KEY_ATTRIBUTES, TTL
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import where
+from datastore.journal.usage import ACTIVITY, OPERATIONS
 from datastore.people.member_items import KEPT, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.values.ids import shard_of
 
@@ -117,7 +118,7 @@ MEMBER_ITEMS = MemberItems(
             "occurrence", "Something that you did, with its time and object.", KEPT, times_in_id=("at",)
         ),
         DELIVERY: left_out("Says nothing about a member.", KEPT),
-        **of_nobody(WEBHOOK, WEBHOOK_ADDITIONS),
+        **of_nobody(ACTIVITY, OPERATIONS, WEBHOOK, WEBHOOK_ADDITIONS),
     },
     _read,
 )

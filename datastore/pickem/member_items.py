@@ -43,6 +43,7 @@ from datastore.pickem.leagues import (
     read_whole_league,
 )
 from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share, as_read, pick_counters
+from datastore.pickem.seasons import SEASON_ENTRY
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
 
@@ -184,7 +185,7 @@ MEMBER_ITEMS = MemberItems(
         REMINDER: in_file("reminder", "That an email reminded you of an event."),
         MEMBER_LEAGUES: in_file("leagues", "The leagues that you are in, or wait for, with their seasons."),
         LEAGUE_MEMBER: in_file("leagueMembership", "Your place in one league."),
-        **of_nobody(EVENT, GATE, HISTOGRAM_PART, LEAGUE, LEAGUE_CODE, MATCH, SEASON),
+        **of_nobody(EVENT, GATE, HISTOGRAM_PART, LEAGUE, LEAGUE_CODE, MATCH, SEASON, SEASON_ENTRY),
     },
     _read,
 )

@@ -5,7 +5,9 @@
 | one list; the lists of a page           | GetItem LIST#<id>; BatchGetItem                         | 1; 1 a hundred  |
 | public and a member's own lists, by name| gsi1 LISTS#PUBLIC and LISTS#OF-<user>, merged           | 2 a page, mostly |
 | a list's words                          | LIST#<id>, WORD#                                        | 1 a page        |
-| a new or changed list                   | transaction: list, the owner's count of private ones    | 1; 2            |
+| a new or changed list                   | transaction: list, the owner's count of private ones or | 1; 2            |
+|                                         | the public name                                         |                 |
+| the public list of a name               | GetItem LISTNAME#<hash>, GetItem LIST#<id>              | 2               |
 | a corrected or removed word             | GetItem or BatchGetItem, transaction: word, list        | 2               |
 | new words                               | transaction: words, the list's count; above 80 words:   | 1; 2, 1 per 80  |
 |                                         | the batch named, transactions of words, the count       |                 |

@@ -37,7 +37,16 @@ from datastore.vocabulary.learning import (
     as_read,
     occurrence_of,
 )
-from datastore.vocabulary.lists import LIST, QUOTA, Quota, WordList, delete_list, lists_by_name, lists_including_deleted
+from datastore.vocabulary.lists import (
+    LIST,
+    PUBLIC_NAME,
+    QUOTA,
+    Quota,
+    WordList,
+    delete_list,
+    lists_by_name,
+    lists_including_deleted,
+)
 from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ, QUEUE_CHANGE, QUEUED_CARD, Card, QueueChange
 from datastore.vocabulary.subscriptions import (
     ADDRESS_CLAIM,
@@ -259,7 +268,7 @@ MEMBER_ITEMS = MemberItems(
             "Repeats what the file has, for three days: that an email was sent to a member, whom it names by a keyed "
             "hash."
         ),
-        **of_nobody(DAILY_MAILING, SUBSCRIBER_COUNT),
+        **of_nobody(DAILY_MAILING, PUBLIC_NAME, SUBSCRIBER_COUNT),
     },
     _records,
 )

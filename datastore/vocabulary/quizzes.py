@@ -208,7 +208,7 @@ take up to 15."""
 
 class QuizUnknown(Refusal):
     code: ClassVar[str] = "TOKEN_UNKNOWN"
-    explanation = "This token is not for a quiz of yours. Start a new one."
+    explanation = "This is no quiz of yours. Start a new one."
 
 
 class QuizExpired(Refusal):

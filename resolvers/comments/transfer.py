@@ -25,7 +25,6 @@ from datastore.people.identities import MemberErased, of_address
 from datastore.refusals import InvalidInput
 from datastore.values.ids import derived_id, first_id, is_ulid
 from resolvers.comments import rules
-from resolvers.comments.rules import parse_language
 from resolvers.people.identities import Members
 from resolvers.requests.context import LONGEST_NAME, Services
 from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
@@ -38,6 +37,7 @@ from resolvers.transfer.readers import (
     parse_optional_text,
     parse_text,
 )
+from resolvers.values.languages import parse_language
 from resolvers.values.texts import is_email_address
 from resolvers.values.texts import parse_line as parse_name
 

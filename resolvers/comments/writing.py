@@ -14,12 +14,11 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Comment, Status
-from datastore.dynamo import Page, Window, optimistic
+from datastore.dynamo import Window, optimistic
 from datastore.refusals import NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.rules import (
     LONGEST_REASON,
-    parse_language,
     validate_body,
     validate_product,
     validate_rating,
@@ -29,7 +28,7 @@ from resolvers.comments.rules import (
 from resolvers.comments.visibility import (
     NO_SUCH_COMMENT,
     CommentId,
-    ShownComment,
+    ModerationPage,
     load_comment,
     load_visible_comment,
     may_change,
@@ -37,6 +36,7 @@ from resolvers.comments.visibility import (
     read_for_moderators,
 )
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
+from resolvers.values.languages import parse_language
 from resolvers.values.node_ids import node_id
 
 # ── posting, editing, deleting ──
@@ -60,6 +60,7 @@ async def post_comment(
     )
     await check_rate(ctx, "post")
     await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+    ctx.services.activity["comments"] += 1
     return posted
 
 
@@ -164,9 +165,9 @@ def _needs_moderation(ctx: Context) -> bool:
 # ── the moderators' queue ──
 
 
-async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[ShownComment]:
+async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> ModerationPage:
     """Comments that need a decision, oldest first."""
-    return await read_for_moderators(ctx, lambda: comment_store.read_queue(ctx.table, status, window))
+    return await read_for_moderators(ctx, status, lambda: comment_store.read_queue(ctx.table, status, window))
 
 
 # ── reports and decisions ──

@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypeAlias
 
 import structlog
 
-from datastore.dynamo import BadKey, DynamoError, SingleFlight, remaining, shared_context
+from datastore.dynamo import BadKey, DynamoError, Page, SingleFlight, Window, remaining, shared_context
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
@@ -106,6 +106,12 @@ async def job(ctx: Context, /, *, id: JobId) -> Job | None:  # noqa: A002 - the 
     if found is None or not (_may_see(ctx, found) or found.starter in _starters(ctx)):
         return None
     return found
+
+
+async def jobs(ctx: Context, /, *, state: JobState | None = None, window: Window) -> Page[Job]:
+    """Newest first."""
+    ctx.with_role(Role.ADMIN)
+    return await job_store.read_jobs_page(ctx.table, state, window)
 
 
 def _may_see(ctx: Context, found: Job) -> bool:

@@ -149,9 +149,7 @@ class Confirmations:
         link = self._link(purpose, email, about)
         send = self._send
         if send is None:
-            raise NotAllowed(
-                "This service sends no emails: RINGSIDE_SMTP_URL, which names the mail server, is not set."
-            )
+            raise NotAllowed("This site sends no emails.")
         await self._services.get(AddressLimits).admit_email(ctx)
         asker, unit = "", UnitOfWork.unkeyed(ctx.now())
         if purpose is Purpose.ADDRESS:

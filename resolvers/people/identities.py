@@ -95,6 +95,8 @@ class Members:
         identity = await identity_store.make_member(table, shown, profile, unit, used=used)
         self._found.put(identity.key, identity)
         self._services.profiles.forget(identity.user or "")
+        if used and identity.last_used_at == unit.now:  # else another process was first
+            self._services.activity["new_members"] += 1
         return identity
 
     def _note_use(self, identity: Identity, now: datetime) -> None:

@@ -30,7 +30,7 @@ async def load_member(ctx: Context, user: str) -> Profile:
     """The member whom a mutation names, by a consistent read; NotFound if there is none."""
     profile = await profile_store.read_profile(ctx.table, key_text(user))
     if profile is None:
-        raise NotFound("There is no member with this id.", path=("input", "user"))
+        raise NotFound("There is no such member.", path=("input", "user"))
     return ctx.services.with_name(profile)
 
 
@@ -47,6 +47,12 @@ async def user(ctx: Context, /, *, id: UserId) -> ShownProfile | None:  # noqa: 
         return await viewer(ctx)
     profile = await ctx.services.profiles.load(key_text(id))
     return None if profile is None else ShownProfile(profile)
+
+
+async def members(ctx: Context, users: Sequence[str]) -> list[ShownProfile | None]:
+    """The profiles of members; None for those who are gone."""
+    profiles = await ctx.services.profiles.load_many(users)
+    return [None if profile is None else ShownProfile(profile) for profile in profiles]
 
 
 async def author(ctx: Context, user: str) -> ShownProfile:

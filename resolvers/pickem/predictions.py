@@ -144,6 +144,7 @@ async def submit_prediction(
             card = await read_matches(ctx.table, event)
         submission, answer = Submission(new, before, current, card), show_prediction(current, new)
         await prediction_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.unit, answer)
+        ctx.services.activity["predictions"] += 1
         return answer
 
     known = await _load_for_submission(ctx, event)

@@ -185,7 +185,8 @@ async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) 
     async def change(event: Event) -> Event:
         if event.state not in (EventState.LOCKED, EventState.SCORED):
             raise Conflict(
-                f"This event is {event.state.value}. Only a locked event can be scored.", path=("input", "event")
+                f"This event is {event.state.value.lower()}. Only a locked event can be scored.",
+                path=("input", "event"),
             )
         if not confirm_missing:
             await _refuse_missing_results(services, event)
@@ -276,7 +277,7 @@ async def begin_unscoring(services: Services, new: Job) -> Job:
             return event.unscoring(new.id)
         if event.state is EventState.LOCKED and event.scored == 0:
             return None
-        raise Conflict(f"This event is {event.state.value} and has not been scored.", path=("input", "event"))
+        raise Conflict(f"This event is {event.state.value.lower()} and has not been scored.", path=("input", "event"))
 
     return await begin_event_job(services, new, change)
 

@@ -121,7 +121,7 @@ def _parse_at(place: tuple[str, ...], parse: Callable[..., T], given: Any, *more
 def _parse_card(given: Fields, now: datetime, image_hosts: Collection[str]) -> Card:
     starts_at = rules.validate_start(parse_moment(given, "startsAt"))
     name = rules.validate_name(parse_text(given, "name"), "input", "name")
-    season = rules.validate_season(parse_text(given, "season"))
+    season = rules.validate_season(parse_text(given, "season"), "season")
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
     given_matches: list[Any] = parse_kind(given, "matches", list, [])
     if len(given_matches) > rules.MOST_MATCHES:

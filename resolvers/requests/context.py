@@ -7,6 +7,7 @@ nothing of GraphQL. `schema/framework/arguments.py` reads the annotations below 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -175,7 +176,13 @@ class Services:
     """The state that all requests of a process share."""
 
     def __init__(
-        self, table: Table, seal: Seal, policy: Policy | None = None, *, clock: Callable[[], datetime] = utc_now
+        self,
+        table: Table,
+        seal: Seal,
+        policy: Policy | None = None,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        of_command: bool = False,
     ) -> None:
         self.table = table
         self.seal = seal
@@ -184,8 +191,12 @@ class Services:
         self.rates = Rates()
         self.live = Live()
         self.ids = Ids()
-        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
+        self.operator: str | None = None
+        """Whom the journal names for what a command does."""
+        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()), of_command=of_command)
         self.leases = Leases(table)
+        self.activity: Counter[str] = Counter()
+        """What this process has counted since it last reported it: `votes`, `comments` …"""
         self.cache = ReadCache()
         self.profiles: Reads[str, Profile] = self.cache.batches(
             "profiles", self._read_profiles, age=PROFILE_AGE, kept=MEMBER_AGE
@@ -202,8 +213,8 @@ class Services:
         return profile if name == profile.name else replace(profile, name=name)
 
     def unit(self, actor: str | None = None) -> UnitOfWork:
-        """For a change outside of requests, by an actor that the journal names."""
-        return UnitOfWork.unkeyed(self.clock(), self.journal, actor)
+        """For a change outside of requests, by an actor that the journal names: without one, by the operator."""
+        return UnitOfWork.unkeyed(self.clock(), self.journal, actor or self.operator)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""
@@ -243,6 +254,8 @@ class Context:
     unit: UnitOfWork = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
+    refused: bool = False
+    """Whether a mutation of the request was refused."""
     explain: bool = False
     """Whether the answer explains how it was read."""
     selected: Callable[[], frozenset[str]] = frozenset
@@ -288,7 +301,7 @@ class Context:
         """The viewer, who must have this role."""
         viewer = self.signed_in()
         if not viewer.may(role):
-            raise NotAllowed(f"This needs the role {role.value}.")
+            raise NotAllowed(f"This is for {role.value}s only.")
         return viewer
 
     def require_recent_sign_in(self) -> None:
@@ -302,3 +315,7 @@ class Context:
                 f"Sign in again first: this asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes. "
                 "/sign-in?again=1&returnTo=… leads back here.",
             )
+
+
+def server_time(ctx: Context, /) -> datetime:
+    return ctx.now()

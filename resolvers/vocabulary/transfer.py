@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from itertools import chain, count
-
-from ulid import ULID
+from collections.abc import Sequence
+from contextlib import suppress
 
 from datastore.dynamo import Stale, optimistic
-from datastore.refusals import Conflict
 from datastore.vocabulary import lists
-from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.lists import ListNameTaken, WordList
 from datastore.vocabulary.words import (
     LONGEST_LIST,
     WORDS_AT_ONCE,
@@ -100,29 +96,11 @@ class WordStore(Store[Word]):
 
 
 async def _ensure_list(services: Services, name: str, level: int | None) -> WordList:
-    """The public list of this name, created if there is none.
-
-    The index of names may lack a list that was created a moment ago. So the id of a created list is derived from its
-    name: an import that is run again, or twice at once, finds it in the table.
-    """
-    name = parse_list_name(name, ("list",))
-    ids = {each.list async for each in lists.lists_by_name(services.table, None) if each.name == name}
-    if len(ids) > 1:
-        raise Conflict(f"{len(ids)} public lists are called {name}. Choose a name that no list has.")
-    for list_id in chain(ids, _derived_ids(name)):
-        existing = await lists.read_list(services.table, list_id, consistent=True)
-        if existing is None:
-            break
-        if existing.deleted_at is None and existing.name == name:
-            return existing
-    now = services.clock()
-    new = WordList(list_id, name, public=True, created_at=now, level=level)
-    await lists.create_list(services.table, new, services.unit())
-    return await lists.read_list(services.table, list_id, consistent=True) or new
-
-
-def _derived_ids(name: str) -> Iterator[str]:
-    """The ids for a list of this name: the first, and others in case that list was deleted or has another name now."""
-    for number in count():
-        text = f"imported list\x00{name}" + (f"\x00{number}" if number else "")
-        yield str(ULID(hashlib.sha256(text.encode()).digest()[:16]))
+    """The public list of this name, created if there is none."""
+    name, table, now = parse_list_name(name, ("list",)), services.table, services.clock()
+    if (existing := await lists.read_public_list(table, name)) is not None:
+        return existing
+    new = WordList(services.ids.next(now), name, public=True, created_at=now, level=level)
+    with suppress(ListNameTaken):  # another import was faster
+        await lists.create_list(table, new, services.unit())
+    return await lists.read_public_list(table, name) or new

@@ -76,6 +76,7 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
         settler = services.get(BoardCache).settler(board)
         async with settler.voting():
             voided += sum([votes async for votes in void_votes(table, voter, board, unit, since=since)])
+        services.get(BoardCache).votes_voided(voter, board)
         await settler.settle_anew()
     return voided
 
@@ -103,6 +104,7 @@ class _Wanted:
         settler = services.get(BoardCache).settler(self.board)
         async with settler.voting(), aclosing(self._void(services)) as counts:
             yield counts
+        services.get(BoardCache).votes_voided(self.voter, self.board)
         await settler.settle_anew()
 
     async def _void(self, services: Services) -> AsyncGenerator[int]:

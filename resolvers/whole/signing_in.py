@@ -64,6 +64,7 @@ async def sign_in_as_guest(ctx: Context, /, *, name: str) -> SignedIn:
     await ctx.services.get(AddressLimits).admit_guest(ctx)
     shown = Proven(SignInMethod.GUEST, "", secrets.token_hex(16), "Guest")
     await identity_store.make_member(ctx.table, shown, guest, ctx.services.unit(), used=True)
+    ctx.services.activity["new_members"] += 1
     return await signing_in.begin(ctx, await _read(ctx.services, user), Proof(SignInMethod.GUEST))
 
 

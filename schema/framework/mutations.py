@@ -106,6 +106,7 @@ def mutation(
             answer = await run_mutation(ctx, resolver, values, given, key, terms)
             return make_payload(answer if show is None else await show(ctx, answer))
         except Refusal as refusal:
+            ctx.refused = True
             return refused(refusal)
 
     resolve.__name__ = resolver.__name__

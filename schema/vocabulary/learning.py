@@ -77,6 +77,10 @@ class Quiz:
     token: strawberry.ID = described("Identifies the quiz to `answerQuiz`, for this viewer only and only once.")
     list: WordList = field(visibility.list_of, "The list of its words.")
     questions: list[QuizQuestion] = described("The questions, in their order.")
+    earliest_answer_at: datetime = described(
+        "From when on it may be answered; later if another quiz is answered meanwhile. An answer before that is "
+        "refused with `retryAfterSeconds`, and may be sent again then."
+    )
     expires_at: datetime = described("An hour after the quiz was started; later answers are refused.")
 
 

@@ -36,8 +36,8 @@ from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Services, Viewer
 from resolvers.requests.policy import Policy
 from resolvers.values.page_languages import PAGE_LANGUAGES
+from server.http.built_files import CONTENT_TYPES, FILES_POLICY
 from server.http.demo import DemoEmails, may_see_emails
-from server.http.explorer import CONTENT_TYPES, FILES_POLICY
 from server.http.messages import SECURITY_HEADERS
 from server.http.sign_in_provider import from_provider, to_provider
 from server.settings import Settings

@@ -57,14 +57,14 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer signInMethods
-        user node nodes board boards contender contenders leaderboard matchup matchups event events standings
-        league job predictions comment comments commentStatistics commentStatisticsOf topProducts wordList
-        wordLists dailyWords quizLeaderboard
+        viewer signInMethods user now node nodes board boards contender contenders leaderboard matchup matchups event
+        events nextEvent seasons standings league job predictions comment comments commentStatistics commentStatisticsOf
+        topProducts wordList wordLists dailyWords quizLeaderboard
         """,
     ),
     **_each(MODERATORS, "moderationQueue latestComments journal"),
-    **_each(ADMINS, "apiKeys webhooks"),
+    **_each(EDITORS, "activity"),
+    **_each(ADMINS, "apiKeys webhooks jobs operations lag"),
 }
 
 SUBSCRIPTIONS: Final[Mapping[str, Viewers]] = _each(
@@ -127,7 +127,10 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Board": {
         **_each(
             EVERYBODY,
-            "id slug title createdAt opensAt closesAt closed contenderCount pairCount votes contenders leaderboard",
+            """
+            id slug title createdAt opensAt closesAt closed electorate membersSince resultsVisible resultsHidden
+            contenderCount pairCount votes contenders leaderboard revision
+            """,
         ),
         "progress": PERSONAL,
     },
@@ -135,6 +138,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         EVERYBODY,
         """
         id board name description link svg imageUrl createdAt retired wins losses ties score winRate rank matchups
+        revision
         """,
     ),
     "LeaderboardRow": _each(EVERYBODY, "rank contender wins losses ties score strength"),
@@ -146,16 +150,18 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── pick'em ──
     "Event": {
         **_each(
-            EVERYBODY, "id slug name season startsAt state description place imageUrl tieBreak matches predictions"
+            EVERYBODY,
+            "id slug name season startsAt state description place imageUrl tieBreak matches predictions revision",
         ),
         "viewerPrediction": PERSONAL,
     },
-    "Match": _each(EVERYBODY, "id name order preshow championships points teams result pickCounts"),
+    "Match": _each(EVERYBODY, "id name order preshow championships points teams result pickCounts revision"),
     "MatchResult": _each(EVERYBODY, "outcome winner"),
     "Team": _each(EVERYBODY, "name members champion"),
     "Prediction": _each(EVERYBODY, "id event user submittedAt picks guess points correct rank"),
     "TieBreak": _each(EVERYBODY, "question unit answer"),
     "Pick": _each(EVERYBODY, "match team correct"),
+    "Season": _each(EVERYBODY, "name events latestEventAt"),
     "Standing": _each(EVERYBODY, "user season rank points correct eventsPlayed"),
     "League": {
         **_each(EVERYBODY, "id name season entry memberCount standings event members"),
@@ -177,7 +183,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "ProductStanding": _each(EVERYBODY, "product fiveStars statistics"),
     # ── vocabulary ──
     "WordList": _each(
-        EVERYBODY, "id name level public owner createdAt wordCount subscriberCount words dailyWord review"
+        EVERYBODY,
+        "id name level public owner createdAt wordCount subscriberCount words dailyWord review revision",
     ),
     "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition"),
     "DailyWord": _each(EVERYBODY, "list date word"),
@@ -192,9 +199,12 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── machines ──
     "ApiKey": _each(ADMINS, "id name roles createdAt expiresAt lastUsedAt prefix"),
     # ── journal ──
-    "Occurrence": _each(MODERATORS, "id at kind actor object ground note"),
+    "Occurrence": _each(MODERATORS, "id at kind source actor actorUser object objectNode ground note"),
     "Webhook": _each(ADMINS, "id url kinds active createdAt deliveries"),
     "Delivery": _each(ADMINS, "id occurrence state attempts lastStatus lastError nextAt"),
+    "DayActivity": _each(EDITORS, "day votes comments predictions quizzes newMembers"),
+    "OperationFigures": _each(ADMINS, "name requests refusals units dollars"),
+    "Lag": _each(ADMINS, "settlingSeconds oldestJobSeconds"),
     # ── for everybody ──
     "Job": _each(AUTHOR_OR_ADMIN, "id kind state done total startedAt finishedAt message"),
     "Refused": _each(PERSONAL, "code message path retryAfterSeconds"),

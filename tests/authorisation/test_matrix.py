@@ -12,11 +12,12 @@ from typing import Any, Final
 import httpx
 import pytest
 from graphql import (
+    GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLOutputType,
+    GraphQLScalarType,
     GraphQLUnionType,
     get_named_type,
-    is_leaf_type,
     is_required_argument,
 )
 
@@ -46,7 +47,7 @@ from tests.authorisation.rules import (
     Viewer,
     Viewers,
 )
-from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
+from tests.authorisation.world import HOURS, IN_A_DAY, PERIOD, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service, ringside
@@ -55,6 +56,9 @@ from tests.websockets import open_socket, receive, send
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
 UNREACHED: Final = {"Ballot", "GradedAnswer", "QuizQuestion", "Refused", "Visit"}
 """Types of the rules that only mutations answer with."""
+
+HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
+"""Codes of errors that show nothing of an object."""
 
 ARGUMENTS: Final = {"User.standing": f'(season: "{SEASON}")', "League.event": '(event: "SCORED_EVENT")'}
 
@@ -99,7 +103,7 @@ def selection(type_name: str) -> str:
 def _selected(type_name: str, name: str, kind: GraphQLOutputType) -> str:
     named = get_named_type(kind)
     arguments = ARGUMENTS.get(f"{type_name}.{name}", "")
-    if not isinstance(named, GraphQLObjectType):
+    if not isinstance(named, GraphQLObjectType | GraphQLInterfaceType):
         return name
     fields = named.fields
     inner = "id" if "id" in fields else "__typename"
@@ -114,7 +118,7 @@ async def objects(world: World, instance: Instance) -> dict[Viewer, dict[str, An
     query = query.replace("SCORED_EVENT", world.ids["scored"])
     answers = await asyncio.gather(*(client.answer(query) for client in world.clients.values()))
     for answer in answers:
-        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] == "NOT_FOUND", answer
+        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] in HIDING, answer
     return dict(zip(world.clients, (_innermost(answer["data"]) for answer in answers), strict=True))
 
 
@@ -180,6 +184,8 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "commentStatisticsOf": 'products: ["p"]',
     "wordList": 'id: "{public list}"',
     "quizLeaderboard": 'on: "2026-01-01"',
+    "activity": PERIOD,
+    "operations": HOURS,
 }
 
 
@@ -191,8 +197,8 @@ async def test_each_viewer_may_ask_the_queries_that_the_rules_allow(one_client: 
         required = any(map(is_required_argument, fields[name].args.values()))
         assert not required or name in QUERY_ARGUMENTS, name
         arguments = QUERY_ARGUMENTS.get(name, "").format_map(world.ids)
-        selection = "" if is_leaf_type(get_named_type(fields[name].type)) else " { __typename }"
-        query = f"{{ {name}{f'({arguments})' if arguments else ''}{selection} }}"
+        selected = "" if isinstance(get_named_type(fields[name].type), GraphQLScalarType) else " { __typename }"
+        query = f"{{ {name}{f'({arguments})' if arguments else ''}{selected} }}"
         for viewer, client in world.clients.items():
             answer = await client.answer(query)
             code = answer["errors"][0]["extensions"]["code"] if "errors" in answer else None
@@ -259,6 +265,10 @@ async def a_board(_: World, viewer: Viewer) -> Mapping[str, Any]:
 
 async def a_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"name": f"Name {viewer}"}
+
+
+async def a_public_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"name": f"Everybody's, by {viewer}", "public": True}
 
 
 async def a_retired_contender(world: World, _: Viewer) -> Mapping[str, Any]:
@@ -473,7 +483,7 @@ CASES: Final = (
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
     # ── vocabulary ──
     Case("createWordList", "WordListCreated", a_name),
-    Case("createWordList", "WordListCreated", given(name="Everybody's", public=True), EDITORS),
+    Case("createWordList", "WordListCreated", a_public_name, EDITORS),
     Case("addWords", "WordsAdded", given(list="{private list}", words=WORDS), AUTHOR, "NOT_FOUND"),
     Case("addWords", "WordsAdded", given(list="{public list}", words=WORDS), EDITORS),
     Case("subscribe", "Subscribed", given(list="{public list}")),

@@ -101,7 +101,7 @@ async def stored_page(_: Context, /, *, window: Window) -> Page[contenders.Conte
 
 
 def wins_of(_: Context, contender: voting_visibility.ShownContender, /) -> int:
-    return contender.wins
+    return contender.ordinal
 
 
 @record_type(votes.PairTally, "A record that no module has made for a viewer.")

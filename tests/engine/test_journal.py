@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
-from resolvers.requests.context import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.queries import (
     CAST_VOTE,
+    CREATE_BOARD,
+    CREATE_LIST,
+    DELETE_COMMENT,
     DRAW_MATCHUP,
     EDIT_COMMENT,
     MODERATE_COMMENT,
@@ -20,6 +24,7 @@ from tests.queries import (
     UPDATE_PROFILE,
     VOID_VOTER,
 )
+from tests.season import EventEditor, in_hours
 from tests.voting import add_contenders
 
 JOURNAL = """
@@ -64,6 +69,56 @@ async def test_a_comments_journal_says_who_did_what_and_why(client: Client) -> N
     assert fetched == {"kind": "comment.moderated", "note": "Rule 3."}
     items = [item async for item in client.services.table.scan_items(consistent=True)]
     assert not any("text" in str(item) for item in items if item["pk"]["S"].startswith("JOURNAL#"))
+
+
+NAMED = """
+query {
+  journal(first: 20) {
+    nodes {
+      kind source actor
+      actorUser { name }
+      objectNode { __typename ... on Comment { body } ... on Board { title } ... on WordList { name } }
+    }
+  }
+}
+"""
+
+
+async def test_the_journal_names_people_and_things_in_one_query(one_client: Client) -> None:
+    """As far as the viewer may see them; of what is gone, and of other people's private lists, nothing."""
+    ada, max_ = one_client.member("ada"), one_client.member("max", Role.MODERATOR)
+    await one_client.member("ed", Role.EDITOR).ask(CREATE_BOARD, input={"slug": "b", "title": "Board"})
+    await ada.ask(CREATE_LIST, input={"name": "Private"})
+    posted = [await post(ada, body=body) for body in ("Here.", "Gone.")]
+    await ada.ask(DELETE_COMMENT, input={"comment": posted[1]["id"]})
+    add_key = 'mutation { createApiKey(input: { name: "k", roles: ["editor"] }) { ... on ApiKeyCreated { secret } } }'
+    secret = (await one_client.member("root", Role.ADMIN).ask(add_key))["secret"]
+    key = Client(one_client.served, one_client.settings, secret)
+    await key.ask(CREATE_BOARD, input={"slug": "c", "title": "By a machine"})
+    comment, board = {"__typename": "Comment", "body": "Here."}, {"__typename": "Board", "title": "Board"}
+    assert [
+        (node["kind"], node["source"], node["actorUser"] and node["actorUser"]["name"], node["objectNode"])
+        for node in (await max_.ask(NAMED))["nodes"][::-1]
+    ] == [
+        ("board.created", "MEMBER", "Ed", board),
+        ("wordList.created", "MEMBER", "Ada", None),
+        ("comment.posted", "MEMBER", "Ada", comment),
+        ("comment.posted", "MEMBER", "Ada", None),
+        ("comment.deleted", "MEMBER", "Ada", None),
+        ("apiKey.created", "MEMBER", "Root", None),
+        ("board.created", "API_KEY", None, {"__typename": "Board", "title": "By a machine"}),
+    ]
+
+
+async def test_what_the_service_does_itself_has_no_member(one_client: Client) -> None:
+    """An event that locks at its start."""
+    editor, max_ = EventEditor(one_client), one_client.member("max", Role.MODERATOR)
+    event = await editor.event(starts=in_hours(1))
+    one_client.services.clock = lambda: utc_now() + timedelta(hours=2)
+    assert (await one_client.ask("query ($id: ID!) { event(id: $id) { state } }", id=event["id"]))["state"] == "LOCKED"
+    [locked, created] = (await max_.ask(NAMED))["nodes"]
+    assert (locked["kind"], locked["source"], locked["actor"]) == ("event.locked", "SERVICE", None)
+    assert (created["kind"], created["source"]) == ("event.created", "MEMBER")
 
 
 async def test_pages_of_the_journal_show_each_occurrence_once(client: Client) -> None:
