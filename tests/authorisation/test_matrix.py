@@ -15,9 +15,9 @@ from graphql import (
     GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLOutputType,
-    GraphQLScalarType,
     GraphQLUnionType,
     get_named_type,
+    is_leaf_type,
     is_required_argument,
 )
 
@@ -197,7 +197,7 @@ async def test_each_viewer_may_ask_the_queries_that_the_rules_allow(one_client: 
         required = any(map(is_required_argument, fields[name].args.values()))
         assert not required or name in QUERY_ARGUMENTS, name
         arguments = QUERY_ARGUMENTS.get(name, "").format_map(world.ids)
-        selected = "" if isinstance(get_named_type(fields[name].type), GraphQLScalarType) else " { __typename }"
+        selected = "" if is_leaf_type(get_named_type(fields[name].type)) else " { __typename }"
         query = f"{{ {name}{f'({arguments})' if arguments else ''}{selected} }}"
         for viewer, client in world.clients.items():
             answer = await client.answer(query)
