@@ -10,14 +10,12 @@ from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import MemberRoles
 from datastore.people import identities as identity_store
 from datastore.people.identities import SignInMethod, of_address, of_issuer
-from datastore.people.profiles import read_profile
-from datastore.values.ids import is_ulid
 from resolvers.people.identities import Members
 from resolvers.requests.context import Role, Services
 from resolvers.values.texts import is_email_address
 from server import Failed
 from server.commands import out
-from server.commands.running import run_with_services
+from server.commands.running import known_member, run_with_services
 
 app = typer.Typer()
 members = typer.Typer(
@@ -28,7 +26,7 @@ app.add_typer(members, name="member")
 
 @members.command()
 def role(
-    member: Annotated[str, typer.Argument(help="The email address that they sign in by, or the member's id.")],
+    member: Annotated[str, typer.Argument(help="The address that they sign in by, or their `id` as the API shows it.")],
     roles: Annotated[
         list[Role] | None,
         typer.Option("--role", help="moderator, editor or admin. Repeat it for several roles; without it, none."),
@@ -38,20 +36,18 @@ def role(
 
     An address that nobody signs in by gets a member, who joins at their first sign-in.
     """
-    user, given = run_with_services(lambda services: _set_roles(services, member, roles or []))
-    out.print(f"{user} has the roles {', '.join(given)}." if given else f"{user} has no role.")
+    given = run_with_services(lambda services: _set_roles(services, member, roles or []))
+    out.print(f"{member} has the roles {', '.join(given)}." if given else f"{member} has no role.")
 
 
-async def _set_roles(services: Services, member: str, roles: list[Role]) -> tuple[str, tuple[str, ...]]:
+async def _set_roles(services: Services, member: str, roles: list[Role]) -> tuple[str, ...]:
     if is_email_address(member):
         user = await services.get(Members).introduce(of_address(member))
-    elif is_ulid(member) and await read_profile(services.table, member) is not None:
-        user = member
     else:
-        raise Failed(f"{member[:80]!r} is neither an email address nor the id of a member.")
+        user = await known_member(services, member)
     given = MemberRoles(user, tuple(role.value for role in Role if role in roles and role is not Role.MEMBER))
     await suspension_store.set_roles(services.table, services.unit(), given, given)
-    return user, given.roles
+    return given.roles
 
 
 @members.command()

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from datastore.changes.occurrences import MOST_AGE
 from datastore.dynamo import DynamoError, declaration
+from datastore.refusals import InvalidInput
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from server import Failed
@@ -70,10 +71,16 @@ async def _load_operator(services: Services) -> str | None:
     """The member whom `ringside --as` names."""
     if (node := operator.get()) is None:
         return None
-    user = parse_node_key("User", node)
-    if await services.profiles.load(user) is None:
-        raise Failed("--as: there is no member with this id. It is the `id` of a User, as the API shows it.")
-    return f"User:{user}"
+    return f"User:{await known_member(services, node)}"
+
+
+async def known_member(services: Services, text: str) -> str:
+    """The member with the id that the API shows as a User's."""
+    with suppress(InvalidInput):
+        user = parse_node_key("User", text)
+        if await services.profiles.load(user) is not None:
+            return user
+    raise Failed(f"{text[:80]!r} is no member's id. That is the `id` of a User, as the API shows it.")
 
 
 @asynccontextmanager

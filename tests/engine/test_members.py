@@ -29,7 +29,7 @@ from datastore.values.ids import is_ulid
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.identities import Members
 from resolvers.requests.context import Role, utc_now
-from resolvers.values.node_ids import parse_node_key
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.__main__ import app
 from server.auth.tokens import mint
 from server.settings import Settings
@@ -238,8 +238,9 @@ async def test_the_first_admin_is_made_by_a_command(at_table: Client) -> None:
     identity = next(iter((await read_identities(table, [of_address("Ada@example.com").key])).values()))
     await at_table.services.get(Suspensions).refresh()
     assert at_table.services.get(Suspensions).roles_of(identity.user or "") == {Role.ADMIN}
-    assert "has no role" in await command("role", identity.user or "")
-    assert "neither an email address nor the id of a member" in await command("role", "ada")
+    assert "has no role" in await command("role", node_id("User", identity.user or ""))
+    assert "is no member's id" in await command("role", "ada")
+    assert "is no member's id" in await command("role", node_id("User", "nobody"))
 
 
 async def test_members_move_to_another_issuer(at_table: Client) -> None:
