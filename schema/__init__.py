@@ -10,7 +10,8 @@ schema ── Query ──┬─ now, node, nodes
                   ├─ comments     comments, statistics
                   ├─ vocabulary   word lists, daily words
                   ├─ api_keys     machines' keys
-                  └─ journal      who did what
+                  ├─ journal      who did what
+                  └─ imports      what an editor pastes
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from schema.framework.arguments import NAMED_IN_ALL
 from schema.framework.connections import Schema
 from schema.framework.fields import READ, field
 from schema.framework.types import SCALARS, Node
+from schema.imports import ImportsMutation
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
 from schema.members.members import ApiKeysMutation, ApiKeysQuery, MembersMutation
@@ -78,6 +80,7 @@ class Mutation(
     AddressSubscriptionMutation,
     ApiKeysMutation,
     JournalMutation,
+    ImportsMutation,
 ):
     pass
 

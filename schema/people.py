@@ -14,6 +14,7 @@ from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
 from resolvers.whole.mutations import Terms
 from schema.comments import CommentsOfUser
+from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
 from schema.framework.types import Node, object_type, record_type
@@ -59,10 +60,18 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
     )
 
 
+UserConnection = connection(User, "A page of members.", edge="A member in a list.")
+
+
 @strawberry.type
 class PeopleQuery:
     viewer: User | None = field(visibility.viewer, "The signed-in member; null for a visitor.")
     user: User | None = field(visibility.user, "A member.", id="The member's id.")
+    members: UserConnection = field(
+        visibility.find_members,
+        "Members, the newest first; or those that a search finds, by name. For moderators.",
+        search="The beginning of a name, in whatever case, or an id; for admins, also a whole email address.",
+    )
 
 
 @strawberry.type

@@ -9,7 +9,7 @@ import strawberry
 from datastore.voting import boards as board_store
 from datastore.voting.ballots import Verdict
 from datastore.voting.contenders import Contender as StoredContender
-from resolvers.voting import ballots, boards, bradley_terry, visibility, voiding
+from resolvers.voting import ballots, boards, bradley_terry, svg, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection, counted, subscription
@@ -216,6 +216,12 @@ MatchupConnection = connection(
 # ── queries and subscriptions ──
 
 
+@record_type(svg.PicturePreview, "A picture as it would be stored.")
+class PicturePreview:
+    svg: str = described("The sanitised SVG.")
+    removed: list[str] = described("The elements and attributes that are not allowed, such as `<script>` and `onload`.")
+
+
 @strawberry.type
 class VotingQuery:
     board: Board | None = field(board_resolvers.board, "A board; null if there is none.", slug=BOARD_SLUG)
@@ -226,6 +232,11 @@ class VotingQuery:
         board_resolvers.contenders,
         "A board's contenders in the order they joined, including retired ones.",
         board=BOARD_SLUG,
+    )
+    preview_contender: PicturePreview = field(
+        board_resolvers.preview_contender,
+        "What a contender's picture would become. For editors.",
+        svg="The picture, an SVG of at most 48 KB.",
     )
     leaderboard: LeaderboardConnection = field(board_resolvers.leaderboard, LEADERBOARD_ORDER, board=BOARD_SLUG)
     matchup: Matchup | None = field(

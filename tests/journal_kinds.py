@@ -33,6 +33,9 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "castVote": (Kind.VOTE_CAST,),
     "voidVoter": (Kind.VOTE_VOIDED,),
     # ── pick'em ──
+    "importContenders": (Kind.CONTENDER_ADDED,),
+    "importEvents": (Kind.EVENT_CREATED,),
+    "importWords": (Kind.WORDS_ADDED,),
     "createEvent": (Kind.EVENT_CREATED,),
     "updateEvent": (Kind.EVENT_CHANGED,),
     "addMatch": (Kind.MATCH_ADDED,),

@@ -18,6 +18,7 @@ from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
 from datastore.jobs.jobs import JOB, all_jobs
 from datastore.jobs.leases import TURN
+from datastore.jobs.texts import TEXT_PIECE
 from datastore.members.api_keys import API_KEY
 from datastore.members.exports import EXPORT, EXPORT_PIECE
 from datastore.members.sessions import SESSION
@@ -86,7 +87,7 @@ MEMBER_ITEMS = MemberItems(
         JOB: left_out("Names who began it by a keyed hash; its input is forgotten when it ends.", KEPT),
         EXPORT: left_out("Says nothing about a member.", PERSONAL),
         EXPORT_PIECE: left_out("Says nothing about a member.", PERSONAL),
-        **of_nobody(ADDRESS_USE, API_KEY, CREATED, SIGN_IN_CODE, TURN),
+        **of_nobody(ADDRESS_USE, API_KEY, CREATED, SIGN_IN_CODE, TEXT_PIECE, TURN),
     },
     _read,
 )

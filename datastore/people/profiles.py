@@ -7,6 +7,8 @@
 | a member of nobody's        | Put if absent                                        | 1             |
 | a confirmed email address   | transaction: profile, if it is still wanted          | 1             |
 | all members                 | gsi1 USERS#<shard>, 16 shards                        | 16 and more   |
+| members, newest first       | gsi3 MEMBERS#<shard>, 16 shards                      | 16 a page     |
+| names with this beginning   | gsi2 NAMES#<shard>, 16 shards                        | 16 a page     |
 """
 
 from __future__ import annotations
@@ -18,18 +20,27 @@ from typing import Any, Final
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.refusals import NotFound
+from datastore.values.folding import folded, is_stream_safe
 from datastore.values.ids import shard_of
 
 SHARDS = 16
+LONGEST_SEARCH = 80
+"""Letters of a name by which it is found: an index key holds 1 KB."""
 
 
 def member_shard(user: str) -> int:
     """A member's shard in sharded indexes and tallies; never changes."""
     return shard_of(user, SHARDS)
+
+
+def searched(name: str) -> str:
+    """A name, or its beginning, in the form in which names are searched: without case, as a part of a key."""
+    plain = folded(name) if is_stream_safe(name) else name.casefold()
+    return plain.replace("#", "＃")[:LONGEST_SEARCH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,10 @@ class Profile:
     def shard(self) -> int:
         return member_shard(self.user)
 
+    @property
+    def searched_name(self) -> str:
+        return searched(self.name)
+
 
 NO_EMAIL: Final[Mapping[str, None]] = {"email": None, "email_confirmed": None}
 """The values of a profile that has no address any more."""
@@ -85,6 +100,8 @@ PROFILE = Entity(
     Profile,
     Key("USER#{user}", "PROFILE"),
     gsi1=Key("USERS#{shard:02d}", "USER#{user}"),
+    gsi2=Key("NAMES#{shard:02d}", "{searched_name}#{user}"),
+    gsi3=Key("MEMBERS#{shard:02d}", "{user}"),
 )
 
 
@@ -97,6 +114,16 @@ async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool 
     """The profiles that exist, by id."""
     profiles = await table.get_many([PROFILE.at(user=user) for user in users], consistent=consistent)
     return {profile.user: profile for profile in profiles if profile is not None}
+
+
+async def read_members_page(table: Table, beginning: str, window: Window) -> Page[Profile]:
+    """Members whose name begins so, by name; without a beginning all of them, the newest first."""
+    request = window.open(f"members\n{beginning}")
+    if beginning:
+        low, high = beginning, beginning + "\U0010ffff"
+        named = [PROFILE.on("gsi2", shard=shard).between(low, high) for shard in range(SHARDS)]
+        return await table.page(named, request)
+    return await table.page([PROFILE.on("gsi3", shard=shard).newest_first() for shard in range(SHARDS)], request)
 
 
 def all_profiles(table: Table) -> AsyncIterator[Profile]:
@@ -131,7 +158,7 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
     write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
     occurrence: tuple[Write, ...] = ()
     if values:
-        write = PROFILE.update(key, values=values, when=present())
+        write = PROFILE.update_with_indexes(changed, *values, when=present())
         occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}")
     try:
         await unit.transact(table, changed, write, *occurrence)

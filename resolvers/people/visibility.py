@@ -7,15 +7,18 @@ says so, to admins or moderators.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NewType
 
-from datastore.dynamo import key_text
+from datastore.dynamo import Page, Window, key_text
 from datastore.people import profiles as profile_store
-from datastore.people.identities import Identity
+from datastore.people.identities import Identity, of_address, read_identities
 from datastore.people.profiles import Profile
-from datastore.refusals import NotFound
+from datastore.refusals import InvalidInput, NotFound
 from resolvers.people.identities import Members, make_viewer
 from resolvers.requests.context import FORMER_MEMBER, Context, Role, UserId
+from resolvers.values.node_ids import parse_node_key
+from resolvers.values.texts import LONGEST_EMAIL, is_email_address
 
 # ── profiles ──
 
@@ -70,6 +73,34 @@ def _show_author(ctx: Context, user: str, profile: Profile | None) -> ShownProfi
     if profile is None:
         profile = Profile(user=user, name=FORMER_MEMBER, joined_at=ctx.now())
     return ShownProfile(profile)
+
+
+async def find_members(ctx: Context, /, *, search: str | None = None, window: Window) -> Page[ShownProfile]:
+    """Members by their id or the beginning of their name, for admins by a whole address too; or all, the newest first."""
+    viewer = ctx.with_role(Role.MODERATOR)
+    wanted = (search or "").strip()
+    if len(wanted) > LONGEST_EMAIL:
+        raise InvalidInput(f"A search has at most {LONGEST_EMAIL} characters.", path=("search",))
+    found = await _named_exactly(ctx, wanted, by_address=viewer.may(Role.ADMIN))
+    if found is not None:
+        request = window.open("one member")
+        return Page.cut([(found.user, found)] if request.position is None else [], request)
+    page = await profile_store.read_members_page(ctx.table, profile_store.searched(wanted), window)
+    return page.map(ShownProfile(ctx.services.with_name(profile)) for profile in page.nodes)
+
+
+async def _named_exactly(ctx: Context, wanted: str, *, by_address: bool) -> ShownProfile | None:
+    """The member with this id or address."""
+    user = None
+    if by_address and is_email_address(wanted):
+        key = of_address(wanted).key
+        identity = (await read_identities(ctx.table, [key])).get(key)
+        user = None if identity is None else identity.user
+    elif wanted:
+        with suppress(InvalidInput):
+            user = parse_node_key("User", wanted)
+    profile = None if user is None else await ctx.services.profiles.load(key_text(user))
+    return None if profile is None else ShownProfile(profile)
 
 
 async def show_changed(_: Context, profile: Profile) -> ShownProfile:

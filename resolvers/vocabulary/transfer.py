@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from datastore.dynamo import Stale, optimistic
@@ -20,8 +20,9 @@ from datastore.vocabulary.words import (
     removed_words,
 )
 from resolvers.requests.context import Services
-from resolvers.transfer.loop import Added, Store
+from resolvers.transfer.loop import Added, PreviewedStore
 from resolvers.transfer.readers import Row
+from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.texts import NewWord, parse_list_name, parse_word
 
 COLUMNS = ("term", "reading", "example", "audioUrl", "simplified", "traditional", "pinyin", "definition")
@@ -29,7 +30,7 @@ REQUIRED = (("definition",), ("term", "simplified"))
 """A word of any language and a Chinese one: a file has one of these columns, or both for different rows."""
 
 
-class WordStore(Store[Word]):
+class WordStore(PreviewedStore[Word]):
     """Adds words to a list."""
 
     at_once = WORDS_AT_ONCE
@@ -38,13 +39,15 @@ class WordStore(Store[Word]):
     _contents: set[WordContent]
     """Of the words that the list had when it was last read, removed ones included."""
 
-    def __init__(self, services: Services, name: str, level: int | None) -> None:
+    def __init__(
+        self, services: Services, find_list: Callable[[Services], Awaitable[WordList]], actor: str | None = None
+    ) -> None:
         self._services = services
-        self._name = name
-        self._level = level
+        self._find_list = find_list
+        self._actor = actor
 
     async def begin(self) -> int:
-        self._list = await _ensure_list(self._services, self._name, self._level)
+        self._list = await self._find_list(self._services)
         self._contents = await self._read_contents(0)
         return 0
 
@@ -62,6 +65,12 @@ class WordStore(Store[Word]):
         )
         return parse_word(self._list.list, new, ("input",))
 
+    async def are_missing(self, records: Sequence[Word]) -> Sequence[bool]:
+        first = {word.content: place for place, word in reversed([*enumerate(records)])}
+        return [
+            first[word.content] == place and word.content not in self._contents for place, word in enumerate(records)
+        ]
+
     async def add(self, records: Sequence[Word]) -> Added:
         """Add those that the list lacks, even if somebody else adds words at the same time."""
         by_content = {word.content: word for word in records}
@@ -72,12 +81,13 @@ class WordStore(Store[Word]):
                 services = self._services
                 batch = WordBatch(services.ids.next(services.clock()), missing, LONGEST_LIST, current.next_ordinal)
                 try:
-                    added = await add_words(services.table, current.list, batch, services.unit())
+                    added = await add_words(services.table, current.list, batch, services.unit(self._actor))
                 except ListGrown as grown:
                     self._list = grown.word_list
                     self._contents |= await self._read_contents(current.next_ordinal)
                     raise Stale from None
                 self._list = added.list
+                services.get(VocabularyCache).put_written_list(added.list)
             return len(missing)
 
         async def known() -> WordList:
@@ -95,7 +105,7 @@ class WordStore(Store[Word]):
         return {word.content for group in (words, removed) async for word in group}
 
 
-async def _ensure_list(services: Services, name: str, level: int | None) -> WordList:
+async def ensure_list(services: Services, *, name: str, level: int | None) -> WordList:
     """The public list of this name, created if there is none."""
     name, table, now = parse_list_name(name, ("list",)), services.table, services.clock()
     if (existing := await lists.read_public_list(table, name)) is not None:

@@ -10,10 +10,12 @@ from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, score_event_job
 from resolvers.voting.voiding import VOID_VOTER, void_voter_job
 from resolvers.whole.erasing import ERASE_MEMBER, TAKE_BACK, erase_member_job, take_back_job
 from resolvers.whole.exporting import EXPORT_MEMBER, export_member_job
+from resolvers.whole.importing import IMPORT_TEXT, import_text_job
 
 JOB_KINDS: Mapping[str, Work] = {
     ERASE_MEMBER: erase_member_job,
     EXPORT_MEMBER: export_member_job,
+    IMPORT_TEXT: import_text_job,
     REDELIVER: redeliver_job,
     SCORE_EVENT: score_event_job,
     TAKE_BACK: take_back_job,

@@ -67,7 +67,7 @@ _IDEMPOTENCY_KEY = Argument(
 )
 
 
-def mutation(
+def mutation(  # noqa: PLR0913 - most have defaults
     resolver: Callable[..., Awaitable[Any]],
     description: str,
     payload: type,
@@ -78,20 +78,21 @@ def mutation(
     show: Callable[[Context, Any], Awaitable[Any]] | None = None,
     takes_key: bool = True,
     terms: Terms = FOR_MEMBERS,
+    result: Any = None,
     **descriptions: str,
 ) -> Any:
     """A mutation that a resolver carries out.
 
     The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
-    Its result is the payload or `Refused`; `terms` say whether suspended members and guests are refused. Both types are
-    named after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
-    viewer sees, also when a receipt answers.
+    Its result is the payload or `Refused`: a union of its own, or the `result` that several share. `terms` say whether
+    suspended members and guests are refused. The input and the union are named after the resolver; `descriptions` are
+    those of the parameters. `show` makes of the resolver's answer what the viewer sees, also when a receipt answers.
     """
     name = "".join(word.capitalize() for word in resolver.__name__.split("_"))
     parameters = Parameters.of(resolver)
     arguments = [*parameters.arguments(descriptions), *([_IDEMPOTENCY_KEY] if takes_key else [])]
     input_type = make_input(f"{name}Input", input_description, arguments)
-    result = strawberry.union(f"{name}Result", description=result_description)
+    result = result or result_of(name, payload, result_description)
     make_payload = _payload_maker(payload)
 
     async def resolve(info: Info, input: Any) -> Any:  # noqa: A002 - the argument's public name
@@ -113,9 +114,14 @@ def mutation(
     resolve.__annotations__ = {
         "info": Info,
         "input": Annotated[input_type, strawberry.argument(description="The mutation's input.")],
-        "return": Annotated[Union[payload, Refused], result],  # noqa: UP007 - of a value
+        "return": result,
     }
     return strawberry.mutation(resolver=resolve, description=description)
+
+
+def result_of(name: str, payload: type, description: str) -> Any:
+    """The union of a payload and `Refused`."""
+    return Annotated[Union[payload, Refused], strawberry.union(f"{name}Result", description=description)]  # noqa: UP007
 
 
 def _names(selections: Iterable[Any]) -> Iterator[str]:

@@ -62,8 +62,8 @@ QUERIES: Final[Mapping[str, Viewers]] = {
         topProducts wordList wordLists dailyWords quizLeaderboard
         """,
     ),
-    **_each(MODERATORS, "moderationQueue latestComments journal"),
-    **_each(EDITORS, "activity"),
+    **_each(MODERATORS, "moderationQueue latestComments journal members"),
+    **_each(EDITORS, "activity previewContender"),
     **_each(ADMINS, "apiKeys webhooks jobs operations lag"),
 }
 
@@ -87,7 +87,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         """
         createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
         createEvent updateEvent addMatch updateMatch removeMatch reorderMatches lockEvent recordResult
-        recordTieBreak scoreEvent unscoreEvent
+        recordTieBreak scoreEvent unscoreEvent importContenders importEvents importWords
         """,
     ),
     **_each(AUTHOR, "admitToLeague removeFromLeague rotateLeagueCode deleteLeague"),
@@ -202,10 +202,12 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Occurrence": _each(MODERATORS, "id at kind source actor actorUser object objectNode ground note"),
     "Webhook": _each(ADMINS, "id url kinds active createdAt deliveries"),
     "Delivery": _each(ADMINS, "id occurrence state attempts lastStatus lastError nextAt"),
+    "PicturePreview": _each(EDITORS, "svg removed"),
     "DayActivity": _each(EDITORS, "day votes comments predictions quizzes newMembers"),
     "OperationFigures": _each(ADMINS, "name requests refusals units dollars"),
     "Lag": _each(ADMINS, "settlingSeconds oldestJobSeconds"),
     # ── for everybody ──
     "Job": _each(AUTHOR_OR_ADMIN, "id kind state done total startedAt finishedAt message"),
+    "ImportProblem": _each(EDITORS, "line message"),
     "Refused": _each(PERSONAL, "code message path retryAfterSeconds"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -47,14 +48,14 @@ from tests.authorisation.rules import (
     Viewer,
     Viewers,
 )
-from tests.authorisation.world import HOURS, IN_A_DAY, PERIOD, SEASON, TEAMS, Instance, World, statement
+from tests.authorisation.world import HOURS, IN_A_DAY, PERIOD, PICTURE, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service, ringside
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
-UNREACHED: Final = {"Ballot", "GradedAnswer", "QuizQuestion", "Refused", "Visit"}
+UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "Visit"}
 """Types of the rules that only mutations answer with."""
 
 HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
@@ -185,6 +186,7 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "wordList": 'id: "{public list}"',
     "quizLeaderboard": 'on: "2026-01-01"',
     "activity": PERIOD,
+    "previewContender": PICTURE,
     "operations": HOURS,
 }
 
@@ -269,6 +271,19 @@ async def a_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
 
 async def a_public_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"name": f"Everybody's, by {viewer}", "public": True}
+
+
+async def a_table(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"text": f"name\nImported by {viewer}\n"}
+
+
+async def a_season(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    event = {"name": f"Imported by {viewer}", "season": SEASON, "startsAt": IN_A_DAY}
+    return {"text": json.dumps({"events": [event]})}
+
+
+async def words_for_a_list(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"list": world.ids["public list"], "text": f"term,definition\n{viewer},imported\n"}
 
 
 async def a_retired_contender(world: World, _: Viewer) -> Mapping[str, Any]:
@@ -454,6 +469,9 @@ CASES: Final = (
     Case("castVote", "VoteCast", their_ballot),
     Case("voidVoter", "VoterVoided", given(voter="{user}")),
     # ── pick'em ──
+    Case("importContenders", "Imported", a_table),
+    Case("importEvents", "Imported", a_season),
+    Case("importWords", "Imported", words_for_a_list),
     Case("createEvent", "EventCreated", given(name="Show", season=SEASON, startsAt=IN_A_DAY)),
     Case("updateEvent", "EventUpdated", a_new("event", name="Other")),
     Case("addMatch", "MatchAdded", a_new("event", name="Singles", points=1, teams=TEAMS)),

@@ -43,6 +43,7 @@ PARTS: Final = {
 """The modules of the schema, and the part that each belongs to."""
 
 UNGATED: Final = {
+    "schema.imports": "What is wrong with a text is told to the editor who sent it.",
     "schema.jobs": "A job is loaded for the member who began it, or for an admin.",
     "schema.journal": "For moderators and admins: each query begins with their role.",
 }

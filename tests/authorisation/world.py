@@ -47,6 +47,7 @@ SEASON: Final = "2026"
 REFUSED: Final = "... on Refused { code message path }"
 IN_A_DAY: Final = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 AN_HOUR_AGO: Final = (datetime.now(UTC) - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+PICTURE: Final = 'svg: "<svg><path d=\\"M0 0h1v1z\\"/></svg>"'
 PERIOD: Final = f'from: "{AN_HOUR_AGO[:10]}", to: "{IN_A_DAY[:10]}"'
 HOURS: Final = f'from: "{AN_HOUR_AGO}", to: "{IN_A_DAY}"'
 TEAMS: Final = [{"members": ["A"]}, {"members": ["B"]}]
@@ -436,6 +437,7 @@ class World:
             Instance("season", "Season", "{ seasons { nodes { SELECTION } } }"),
             Instance("standing", "Standing", f'{{ standings(season: "{SEASON}") {{ nodes {{ SELECTION }} }} }}'),
             _node("decision", "Occurrence", ids["decision"], MODERATORS),
+            Instance("picture", "PicturePreview", f"{{ previewContender({PICTURE}) {{ SELECTION }} }}", EDITORS),
             Instance("activity", "DayActivity", f"{{ activity({PERIOD}) {{ SELECTION }} }}", EDITORS),
             Instance("operation", "OperationFigures", f"{{ operations({HOURS}) {{ SELECTION }} }}", ADMINS),
             Instance("lag", "Lag", "{ lag { SELECTION } }", ADMINS),

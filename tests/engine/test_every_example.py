@@ -151,6 +151,8 @@ def board(people: People, owner: Person) -> None:
     assert owner.run("UpdateBoard")["board"] == {"title": "Finals", "closesAt": None}
     boards = {node["slug"]: node["contenderCount"] for node in owner.run("Boards")["nodes"]}
     assert boards == {"finals": 2, "main": 24}
+    assert owner.run("ImportContenders", dryRun=True)["added"] == 2
+    assert owner.ask('{ contenders(board: "finals", first: 1) { totalCount } }')["totalCount"] == 2
     draw = 'mutation { drawMatchup(input: { board: "finals" }) { ... on Ballot { token voter left { id } } } }'
     voter = people.who("cy-abara")
     ballot = voter.ask(draw)
@@ -158,6 +160,7 @@ def board(people: People, owner: Person) -> None:
     record = owner.run("Matchup", left=left["id"], right=right["id"])
     assert record["leftWins"] + record["rightWins"] == 1
     assert owner.run("VoidVoter", voter=ballot["voter"])["votesRemoved"] == 1
+    assert owner.run("PreviewContender")["removed"] == ["onload"]
     found = owner.run("Contender", contender=left["id"])
     assert (found["wins"], found["losses"], found["retired"]) == (0, 0, False)
 
@@ -192,6 +195,7 @@ def event(owner: Person, ada: Person) -> None:
     assert (row["rank"], row["points"], row["user"]["name"]) == (1, 25, "Ada")
     assert ada.run("EventScreen", event=id_)["viewerPrediction"]["points"] == 25
     assert owner.run("UnscoreEvent", event=id_)["event"]["state"] == "LOCKED"
+    assert owner.run("ImportEvents") == {"added": 1, "problems": [], "job": None}
 
 
 def league(ada: Person, bo: Person) -> None:
@@ -245,6 +249,7 @@ def words(people: People, owner: Person, ada: Person) -> None:
     assert (made["name"], made["public"]) == ("Holds and throws", True)
     added = owner.run("AddWords", list=id_)
     assert added["list"]["wordCount"] == 3
+    assert owner.run("ImportWords", list=id_) == {"added": 2, "problems": [], "job": None}
     word = added["words"][0]["id"]
     assert owner.run("UpdateWord", word=word)["word"]["reading"] == "YAH-beh"
     assert owner.run("UpdateWordList", list=id_)["list"] == {"name": "Holds", "level": 2, "public": True}
@@ -256,7 +261,7 @@ def words(people: People, owner: Person, ada: Person) -> None:
     assert not ada.run("Unsubscribe", list=id_)["subscription"]["active"]
     assert people.visitor().run("RequestSubscription", list=id_)["email"] == "fan@example.com"
     claims(people)
-    assert owner.run("RemoveWord", word=word)["list"]["wordCount"] == 2
+    assert owner.run("RemoveWord", word=word)["list"]["wordCount"] == 4
     assert owner.run("DeleteWordList", list=id_)["deletedId"] == id_
 
 
@@ -312,6 +317,7 @@ def machines(owner: Person) -> None:
 def members(people: People, owner: Person) -> None:
     cy = people.who("cy-abara")
     id_ = cy.run("Viewer")["id"]
+    assert {"id": id_} in [{"id": node["id"]} for node in owner.run("FindMembers", search="cy")["nodes"]]
     assert owner.run("Member", user=id_)["suspension"] is None
     tomorrow = iso(datetime.now(UTC) + timedelta(days=1))
     assert owner.run("SuspendMember", user=id_, until=tomorrow)["user"]["suspension"]["until"] == tomorrow
