@@ -117,7 +117,7 @@ async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool 
 
 
 async def read_members_page(table: Table, beginning: str, window: Window) -> Page[Profile]:
-    """Members whose name begins so, by name; without a beginning all of them, the newest first."""
+    """The members whose name begins so, by name; without a beginning all of them, the newest first."""
     request = window.open(f"members\n{beginning}")
     if beginning:
         low, high = beginning, beginning + "\U0010ffff"

@@ -1,6 +1,6 @@
 // One tab for each file in examples/, in the order a newcomer should read them.
 const order = [
-  'welcome', 'people', 'voting', 'pickem', 'leagues', 'comments', 'vocabulary',
+  'welcome', 'people', 'sign-in', 'voting', 'pickem', 'leagues', 'comments', 'vocabulary',
   'owner-board', 'owner-event', 'owner-results', 'owner-comments', 'owner-words', 'owner-members', 'owner-machines', 'owner-figures',
 ];
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from graphql import OperationDefinitionNode, parse, print_ast
 from datastore.dynamo import iso
 from tests.confirmations import link_in
 from tests.generated import ROOT
-from tests.mail_server import Mailbox, mail_server_beside
+from tests.mail_server import Mailbox, body_of, mail_server_beside
 from tests.service import Service, running_service
 
 OTHER_SITE = "https://blog.example.org"
@@ -94,6 +95,7 @@ def people(tmp_path: Path) -> Iterator[People]:
     mailbox = Mailbox()
     with mail_server_beside(mailbox, tmp_path) as mail:
         variables = {"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_SMTP_URL": mail, "RINGSIDE_CORS_ORIGINS": OTHER_SITE}
+        variables["RINGSIDE_GUESTS"] = "comments"
         with running_service(variables, ["--demo"]) as service:
             yield People(service, mailbox)
 
@@ -109,6 +111,7 @@ def test_every_example_runs_and_answers_what_it_is_for(people: People) -> None:
     words(people, owner, ada)
     machines(owner)
     members(people, owner)
+    signs_in(people, owner)
     assert people.ran == EXAMPLES.keys()
 
 
@@ -249,7 +252,6 @@ def words(people: People, owner: Person, ada: Person) -> None:
     assert (made["name"], made["public"]) == ("Holds and throws", True)
     added = owner.run("AddWords", list=id_)
     assert added["list"]["wordCount"] == 3
-    assert owner.run("ImportWords", list=id_) == {"added": 2, "problems": [], "job": None}
     word = added["words"][0]["id"]
     assert owner.run("UpdateWord", word=word)["word"]["reading"] == "YAH-beh"
     assert owner.run("UpdateWordList", list=id_)["list"] == {"name": "Holds", "level": 2, "public": True}
@@ -261,6 +263,7 @@ def words(people: People, owner: Person, ada: Person) -> None:
     assert not ada.run("Unsubscribe", list=id_)["subscription"]["active"]
     assert people.visitor().run("RequestSubscription", list=id_)["email"] == "fan@example.com"
     claims(people)
+    assert owner.run("ImportWords", list=id_) == {"added": 2, "problems": [], "job": None}
     assert owner.run("RemoveWord", word=word)["list"]["wordCount"] == 4
     assert owner.run("DeleteWordList", list=id_)["deletedId"] == id_
 
@@ -299,6 +302,34 @@ def press_next_link(people: People, number: int) -> None:
     assert httpx.post(people.service.url + link).status_code == 200
 
 
+def signs_in(people: People, owner: Person) -> None:
+    visitor = people.visitor()
+    assert visitor.run("SignInMethods") == ["EMAIL", "GUEST"]
+    first = digits(people, visitor.run("RequestSignIn"))
+    signed = visitor.run("SignIn", **first)
+    assert signed["user"]["name"]
+    fan = people.visitor(Authorization=f"Bearer {signed['token']}")
+    second = digits(people, fan.run("RequestSignIn", email="fan@example.net"))
+    added = fan.run("AddIdentity", **second)["user"]["identities"]
+    assert {one["label"] for one in added} == {"fan@example.com", "fan@example.net"}
+    assert fan.run("RemoveIdentity")["user"] == {"identities": [{"label": "fan@example.net"}]}
+    assert fan.run("Identities")["identities"] == [{"method": "EMAIL", "label": "fan@example.net"}]
+    assert owner.run("SetRoles", user=signed["user"]["id"])["user"]["roles"] == ["moderator"]
+    assert fan.run("SignOut")["signedOut"]
+    guest = people.visitor().run("SignInAsGuest")
+    assert guest["user"] == {"name": "Passer-by", "isGuest": True}
+
+
+def digits(people: People, asked: Mapping[str, str]) -> dict[str, str]:
+    """What signs in whoever reads the email that was asked for."""
+
+    def found() -> list[str]:
+        emails = [email for recipient, email in people.mailbox.emails if recipient == asked["email"]]
+        return [code for email in emails for code in re.findall(r"^(\d{6})\s*$", body_of(email), re.MULTILINE)]
+
+    return {"request": asked["request"], "code": until(found)[-1]}
+
+
 def machines(owner: Person) -> None:
     created = owner.run("CreateApiKey")
     assert (created["apiKey"]["name"], created["apiKey"]["roles"]) == ("Shop", ["moderator"])
@@ -317,7 +348,7 @@ def machines(owner: Person) -> None:
 def members(people: People, owner: Person) -> None:
     cy = people.who("cy-abara")
     id_ = cy.run("Viewer")["id"]
-    assert {"id": id_} in [{"id": node["id"]} for node in owner.run("FindMembers", search="cy")["nodes"]]
+    assert [node["id"] for node in owner.run("FindMembers", search=id_)["nodes"]] == [id_]
     assert owner.run("Member", user=id_)["suspension"] is None
     tomorrow = iso(datetime.now(UTC) + timedelta(days=1))
     assert owner.run("SuspendMember", user=id_, until=tomorrow)["user"]["suspension"]["until"] == tomorrow
