@@ -314,7 +314,7 @@ def signs_in(people: People, owner: Person) -> None:
     assert {one["label"] for one in added} == {"fan@example.com", "fan@example.net"}
     assert fan.run("RemoveIdentity")["user"] == {"identities": [{"label": "fan@example.net"}]}
     assert fan.run("Identities")["identities"] == [{"method": "EMAIL", "label": "fan@example.net"}]
-    assert owner.run("SetRoles", user=signed["user"]["id"])["user"]["roles"] == ["moderator"]
+    assert owner.run("SetRoles", user=signed["user"]["id"])["user"]["roles"] == ["member", "moderator"]
     assert fan.run("SignOut")["signedOut"]
     guest = people.visitor().run("SignInAsGuest")
     assert guest["user"] == {"name": "Passer-by", "isGuest": True}
