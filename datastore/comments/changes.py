@@ -19,6 +19,7 @@ from datastore.comments.records import (
     COMMENT,
     HELD,
     LATE_ARRIVAL,
+    POINTER,
     REPORTS,
     Comment,
     LateArrival,
@@ -27,7 +28,7 @@ from datastore.comments.records import (
     entity_for,
     pointer_writes,
 )
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 
 # ── changes ──
@@ -90,10 +91,8 @@ async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: Co
 
     ConditionFailed if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
     """
-    about = change.new or change.old
-    not_erased = () if about is None else unit.not_erased(about.author)
     try:
-        await unit.transact(table, answer, *change.writes(), *change.occurrence(unit), *not_erased)
+        await unit.transact(table, answer, *change.writes(), *change.occurrence(unit))
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise
@@ -117,6 +116,7 @@ def _unchanged(old: Comment) -> Condition:
 _MAX_REPORTERS = 50
 _AT_ONCE = 100
 _ROUNDS = 5
+MOST_COUNTED = 1_000
 
 
 async def read_queue(table: Table, status: Status, window: Window) -> Page[Comment]:
@@ -147,6 +147,19 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
     return Page.cut(published, request, end=last)
 
 
+async def count_queue(table: Table, status: Status) -> int:
+    """How many comments the queue of a status has: exact up to `MOST_COUNTED`, then one more than that."""
+    if status is not Status.PUBLISHED:
+        return len((await table.query(POINTER.on("gsi2", held=status), limit=MOST_COUNTED + 1)).records)
+    count = 0
+    async for some in batches(table.iterate(REPORTS.on("gsi1")), _AT_ONCE):
+        comments = await table.get_many([COMMENT.at(product=one.product, ulid=one.ulid) for one in some])
+        count += sum(comment is not None for comment in comments)
+        if count > MOST_COUNTED:
+            break
+    return min(count, MOST_COUNTED + 1)
+
+
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
     """The reports of comments, by product and id; consistent: the answer to a decision shows that it cleared them."""
     wanted = [REPORTS.at(product=product, ulid=ulid) for product, ulid in keys]
@@ -162,7 +175,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
-        await unit.store_receipt(table, comment, about=comment.author)
+        await unit.store_receipt(table, comment)
         return
     if current is None:
         changed, unchanged = Reports(comment.product, comment.ulid, {reporter: reason}), absent()
@@ -172,7 +185,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     writes: list[Write] = [REPORTS.put(changed, when=unchanged), COMMENT.check(COMMENT.item_key(comment), present())]
     occurrence = unit.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        await unit.transact(table, comment, *writes, *occurrence, *unit.not_erased(comment.author))
+        await unit.transact(table, comment, *writes, *occurrence)
     except ConditionFailed as failed:
         if not failed.was_written(REPORTS, changed):
             raise

@@ -160,6 +160,7 @@ POINTER = Entity(
     Pointer,
     Key("USER#{author}", "COMMENT#{ulid}"),
     gsi1=Key("LATEST#{shard}", "{ulid}"),
+    gsi2=Key("WAITING#{held}", "{ulid}", when="held"),
 )
 
 

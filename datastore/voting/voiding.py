@@ -16,8 +16,8 @@ time, how many those were, so its caller decides when to stop; a repeat passes o
 
 Addresses stand in the table as keyed hashes only, in items that expire. A vote has a random tag in place of the hash,
 and an item names the address of the tag for a week: after that the tag means nothing. A process writes the two items
-before a voter's first vote of a day from an address on a board: 2 write units, and 6 for a member. Even if all votes
-that an address may cast by default (100 a second) were first votes, each of its 16 shards would take 13 units a second.
+before a voter's first vote of a day from an address on a board: 2 write units. Even if all votes that an address may
+cast by default (100 a second) were first votes, each of its 16 shards would take 7 units a second.
 How much of its limits an address has used is in `datastore.people.address_use`.
 """
 
@@ -25,14 +25,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from datastore.changes.occurrences import OFF, Kind
-from datastore.changes.unit_of_work import MemberErased, UnitOfWork
+from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.retries import gather_or_cancel
@@ -74,7 +74,7 @@ ORIGIN = Entity(Origin, Key("VOTER#{voter}#{board}", "ORIGIN#{tag}"), ttl="expir
 ADDRESS_VOTER = Entity(AddressVoter, Key("ADDRESS#{address}#{board}#{shard:02d}", "VOTER#{voter}"), ttl="expires")
 
 
-async def remember_origin(table: Table, voter: str, board: str, address: str, day: date, unit: UnitOfWork) -> str:
+async def remember_origin(table: Table, voter: str, board: str, address: str, day: date) -> str:
     """Remember that a voter casts votes from an address on a day. Return the tag for these votes."""
     tag = secrets.token_hex(6)
     expires = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + LOOKBACK
@@ -83,10 +83,7 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
         ORIGIN.put(Origin(voter, board, tag, address, expires)),
         ADDRESS_VOTER.put(AddressVoter(address, board, shard, voter, expires)),
     )
-    if not_erased := unit.not_erased(voter):
-        await unit.apply(table, *writes, *not_erased)
-    else:
-        await table.write_many(writes)
+    await table.write_many(writes)
     return tag
 
 
@@ -104,14 +101,13 @@ async def void_votes(
     *,
     origins: Collection[str] | None = None,
     since: datetime | None = None,
-    erased_too: bool = False,
     job: str | None = None,
 ) -> AsyncGenerator[int]:
     """Void the counted votes of a voter, newest first: all of them, or those of some origins since a time.
 
-    MemberErased if the voter is being erased, unless `erased_too`. A `job` can bring them back.
+    A `job` can bring them back.
     """
-    void = partial(_void_erased_too if erased_too else partial(_void, job=job), table, unit)
+    void = partial(_void, table, unit, job=job)
     batch: list[Vote] = []
     async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
         if since is not None and vote.at < since:
@@ -151,20 +147,8 @@ async def _count_again(table: Table, unit: UnitOfWork, kind: Kind, vote: Vote, c
     return True
 
 
-async def _void_erased_too(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
-    """Void a vote even if its voter is being erased; then without a record, since nothing may name them.
-
-    Made anonymous, their votes would move as they are and lose their origin: nobody would find them by an address.
-    """
-    try:
-        return await _void(table, unit, vote)
-    except MemberErased:
-        await unit.refuse_erased(table)
-        return await _void(table, replace(unit, journal=OFF, tombstones=None), vote)
-
-
 async def restore_votes(table: Table, voter: str, board: str, job: str, unit: UnitOfWork) -> AsyncGenerator[int]:
-    """Let the votes of a voter count again that a job has voided. MemberErased if the voter is being erased."""
+    """Let the votes of a voter count again that a job has voided."""
     batch: list[Vote] = []
     async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
         if vote.void and vote.voided_by == job:
@@ -191,9 +175,7 @@ async def _void_from(table: Table, found: AddressVoter, unit: UnitOfWork) -> Asy
     origins = await _origins(table, found.voter, found.board, unit.now)
     of_address = {origin.tag for origin in origins if origin.address == found.address}
     since = unit.now - LOOKBACK
-    async for voided in void_votes(
-        table, found.voter, found.board, unit, origins=of_address, since=since, erased_too=True
-    ):
+    async for voided in void_votes(table, found.voter, found.board, unit, origins=of_address, since=since):
         yield voided
 
 

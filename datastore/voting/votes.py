@@ -247,7 +247,6 @@ class Vote:
     shard: int = 0
     void: bool = False
     origin: str | None = None
-    low_is_left: bool = True
     voided_by: str | None = None
 
     @property
@@ -274,7 +273,6 @@ def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime, origi
         walk=ballot.walk,
         shard=shard_of(ballot.voter, board.write_shards),
         origin=origin,
-        low_is_left=ballot.left < ballot.right,
     )
 
 
@@ -347,7 +345,7 @@ def with_vote(record: PairTally, vote: Vote) -> PairTally:
 
 
 def vote_occurrence(unit: UnitOfWork, kind: Kind, vote: Vote) -> tuple[Write, ...]:
-    return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}", about=vote.voter)
+    return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}")
 
 
 async def read_vote(table: Table, voter: str, board: str, number: int) -> Vote | None:

@@ -7,12 +7,13 @@ of others. Pages are read for the viewer and counted in the same way, so none ha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, pages, records
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
-from datastore.comments.records import Comment, MemberComments, Reports
+from datastore.comments.records import Comment, MemberComments, Reports, Status
 from datastore.dynamo import Page, PageRequest, Reads, Window
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
@@ -93,14 +94,27 @@ async def read_member_page(ctx: Context, member: str, window: Window) -> ShownMe
     return ShownMemberPage(await records.read_member_comments(ctx.table, member, window, with_held=with_held))
 
 
-async def read_for_moderators(ctx: Context, read: Callable[[], Awaitable[Page[Comment]]]) -> Page[ShownComment]:
+@dataclass(frozen=True, slots=True)
+class ModerationPage(Page[Comment]):
+    """A page for moderators, and the status of the comments that are counted beside it."""
+
+    status: Status = Status.PENDING
+
+
+async def read_for_moderators(
+    ctx: Context, status: Status, read: Callable[[], Awaitable[Page[Comment]]]
+) -> ModerationPage:
     """A page of any comments; NotAllowed for anybody but moderators."""
     ctx.with_role(Role.MODERATOR)
     page = await read()
-    return page.map(map(ShownComment, page.nodes))
+    return ModerationPage.of(page, page.nodes, status=status)
 
 
 # ── fields ──
+
+
+async def waiting(ctx: Context, page: ModerationPage, /) -> int:
+    return await changes.count_queue(ctx.table, page.status)
 
 
 async def total_count(ctx: Context, page: ShownPage | ShownMemberPage, /) -> int:

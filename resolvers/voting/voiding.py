@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from datastore.changes.occurrences import Kind
-from datastore.changes.unit_of_work import MemberErased, UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, Table, key_text, optimistic, remaining
 from datastore.dynamo.retries import gather_or_cancel
 from datastore.jobs import jobs as job_store
@@ -17,7 +17,7 @@ from datastore.jobs.jobs import Job, JobState
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards
 from datastore.voting.boards import MAIN
-from datastore.voting.member_items import MEMBER_ITEMS, clear_voter, move_votes
+from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
 from datastore.voting.voiding import (
     RESTORABLE,
     Voiding,
@@ -196,9 +196,7 @@ async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[
 
 
 def _input_of(ctx: Context, board: str, voters: Sequence[str]) -> dict[str, str]:
-    """Each voter is a value of its own, so that erasing one finds the job."""
-    named = {f"voter {number}": voter for number, voter in enumerate(voters)}
-    return {"board": board, "actor": ctx.unit.actor or "", **named}
+    return {"board": board, "actor": ctx.unit.actor or "", "voters": "\n".join(voters)}
 
 
 async def restore_voters(ctx: Context, /, *, job: JobId) -> Job:
@@ -242,15 +240,13 @@ async def restore_voters_job(services: Services, run: JobRun) -> str:
 async def _change_votes(
     services: Services, run: JobRun, change: Callable[[Table, str, str, UnitOfWork], AsyncGenerator[int]]
 ) -> None:
-    """Change the votes of each voter of a job, and settle the board. Those who are being erased are left out."""
+    """Change the votes of each voter of a job, and settle the board."""
     board, unit, cache = run.input["board"], services.unit(run.input["actor"] or None), services.get(BoardCache)
-    voters = [voter for name, voter in run.input.items() if name.startswith("voter ")]
     settler = cache.settler(board)
     async with settler.voting():
-        for voter in voters:
-            with suppress(MemberErased):
-                async for votes in change(services.table, voter, board, unit):
-                    run.done += votes
+        for voter in run.input["voters"].split("\n"):
+            async for votes in change(services.table, voter, board, unit):
+                run.done += votes
             cache.votes_voided(voter, board)
     await settler.settle_anew()
 
@@ -264,13 +260,12 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
 
 
 async def _erase(erasure: Erasure) -> None:
-    table, run, user, alias = erasure.table, erasure.run, erasure.user, erasure.alias
-    if alias is None:
-        run.done += await void_votes_since(erasure.services, user, None, erasure.silent)
+    table, user = erasure.table, erasure.user
+    if not erasure.anonymise:
+        erasure.run.done += await void_votes_since(erasure.services, user, None, erasure.unit)
+    clear = clear_addresses if erasure.anonymise else clear_voter
     for board in await boards.every_slug(table):
-        if alias is not None:
-            run.done += await move_votes(table, user, board, alias)
-        await clear_voter(table, user, board)
+        await clear(table, user, board)
 
 
 MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.VOTES}), _take_back, _erase)

@@ -40,7 +40,8 @@ def connection(
 ) -> Any:
     """The connection type of a list; `edge` describes its edges, and `total_count` is a field if the list is counted.
 
-    Both types are named after the type of the nodes unless a `name` is given. `more` are fields of the page's own.
+    Both types are named after the type of the nodes unless a `name` is given. `more` are fields of the page's own: of
+    each the type and a field.
     """
     name = name or node.__name__
     edge_type = object_type(

@@ -12,12 +12,15 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import settle_product
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JobState
+from datastore.journal.usage import OperationFigures
 from datastore.journal.webhooks import DEAD_FOR
 from datastore.members.suspensions import SUSPENSION, Suspension
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import quizzes, subscriptions
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
+from resolvers.journal.usage import UsageReports
+from resolvers.members.sign_in_codes import CodeEmail, SignInCodes
 from resolvers.people.confirmations import Confirmations, Link
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_id, parse_node_key
@@ -44,6 +47,10 @@ from tests.voting import settle_votes
 SEASON: Final = "2026"
 REFUSED: Final = "... on Refused { code message path }"
 IN_A_DAY: Final = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+AN_HOUR_AGO: Final = (datetime.now(UTC) - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+PICTURE: Final = 'svg: "<svg><path d=\\"M0 0h1v1z\\"/></svg>"'
+PERIOD: Final = f'from: "{AN_HOUR_AGO[:10]}", to: "{IN_A_DAY[:10]}"'
+HOURS: Final = f'from: "{AN_HOUR_AGO}", to: "{IN_A_DAY}"'
 TEAMS: Final = [{"members": ["A"]}, {"members": ["B"]}]
 LEAF: Final = {"__typename"}
 
@@ -99,6 +106,8 @@ class World:
         await world._job()
         await world._machines()
         await world._settle()
+        operations = {"Vote": OperationFigures(1, 0, 2.0, 10.0)}
+        await UsageReports(visitor.services, lambda: operations).report()
         return world
 
     async def do(self, viewer: Viewer, mutation: str, payload: str, **fields: Any) -> Any:
@@ -187,7 +196,11 @@ class World:
         async def send(_link: Link, _values: dict[str, Any]) -> None:
             return
 
+        async def send_code(_code: CodeEmail) -> None:
+            return
+
         self.clients[Viewer.VISITOR].services.get(Confirmations).start(send)
+        self.clients[Viewer.VISITOR].services.get(SignInCodes).start(send_code)
 
     async def confirm_address(self, viewer: Viewer) -> None:
         """As if the viewer, if they are a member, had opened the link to an address that subscribes to a list."""
@@ -409,6 +422,12 @@ class World:
                 AUTHOR,
             ),
             Instance(
+                "identity",
+                "Identity",
+                f'{{ user(id: "{ids["user"]}") {{ identities {{ SELECTION }} }} }}',
+                AUTHOR_OR_ADMIN,
+            ),
+            Instance(
                 "suspension",
                 "Suspension",
                 f'{{ user(id: "{ids["user"]}") {{ suspension {{ SELECTION }} }} }}',
@@ -457,8 +476,13 @@ class World:
             Instance(
                 "pick", "Pick", f'{{ predictions(event: "{ids["scored"]}") {{ nodes {{ picks {{ SELECTION }} }} }} }}'
             ),
+            Instance("season", "Season", "{ seasons { nodes { SELECTION } } }"),
             Instance("standing", "Standing", f'{{ standings(season: "{SEASON}") {{ nodes {{ SELECTION }} }} }}'),
             _node("decision", "Occurrence", ids["decision"], MODERATORS),
+            Instance("picture", "PicturePreview", f"{{ previewContender({PICTURE}) {{ SELECTION }} }}", EDITORS),
+            Instance("activity", "DayActivity", f"{{ activity({PERIOD}) {{ SELECTION }} }}", EDITORS),
+            Instance("operation", "OperationFigures", f"{{ operations({HOURS}) {{ SELECTION }} }}", ADMINS),
+            Instance("lag", "Lag", "{ lag { SELECTION } }", ADMINS),
             _node("published comment", "Comment", ids["published comment"]),
             _node("pending comment", "Comment", ids["pending comment"], AUTHOR_OR_MODERATORS),
             _node("rejected comment", "Comment", ids["rejected comment"], AUTHOR_OR_MODERATORS),
