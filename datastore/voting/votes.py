@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -16,7 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, chunks
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.paging import merge
-from datastore.dynamo.retries import BATCH_READ
+from datastore.dynamo.retries import BATCH_READ, gather_or_cancel
 from datastore.dynamo.writes import Update, Write, absent
 from datastore.values.ids import shard_of
 from datastore.voting.ballots import Ballot, Verdict
@@ -293,6 +293,11 @@ _MOST_SEARCHED = 4_000
 async def read_latest_vote(table: Table, voter: str, board: str) -> Vote | None:
     newest = await table.query(VOTE.on(voter=voter, board=board).newest_first(), limit=1, consistent=True)
     return newest.records[0] if newest.records else None
+
+
+async def any_has_counted_vote(table: Table, voters: Collection[str], board: str) -> bool:
+    """Whether one of several voters has."""
+    return any(await gather_or_cancel(has_counted_vote(table, voter, board) for voter in voters))
 
 
 async def has_counted_vote(table: Table, voter: str, board: str) -> bool:

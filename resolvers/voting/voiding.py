@@ -11,7 +11,6 @@ from functools import partial
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, Table, key_text, optimistic, remaining
-from datastore.dynamo.retries import gather_or_cancel
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.refusals import Conflict, InvalidInput, NotFound
@@ -29,7 +28,7 @@ from datastore.voting.voiding import (
     voiding_put,
     voters_digest,
 )
-from datastore.voting.votes import has_counted_vote, read_latest_vote
+from datastore.voting.votes import any_has_counted_vote, read_latest_vote
 from resolvers.jobs.running import JobId, JobRun, begin_job, begin_job_once, new_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services
@@ -188,10 +187,8 @@ async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[
     job = await job_store.read_job(ctx.table, earlier.latest)
     if job is None or job.state is JobState.FAILED:
         return None
-    if not job.is_running:
-        counts = await gather_or_cancel(has_counted_vote(ctx.table, voter, earlier.board) for voter in voters)
-        if any(counts):
-            return None
+    if not job.is_running and await any_has_counted_vote(ctx.table, voters, earlier.board):
+        return None
     return replace(job, input={})
 
 
