@@ -51,10 +51,15 @@ export default (api: URL, session: Session) => {
     };
   }
 
-  document.addEventListener('visibilitychange', () => (document.hidden ? socket?.close() : connect()));
+  function close() {
+    isReady = false;
+    socket?.close();
+  }
+
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : connect()));
   // As another member, or as a visitor who has voted, other events are visible.
-  session.addEventListener('change', () => socket?.close());
-  session.addEventListener('renew', () => socket?.close());
+  session.addEventListener('change', close);
+  session.addEventListener('renew', close);
 
   return (stream: Stream) => {
     const id = String(count++);
@@ -65,8 +70,8 @@ export default (api: URL, session: Session) => {
     } else connect();
     return () => {
       streams.delete(id);
-      if (!streams.size) socket?.close();
-      else if (isReady) tell({ id, type: 'complete' });
+      if (isReady) tell({ id, type: 'complete' });
+      setTimeout(() => streams.size || close()); // an element that asks for another stream does so at once
     };
   };
 };

@@ -10,6 +10,7 @@ from datastore.changes.occurrences import Ground
 from datastore.comments import records
 from datastore.comments.counts import Leader
 from resolvers.comments import counts, pages, visibility, writing
+from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL
 from schema.framework.connections import connection, subscription
 from schema.framework.fields import READ, described, field
@@ -199,6 +200,7 @@ class CommentsMutation:
             comment=(Comment, "The comment; PENDING if it waits for a moderator."),
         ),
         show=visibility.show_answer,
+        terms=Terms(guests="comments"),
         input_description="A new comment.",
         result_description="The new comment, or why it was not posted.",
         product="The product's id: 1 to 128 characters without '#'.",
@@ -213,6 +215,7 @@ class CommentsMutation:
         "Edits a comment. For its author and moderators.",
         object_type("CommentEdited", "The comment was edited.", comment=(Comment, "The comment as it is now.")),
         show=visibility.show_answer,
+        terms=Terms(guests=True),
         input_description="Changes to a comment. Omitted fields stay as they are; null clears the title.",
         result_description="The changed comment, or why it was not changed.",
         comment="The comment's id.",
@@ -229,6 +232,7 @@ class CommentsMutation:
             "The comment no longer exists. Deleting it again returns the same result.",
             deleted_id=(strawberry.ID, "The deleted comment's id."),
         ),
+        terms=Terms(guests=True),
         input_description="A comment to delete.",
         result_description="The deleted comment's id, or why it was not deleted.",
         comment="The comment's id.",

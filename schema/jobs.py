@@ -48,7 +48,8 @@ class Lag:
 class JobsQuery:
     job: Job | None = field(
         running.job,
-        "A job, for the member who began it and for admins. Jobs of scoring and unscoring are for editors too.",
+        "A job, for the member who began it and for admins. Jobs of scoring and unscoring, and of finding, voiding and "
+        "restoring voters, are for editors too.",
         id="The job's id.",
     )
     jobs: JobConnection = field(

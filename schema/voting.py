@@ -9,8 +9,9 @@ import strawberry
 from datastore.voting import boards as board_store
 from datastore.voting.ballots import Verdict
 from datastore.voting.contenders import Contender as StoredContender
-from resolvers.voting import ballots, boards, bradley_terry, visibility, voiding
+from resolvers.voting import ballots, boards, bradley_terry, svg, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection, counted, subscription
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
@@ -102,6 +103,7 @@ class Contender(Node):
     )
     created_at: datetime = described("When it joined.")
     retired: bool = described("Whether it has left the draws and the leaderboard.")
+    revision: int = described("Another number after each change of it.")
     wins: int | None = described("Votes for it. Like the other counts, at most two seconds old." + HIDDEN)
     losses: int | None = described("Votes for the other contender." + HIDDEN)
     ties: int | None = described("Votes for neither." + HIDDEN)
@@ -151,6 +153,7 @@ class Board(Node):
     electorate: board_store.Electorate = described("Who may vote on it.")
     members_since: datetime | None = described("If set, only members whose `joinedAt` is not later may vote on it.")
     closed: bool = field(board_resolvers.closed, "Whether it takes no votes now: it has not opened, or has closed.")
+    revision: int = described("Another number after each change of its settings.")
     contender_count: int = described("The number of active contenders.")
     pair_count: int = described("The number of pairs of active contenders.")
     votes: int | None = field(
@@ -213,6 +216,12 @@ MatchupConnection = connection(
 # ── queries and subscriptions ──
 
 
+@record_type(svg.PicturePreview, "A picture as it would be stored.")
+class PicturePreview:
+    svg: str = described("The sanitised SVG.")
+    removed: list[str] = described("The elements and attributes that are not allowed, such as `<script>` and `onload`.")
+
+
 @strawberry.type
 class VotingQuery:
     board: Board | None = field(board_resolvers.board, "A board; null if there is none.", slug=BOARD_SLUG)
@@ -223,6 +232,11 @@ class VotingQuery:
         board_resolvers.contenders,
         "A board's contenders in the order they joined, including retired ones.",
         board=BOARD_SLUG,
+    )
+    preview_contender: PicturePreview = field(
+        board_resolvers.preview_contender,
+        "What a contender's picture would become. For editors.",
+        svg="The picture, an SVG of at most 48 KB.",
     )
     leaderboard: LeaderboardConnection = field(board_resolvers.leaderboard, LEADERBOARD_ORDER, board=BOARD_SLUG)
     matchup: Matchup | None = field(
@@ -304,6 +318,7 @@ class VotingMutation:
         electorate="A new electorate.",
         members_since="With MEMBERS: only those whose `joinedAt` is not later may vote; null for all members.",
         results_visible="When its results are shown from now on; it holds everywhere within 10 seconds.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     add_contender = mutation(
         boards.add_contender,
@@ -334,6 +349,7 @@ class VotingMutation:
         description="A new description; null removes it.",
         link="A new link; null removes it.",
         image_url="The address of a new picture; null removes it.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     retire_contender = mutation(
         boards.retire_contender,
@@ -369,6 +385,7 @@ class VotingMutation:
         ballots.draw_matchup,
         "Draws the viewer's next pair. It returns the same pair until the viewer votes on it or skips it.",
         Ballot,
+        terms=Terms(guests=True),
         input_description="The next pair of a board.",
         result_description="A ballot, or why there is none.",
         takes_key=False,
@@ -378,6 +395,7 @@ class VotingMutation:
         ballots.cast_vote,
         "Counts a verdict. It counts once, even if it is sent again.",
         VoteCast,
+        terms=Terms(guests=True),
         input_description="A verdict on a drawn pair.",
         result_description="The counted vote, or why it was not counted.",
         takes_key=False,
@@ -396,4 +414,23 @@ class VotingMutation:
             "Whether to also void all votes of the last seven days from the network addresses that this voter voted "
             "from."
         ),
+    )
+    void_voters = mutation(
+        voiding.void_voters,
+        "Begins to void all votes of several voters on a board. `restoreVoters` takes it back for a day. A repeat gets "
+        "the same job, unless one of them has voted since. For editors.",
+        object_type("VotersVoided", "The votes are being voided.", job=(Job, "The job that voids them.")),
+        input_description="Voters whose votes on a board are voided. For editors.",
+        result_description="The job, or why there is none.",
+        board=BOARD_SLUG,
+        voters="1 to 100 of them: a suspect's `voter`, a member's id, or the `voter` of a ballot or an exported vote.",
+    )
+    restore_voters = mutation(
+        voiding.restore_voters,
+        "Begins to restore the votes that a job of `voidVoters` has voided in the last 24 hours: they count as before. "
+        "A repeat gets the same job. For editors.",
+        object_type("VotersRestored", "The votes are being restored.", job=(Job, "The job that restores them.")),
+        input_description="Votes to restore. For editors.",
+        result_description="The job, or why there is none.",
+        job="The job that voided them.",
     )

@@ -91,10 +91,8 @@ async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: Co
 
     ConditionFailed if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
     """
-    about = change.new or change.old
-    not_erased = () if about is None else unit.not_erased(about.author)
     try:
-        await unit.transact(table, answer, *change.writes(), *change.occurrence(unit), *not_erased)
+        await unit.transact(table, answer, *change.writes(), *change.occurrence(unit))
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise
@@ -177,7 +175,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
-        await unit.store_receipt(table, comment, about=comment.author)
+        await unit.store_receipt(table, comment)
         return
     if current is None:
         changed, unchanged = Reports(comment.product, comment.ulid, {reporter: reason}), absent()
@@ -187,7 +185,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     writes: list[Write] = [REPORTS.put(changed, when=unchanged), COMMENT.check(COMMENT.item_key(comment), present())]
     occurrence = unit.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        await unit.transact(table, comment, *writes, *occurrence, *unit.not_erased(comment.author))
+        await unit.transact(table, comment, *writes, *occurrence)
     except ConditionFailed as failed:
         if not failed.was_written(REPORTS, changed):
             raise

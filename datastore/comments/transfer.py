@@ -5,19 +5,16 @@
 | which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 100 |
 | which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent                           | 1 for 25 |
 | who has an id            | gsi1 LATEST#<shard>, for each missing comment                        | 25 at once |
-| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record,  | 1 for 25 |
-|                          | checks that the authors are not erased                               |          |
+| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record   | 1 for 25 |
 
 A batch is identified by the comments in it, and its transaction writes all or nothing. So members never see a comment
 that is not counted yet, and an import that was killed finds either nothing of a batch or its record: what members have
 edited or deleted since is left alone. In exchange a comment costs 8 write units, twice as much as alone, and its
-pointer 3. The checks cost 2 for each author of a batch.
+pointer 3.
 
 An id belongs to one comment of all products: pointers, the lists of the latest comments and the moderators' queue have
 nothing else to tell comments apart. The index shows who has an id. It may be behind, so a pointer is also written on
 the condition that its member has no comment with this id on another product.
-
-Comments of erased members are left out. They are found by the checks alone, even if a member is erased meanwhile.
 """
 
 from __future__ import annotations
@@ -56,7 +53,6 @@ from datastore.comments.records import (
 from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
 from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.dynamo.writes import Write, absent, where
-from datastore.values.seal import MOST_SECRETS
 
 # ── imports and exports ──
 
@@ -72,7 +68,6 @@ class ImportBatch:
 
     digest: str
     expires: datetime
-    left_out: int | None = None
 
 
 IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
@@ -86,14 +81,11 @@ class IdTaken(Exception):
         self.comment = comment
 
 
-async def import_comments(
-    table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork
-) -> tuple[int, int]:
-    """Write and count those of up to `AT_ONCE` comments that are missing, or raise IdTaken.
+async def import_comments(table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    """Write and count those of up to `AT_ONCE` comments that are missing, or raise IdTaken; return how many are new.
 
-    Returns how many are new, and how many erased members had written. Batch records are kept until `expires`, so that a
-    repeated import passes over them. The journal says of each batch how many comments it had: one occurrence for each
-    would fill the transaction.
+    Batch records are kept until `expires`, so that a repeated import passes over them. The journal says of each batch
+    how many comments it had: one occurrence for each would fill the transaction.
     """
     products: dict[str, str] = {}
     for comment in comments:
@@ -101,13 +93,13 @@ async def import_comments(
             raise IdTaken(comment)
     batches = list(_batches({comment.node_key: comment for comment in reversed(comments)}.values()))
     done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches], consistent=True)
-    counts = [(0, record.left_out or 0) for record in done if record is not None]
-    counts += await gather_or_cancel(
-        _import_batch(table, batch, expires, unit)
-        for batch, record in zip(batches, done, strict=True)
-        if record is None
+    return sum(
+        await gather_or_cancel(
+            _import_batch(table, batch, expires, unit)
+            for batch, record in zip(batches, done, strict=True)
+            if record is None
+        )
     )
-    return sum(new for new, _ in counts), sum(left_out for _, left_out in counts)
 
 
 async def settle_products(table: Table) -> None:
@@ -117,21 +109,16 @@ async def settle_products(table: Table) -> None:
 
 
 def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
-    """Comments that fit into one transaction, however many counts and tombstones they have.
-
-    They depend on the comments alone, and not on how many secrets there are now: a repeated import finds by them what
-    it has done.
-    """
+    """Comments that fit into one transaction, however many counts they have."""
     batch: list[Comment] = []
-    others: set[tuple[str, ...]] = set()
+    counts: set[tuple[str, str]] = set()
     for comment in comments:
-        checks = ((comment.author, f"{place}") for place in range(MOST_SECRETS))
-        own = {("counts", comment.product, comment.language), *checks}
-        if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
+        own = {(comment.product, comment.language)}
+        if len(batch) == BATCH or 2 * (len(batch) + 1) + len(counts | own) > _ROOM:
             yield batch
-            batch, others = [], set()
+            batch, counts = [], set()
         batch.append(comment)
-        others |= own
+        counts |= own
     if batch:
         yield batch
 
@@ -140,28 +127,23 @@ def _digest(comments: Iterable[Comment]) -> str:
     return hashlib.sha256("\n".join(sorted(comment.node_key for comment in comments)).encode()).hexdigest()[:32]
 
 
-async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> tuple[int, int]:
-    """How many comments are written, and how many are left out."""
+async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    """How many comments are written."""
     digest = _digest(batch)
-    erased: set[str] = set()
 
-    async def write(missing: Sequence[Comment]) -> tuple[int, int]:
-        new = [comment for comment in missing if comment.author not in erased]
-        await _refuse_taken(table, new)
-        left_out = len(missing) - len(new)
-        record = IMPORT_BATCH.put(ImportBatch(digest, expires, left_out or None), when=absent())
-        checks = _checks(new, unit)
+    async def write(missing: Sequence[Comment]) -> int:
+        await _refuse_taken(table, missing)
+        record = IMPORT_BATCH.put(ImportBatch(digest, expires), when=absent())
         try:
-            await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, unit))
+            await table.transact(record, *_batch_writes(missing, digest, unit))
         except ConditionFailed as failed:
             if failed.at(0):  # done by an attempt without an answer, or by another import
-                return len(new) if failed.doubtful else 0, left_out
-            erased.update(author for place, (author, _) in enumerate(checks, 1) if failed.at(place))
-            for place, comment in enumerate(new, 1 + len(checks)):
-                if failed.at(place) and comment.author not in erased:
+                return len(missing) if failed.doubtful else 0
+            for place, comment in enumerate(missing, 1):
+                if failed.at(place):
                     raise IdTaken(comment) from None
             raise Stale from None  # if it is none of these, another import has written one of the comments
-        return len(new), left_out
+        return len(missing)
 
     return await optimistic(lambda: _missing(table, batch), write)
 
@@ -182,12 +164,6 @@ async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
     for comment, pointers in zip(comments, found, strict=True):
         if any(pointer.product != comment.product for pointer in pointers):
             raise IdTaken(comment)
-
-
-def _checks(comments: Iterable[Comment], unit: UnitOfWork) -> list[tuple[str, Write]]:
-    """The checks that the authors are not erased, each with its author."""
-    authors = {comment.author: None for comment in comments}
-    return [(author, check) for author in authors for check in unit.not_erased(author)]
 
 
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:

@@ -61,7 +61,7 @@ class Job:
     message: str | None = None
     place: str | None = None
     about: str | None = None
-    """A keyed hash of the member that it is about, if it leaves something that erasing them must delete."""
+    """The member that it is about, if it leaves something that erasing them must delete."""
     holder: str | None = None
     """The process that works on it; None before the first, and after one that stopped in an orderly way."""
     term: int = 0
@@ -170,11 +170,3 @@ async def acquire_job(leases: Leases, seen: Job) -> Held[Job] | None:
 async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
     """End a job and forget its input."""
     await job.release(state=state, finished_at=now, message=message, place=None, input={})
-
-
-async def unfinished_jobs_naming(table: Table, member: str) -> AsyncIterator[Job]:
-    """The unfinished jobs whose input names a member, as the index shows them."""
-    names = {member, f"User:{member}"}
-    async for job in table.iterate(JOB.on("gsi2")):
-        if names & set(job.input.values()):
-            yield job

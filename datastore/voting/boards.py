@@ -104,7 +104,7 @@ def is_slug(text: str) -> bool:
 
 def board_not_found(slug: str, argument: str = "board") -> NotFound:
     """The refusal of every mutation that names a board; `argument` holds the slug, which may be any text."""
-    return NotFound(f"There is no board called {slug[:64]}. Look at `boards`.", path=("input", argument))
+    return NotFound(f"There is no board called {slug[:64]}.", path=("input", argument))
 
 
 class Electorate(StrEnum):
@@ -130,9 +130,9 @@ class Board:
     Votes are taken from `opens_at` until just before `closes_at`; None is no limit. They are taken from its
     `electorate`: of members, if `members_since` is set, from those who joined until then.
 
-    `revision` counts the changes to its contenders. Who settles its votes has its lease, in a `term` each time, and
-    `settled` is the term of the latest settling that succeeded. `revision` and `settled` together identify one state of
-    all results. Readers sum the tallies of `read_shards` shards; that number only grows.
+    Who settles its votes has its lease, in a `term` each time, and `settled` is the term of the latest settling that
+    succeeded. `contender_changes` and `settled` together identify one state of all results. Readers sum the tallies of
+    `read_shards` shards; that number only grows.
     """
 
     slug: str
@@ -140,7 +140,10 @@ class Board:
     created_at: datetime
     size: int = 0
     retired: str = ""
-    revision: int = 0
+    revision: int = 1
+    """Counts the changes of its settings."""
+    contender_changes: int = 0
+    """Counts the changes to its contenders."""
     votes: int = 0
     read_shards: int = 1
     rate: int = DEFAULT_RATE
@@ -185,7 +188,7 @@ class Board:
 
     @property
     def stamp(self) -> tuple[int, int]:
-        return (self.revision, self.settled)
+        return (self.contender_changes, self.settled)
 
 
 BOARD = Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}"))

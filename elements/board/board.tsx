@@ -212,8 +212,8 @@ export default class Board extends Part<BoardData> {
           {this.corner('RIGHT', this.ballot?.right)}
         </div>
         <div class="row verdicts">
-          <button type="button" part="button" disabled={!ready} aria-keyshortcuts="ArrowUp" onclick={() => this.cast('TIE')}>{this.t('tie')}</button>
-          <button type="button" part="button" disabled={!ready} aria-keyshortcuts="ArrowDown" onclick={() => this.cast('SKIP')}>{this.t('skip')}</button>
+          <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts="ArrowUp" onclick={() => this.cast('TIE')}>{this.t('tie')}</button>
+          <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts="ArrowDown" onclick={() => this.cast('SKIP')}>{this.t('skip')}</button>
         </div>
         {this.note()}
         <label class="progress soft">
@@ -241,7 +241,7 @@ export default class Board extends Part<BoardData> {
           class={`corner ${this.chosen === side ? 'chosen' : ''}`}
           part="contender"
           type="button"
-          disabled={!ready}
+          aria-disabled={ready ? null : 'true'}
           aria-label={contender ? this.t('voteFor', { name: contender.name }) : this.t('loading')}
           aria-describedby={contender?.description ? id : null}
           aria-keyshortcuts={side === 'LEFT' ? 'ArrowLeft' : 'ArrowRight'}

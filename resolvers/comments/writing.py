@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
@@ -128,7 +128,7 @@ async def change_comment(
     async def store(old: Comment) -> Comment:
         new = change(old)
         if new is old:
-            await ctx.unit.store_receipt(ctx.table, old, about=old.author)
+            await ctx.unit.store_receipt(ctx.table, old)
             return old
         await store_change(ctx.services, ctx.unit, new, CommentChange(old, new, decision))
         return new
@@ -147,8 +147,13 @@ async def store_change(services: Services, unit: UnitOfWork, answer: Any, change
     services.get(LeaderSettler).comment_changed(change)
 
 
+_RATE_OF_GUESTS: Final = "10/minute"
+
+
 async def check_rate(ctx: Context, action: str) -> None:
     """RateLimited if the viewer did this too often."""
+    if ctx.viewer.is_guest:
+        ctx.services.rates.hit(_RATE_OF_GUESTS, f"guests:{action}", ctx.viewer.id)
     if (limit := ctx.services.policy.comment_rate) is not None:
         ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
 
@@ -176,7 +181,7 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
 
     async def report(reported: Comment) -> Comment:
         if reported.held is not None:  # it needs a moderator's decision already
-            await ctx.unit.store_receipt(ctx.table, reported, about=reported.author)
+            await ctx.unit.store_receipt(ctx.table, reported)
             return reported
         await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported

@@ -12,7 +12,7 @@ from datastore.changes.occurrences import Kind
 from datastore.dynamo import Page, chunks, optimistic, page_of
 from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
-from datastore.refusals import Conflict, InvalidInput, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotFound, require_revision
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse_tie_break, with_question
@@ -27,7 +27,6 @@ from resolvers.pickem.visibility import (
     show_seasons,
 )
 from resolvers.requests.context import UNSET, BothWaysWindow, Context, NodeOf, Role, Unset
-from resolvers.values.revisions import require_revision
 
 # ── records ──
 
@@ -438,4 +437,6 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
 
 def _validate_locked(event: Event, what: str, field: str) -> None:
     if event.state not in (EventState.LOCKED, EventState.SCORED):
-        raise Conflict(f"This event is {event.state.value}. {what} recorded once it is locked.", path=("input", field))
+        raise Conflict(
+            f"This event is {event.state.value.lower()}. {what} recorded once it is locked.", path=("input", field)
+        )

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, require_revision
 from datastore.vocabulary import daily, learning, lists, words
 from datastore.vocabulary.lists import WordList
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import UNSET, Context, Role, Unset
 from resolvers.values.node_ids import node_id
-from resolvers.values.revisions import require_revision
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import SentenceId, sentence_node
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId, WordId, require_word
@@ -134,7 +133,7 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
     ctx.signed_in()
     stored = await lists.read_list(ctx.table, list, consistent=True)
     if stored is None or not stored.was_visible_to(ctx.viewer.member_id):
-        raise NotFound("There is no list with this id.", path=("input", "list"))
+        raise NotFound("There is no such list.", path=("input", "list"))
     require_editable(ctx, stored)
     ctx.services.rates.hit(CHANGE_RATE, "lists", ctx.viewer.id)
     await lists.delete_list(ctx.table, list, deleted_id, ctx.unit)
@@ -161,7 +160,7 @@ async def delete_sentence(ctx: Context, /, *, sentence: SentenceId) -> str:
     viewer = ctx.signed_in()
     existing = await sentence_node(ctx, sentence)
     if existing is None:
-        raise NotFound("There is no sentence with this id.", path=("input", "sentence"))
+        raise NotFound("There is no such sentence.", path=("input", "sentence"))
     if not viewer.is_user(existing.user) and not viewer.may(Role.MODERATOR):
         raise NotAllowed("Only its author or a moderator may delete a sentence.", path=("input", "sentence"))
     deleted_id = node_id("Sentence", sentence)

@@ -157,11 +157,6 @@ class QuizLeaderboards:
         if (built := self._days.known(deleted.date, inf)) is not None:
             built.discard(deleted)
 
-    def move(self, old: QuizResult | Sentence, new: QuizResult | Sentence) -> None:
-        """Count a result as somebody else's, to whom this process has just moved it."""
-        self.discard(old)
-        self.add_written(new)
-
     async def _build(self, on: date) -> QuizLeaderboard:
         began = time.monotonic()
         leaderboard = QuizLeaderboard()

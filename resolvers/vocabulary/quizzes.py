@@ -244,7 +244,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, att
         if len(attempt(words)) == size:
             break
     if word_list is None or not word_list.visible_to(ctx.viewer.member_id):
-        raise NotFound("There is no list with this id.", path=("input", "list"))
+        raise NotFound("There is no such list.", path=("input", "list"))
     if len(attempt(words)) == size or word_list.next_ordinal <= len(ordinals):
         return _Loaded(words, cards, list_has_words=bool(words))
     # Many words were removed or cannot be asked about: look at more of them, from a random one on.

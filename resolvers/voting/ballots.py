@@ -67,7 +67,7 @@ class Origins:
         return await self._tags.load(_Origin(ctx.viewer.id, board, address, ctx.now().date()))
 
     async def _remember(self, origin: _Origin) -> str:
-        return await voiding.remember_origin(self._services.table, *origin, self._services.unit())
+        return await voiding.remember_origin(self._services.table, *origin)
 
 
 # ── visits ──
@@ -113,7 +113,7 @@ async def start_visit(ctx: Context, /) -> Visit:
     if not ctx.page_origin:
         raise NotAllowed("A visit belongs to the pages of one site, and this request names no Origin.")
     if not ctx.services.policy.admits_page(ctx.page_origin, ctx.own_origin):
-        raise NotAllowed("Pages of this origin may not start a visit: RINGSIDE_CORS_ORIGINS lists those that may.")
+        raise NotAllowed("This page may not start a visit: its site is not one that the service knows.")
     await ctx.services.get(AddressLimits).admit_visitor(ctx)
     today = ctx.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     expires_at = today + timedelta(days=VALID_DAYS + 1)

@@ -288,7 +288,7 @@ ContenderKey: TypeAlias = tuple[str, int]
 CountsKey: TypeAlias = tuple[str, int, int]
 """A board's slug, the term of a settling, and a block."""
 NamesKey: TypeAlias = tuple[str, int, int]
-"""A board's slug, its revision, and how many blocks it has."""
+"""A board's slug, the number of changes to its contenders, and how many blocks it has."""
 ResultsKey: TypeAlias = tuple[str, tuple[int, int]]
 
 
@@ -348,7 +348,7 @@ class BoardCache:
         board = cached.board
         keys = [(board.slug, board.settled, block) for block in range(board.blocks)]
         by_name, counts = await asyncio.gather(
-            self._by_name.load((board.slug, board.revision, board.blocks)), self._counts.load_many(keys)
+            self._by_name.load((board.slug, board.contender_changes, board.blocks)), self._counts.load_many(keys)
         )
         return BoardResults(by_name or (), [block or () for block in counts])
 

@@ -37,6 +37,8 @@ AS_STORED: Final[Mapping[str, str]] = {
     "Contender.link": "No result.",
     "Contender.svg": "No result.",
     "Contender.imageUrl": "No result.",
+    "PicturePreview": "The viewer's own text.",
+    "Query.previewContender": "The viewer's own text.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 

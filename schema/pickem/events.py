@@ -11,6 +11,7 @@ from resolvers.pickem import events, rules, scoring, visibility
 from resolvers.pickem import events as event_resolvers
 from resolvers.pickem import predictions as prediction_resolvers
 from resolvers.pickem import standings as standing_resolvers
+from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
 from schema.framework.connections import connection, counted, subscription
 from schema.framework.fields import READ, described, field
@@ -353,6 +354,7 @@ class PickemMutation:
             "The prediction was accepted in time.",
             prediction=(Prediction, "The viewer's current prediction."),
         ),
+        terms=Terms(guests="predictions"),
         input_description="The viewer's picks for an event. They replace all earlier ones.",
         result_description="The prediction, or why it was not accepted.",
         event="The event.",

@@ -72,7 +72,7 @@ async def test_a_page_in_react_hands_on_attributes_and_hears_events(
     node, vite = Path(sys.executable).with_name("node"), ROOT / "explorer" / "node_modules" / "vite" / "bin" / "vite.js"
     if not vite.exists():
         pytest.skip("vite is not here: make pages")
-    command = [node, vite, "build", "--config", config, "--logLevel", "error"]
+    command: list[str | Path] = [node, vite, "build", "--config", config, "--logLevel", "error"]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT / "explorer")
     site.folder = built
     try:

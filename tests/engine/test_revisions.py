@@ -31,6 +31,10 @@ LOCK = statement("lockEvent", "EventLocked", "event { revision }")
 RECORD = statement("recordResult", "ResultRecorded", "match { revision result { winner } }")
 CREATE_LIST = statement("createWordList", "WordListCreated", "list { id revision }")
 UPDATE_LIST = statement("updateWordList", "WordListUpdated", "list { id name revision }")
+CREATE_BOARD = statement("createBoard", "BoardCreated", "board { slug revision }")
+UPDATE_BOARD = statement("updateBoard", "BoardUpdated", "board { title revision }")
+ADD_CONTENDER = statement("addContender", "ContenderAdded", "contender { id revision }")
+UPDATE_CONTENDER = statement("updateContender", "ContenderUpdated", "contender { name revision }")
 
 
 @pytest.fixture
@@ -104,6 +108,20 @@ async def test_one_of_several_editors_of_a_word_list_is_not_told_of_a_conflict(e
     created = await editor.ask(CREATE_LIST, input={"name": "Holds", "public": True})
     fields = {"list": created["list"]["id"], "revision": created["list"]["revision"]}
     await race(editor, UPDATE_LIST, fields, [{"name": f"Holds {number}"} for number in range(4)])
+
+
+async def test_one_of_several_editors_of_a_board_is_not_told_of_a_conflict(editor: Client) -> None:
+    """A contender that somebody adds is no change of the board's settings."""
+    created = await editor.ask(CREATE_BOARD, input={"slug": "cups", "title": "Cups"})
+    await editor.ask(ADD_CONTENDER, input={"board": "cups", "name": "A"})
+    fields = {"slug": "cups", "revision": created["board"]["revision"]}
+    await race(editor, UPDATE_BOARD, fields, [{"title": f"Cups {number}"} for number in range(4)])
+
+
+async def test_one_of_several_editors_of_a_contender_is_not_told_of_a_conflict(editor: Client) -> None:
+    added = await editor.ask(ADD_CONTENDER, input={"name": "A"})
+    fields = {"contender": added["contender"]["id"], "revision": added["contender"]["revision"]}
+    await race(editor, UPDATE_CONTENDER, fields, [{"description": f"Number {number}"} for number in range(4)])
 
 
 async def test_a_repeat_with_its_idempotency_key_is_answered_as_before(editor: Client) -> None:
