@@ -80,7 +80,11 @@ class Client:
         user, self._user = self._user, None
         if user is not None:
             services = self.services
-            await introduce(services.table, user["id"], name=user["name"], email=user["email"], now=services.clock())
+            made = await introduce(
+                services.table, user["id"], name=user["name"], email=user["email"], now=services.clock()
+            )
+            for profile in made:  # the process that makes a member knows them
+                services.profiles.put(profile.user, services.with_name(profile))
 
     @property
     def services(self) -> Services:

@@ -38,6 +38,7 @@ from tests.erasing import (
     carried_out,
     items_naming,
     leave_traces,
+    owners,
 )
 from tests.generated import entities
 from tests.jobs import ended
@@ -168,12 +169,6 @@ def _without_sentences(counts: dict[str, Any]) -> dict[str, Any]:
     for row in counts["quizLeaderboard"]["nodes"]:
         row.pop("sentences", None)
     return counts
-
-
-async def owners(table: Table) -> set[str]:
-    """Whose items there are, by the partitions of members and their parts."""
-    keys = [item["pk"]["S"].split("#") async for item in table.scan_items(consistent=True)]
-    return {key[1] for key in keys if key[0] in ("USER", "VOTER")}
 
 
 @pytest.mark.parametrize("contributions", list(Contributions))
