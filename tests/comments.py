@@ -10,7 +10,7 @@ from tests.client import Client, next_cursor
 from tests.queries import COMMENTS_PAGE, POST_COMMENT
 
 
-def matches(wanted: Filter, language: str, rating: int) -> bool:
+def matches(wanted: Filter, language: str, rating: int | None) -> bool:
     """Whether a comment in this language with this rating belongs on the pages of a filter."""
     return (wanted.languages is None or language in wanted.languages) and (
         wanted.ratings is None or rating in wanted.ratings
@@ -18,7 +18,7 @@ def matches(wanted: Filter, language: str, rating: int) -> bool:
 
 
 async def post(
-    member: Client, product: str = "42", rating: int = 5, language: str = "en", **more: Any
+    member: Client, product: str = "42", rating: int | None = 5, language: str = "en", **more: Any
 ) -> dict[str, Any]:
     """Posts a comment; returns it as the answer shows it."""
     fields = {"product": product, "rating": rating, "language": language, "body": "Well made.", **more}

@@ -25,6 +25,8 @@ from datastore.refusals import NotAllowed, NotFound
 from datastore.values.ids import shard_of
 
 SHARDS = 16
+FORMER_PREFIX = "former-"
+"""How the ids begin that stand for erased members, whose contributions stay."""
 
 
 def member_shard(user: str) -> int:

@@ -3,13 +3,17 @@
     {"product": "42", "language": "en", "rating": 5, "body": "Well made.", "author": "ada",
      "createdAt": "2026-11-20T20:00:00Z"}
 
-`title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one from
-`createdAt` and the line's content, so importing a file twice adds every comment once.
+`rating`, `title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one
+from `createdAt` and the line's content, so importing a file twice adds every comment once.
+
+A reply has no rating but `inReplyTo`, the id of the comment that it answers, which comes before it. `thread`, which an
+export also writes, is the id of the top-level comment; with it the answered one may be gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
@@ -35,7 +39,10 @@ from resolvers.transfer.readers import (
 # ── import ──
 
 BATCH_LIFETIME = timedelta(days=30)
-_FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status"}
+_FIELDS = {
+    "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
+    "thread",
+}  # fmt: skip
 LINE_START = b'{"id":"'
 """How each line of an export begins."""
 _YEARS = range(1971, 9001)
@@ -58,11 +65,29 @@ class CommentStore(Store[Comment]):
         return _parse_comment(row)
 
     async def add(self, records: Sequence[Comment]) -> Added:
+        placed = await self._in_threads(records)
         try:
-            return Added(*await transfer.import_comments(self._table, records, self._expires, self._once))
+            return Added(*await transfer.import_comments(self._table, placed, self._expires, self._once))
         except transfer.IdTaken as taken:
             message = "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`."
-            raise RecordRefused(taken.comment, InvalidInput(message, path=("id",))) from None
+            record = next(given for given, one in zip(records, placed, strict=True) if one is taken.comment)
+            raise RecordRefused(record, InvalidInput(message, path=("id",))) from None
+
+    async def _in_threads(self, records: Sequence[Comment]) -> list[Comment]:
+        """The comments, each reply with its thread; RecordRefused if it answers nothing."""
+        lost = [(one.product, one.reply_to) for one in records if one.reply_to is not None and one.root is None]
+        roots = await transfer.find_roots(self._table, list(dict.fromkeys(lost))) if lost else {}
+        placed = []
+        for one in records:
+            root = one.root
+            if one.reply_to is not None and root is None:
+                root = roots.get((one.product, one.reply_to))
+                if root is None:
+                    message = "There is no such comment on the product. The answered comment comes first."
+                    raise RecordRefused(one, InvalidInput(message, path=("inReplyTo",)))
+            roots[one.product, one.ulid] = root or one.ulid
+            placed.append(one if root is one.root else replace(one, root=root))
+        return placed
 
     async def finish(self) -> None:
         await transfer.settle_products(self._table)
@@ -85,13 +110,33 @@ def _parse_comment(row: Row) -> Comment:
         product=rules.validate_product(parse_text(fields, "product"), ("product",)),
         ulid=_parse_id(fields, created_at, row.raw),
         language=parse_language(parse_text(fields, "language"), ("language",)),
-        rating=rules.validate_rating(fields.get("rating", 0), ("rating",)),
+        rating=_parse_rating(fields),
         body=rules.validate_body(parse_text(fields, "body")),
         author=_parse_author(fields),
         title=rules.validate_title(parse_optional_text(fields, "title")),
         edited_at=_parse_time(fields, "editedAt"),
         held=_parse_held(fields),
+        reply_to=_parse_place(fields, "inReplyTo"),
+        root=_parse_place(fields, "thread"),
     )
+
+
+def _parse_rating(fields: Fields) -> int | None:
+    if fields.get("rating") is None:
+        return None
+    if fields.get("inReplyTo") is not None:
+        raise InvalidInput("A reply has no rating.", path=("rating",))
+    return rules.validate_rating(fields["rating"], ("rating",))
+
+
+def _parse_place(fields: Fields, name: str) -> str | None:
+    """The id of a comment that a reply names."""
+    ulid = parse_optional_text(fields, name)
+    if ulid is None:
+        return None
+    if not is_ulid(ulid) or fields.get("inReplyTo") is None:
+        raise InvalidInput("An id has 26 characters, and a `thread` comes with `inReplyTo`.", path=(name,))
+    return ulid
 
 
 def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
@@ -151,6 +196,8 @@ async def comment_lines(table: Table, product: str | None, after: Comment | None
             "createdAt": iso(comment.created_at),
             "editedAt": iso(comment.edited_at) if comment.edited_at is not None else None,
             "status": comment.held,
+            "inReplyTo": comment.reply_to,
+            "thread": comment.root,
         }
         yield json_line({name: value for name, value in fields.items() if value is not None})
 

@@ -18,7 +18,7 @@ from datastore.changes.unit_of_work import Tombstones, UnitOfWork
 from datastore.dynamo import ReadCache, Reads, Table, Window
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as profile_store
-from datastore.people.profiles import Profile
+from datastore.people.profiles import FORMER_PREFIX, Profile
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
@@ -29,8 +29,6 @@ from resolvers.values.network_addresses import network
 # ── viewer ──
 
 LONGEST_NAME = 80
-FORMER_PREFIX = "former-"
-"""How the ids begin that stand for erased members, whose contributions stay."""
 _LETTERS = "bcdfghjkmnpqrstvwxyz"
 """No vowels, so that four of them are hardly ever a word, and no l, which looks like other letters."""
 

@@ -28,7 +28,7 @@ from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState, later_job
 from datastore.members import suspensions as suspension_store
 from datastore.members.member_items import clear_member, delete_profile
-from datastore.people.profiles import member_shard
+from datastore.people.profiles import FORMER_PREFIX, member_shard
 from datastore.pickem.gates import gate_number
 from datastore.refusals import InvalidInput, NotAllowed
 from datastore.whole import layout
@@ -48,7 +48,7 @@ from resolvers.people.member_data import (
 )
 from resolvers.people.visibility import load_member
 from resolvers.pickem import member_data as pickem
-from resolvers.requests.context import FORMER_PREFIX, Context, Role, Services, UserId
+from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.vocabulary import member_data as vocabulary
 from resolvers.voting import voiding as voting
 

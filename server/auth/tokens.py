@@ -35,8 +35,9 @@ import structlog
 from datastore.changes.unit_of_work import VISITOR_PREFIX
 from datastore.dynamo import BadKey, key_text
 from datastore.members.api_keys import ID_PREFIX
+from datastore.people.profiles import FORMER_PREFIX
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.requests.context import FORMER_PREFIX, Kind, Role, Viewer
+from resolvers.requests.context import Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.errors import Unauthenticated
 from server.auth.jwt_verification import JWTVerifier

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from datastore.changes.occurrences import Kind
-from resolvers.requests.context import FORMER_PREFIX
+from datastore.people.profiles import FORMER_PREFIX
 from resolvers.values.node_ids import parse_node_id
 from tests.client import Asks, pages
 from tests.leagues import LEAGUE, OWN_LEAGUES
