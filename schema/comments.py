@@ -10,6 +10,7 @@ from datastore.changes.occurrences import Ground
 from datastore.comments import records
 from datastore.comments.counts import Leader
 from resolvers.comments import counts, pages, visibility, writing
+from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL
 from schema.framework.connections import connection, subscription
 from schema.framework.fields import READ, described, field
@@ -51,7 +52,9 @@ enum(
 @record_type(records.Comment, "A member's comment on a product, or a reply to one.")
 class Comment(Node):
     product: strawberry.ID = described("The product's id in the shop.")
-    language: str = described("The language it is written in, as a BCP 47 tag.")
+    language: str = described(
+        "The language it is written in: a BCP 47 tag without region, with its script where that is not the usual one."
+    )
     rating: int | None = described("One to five stars; null if it takes part in a discussion. A reply has none.")
     title: str | None = described("The comment's title.")
     body: str = described("The comment as plain text, unchanged. Escape it when you show it.")
@@ -88,7 +91,19 @@ CommentConnection = connection(
     total_count=field(visibility.total_count, "The current number of comments in the whole list.", complexity=READ),
 )
 ModerationConnection = connection(
-    Comment, "A page of a list for moderators.", name="Moderation", edge="A comment in a list for moderators."
+    Comment,
+    "A page of a list for moderators.",
+    name="Moderation",
+    edge="A comment in a list for moderators.",
+    waiting=(
+        int,
+        field(
+            visibility.waiting,
+            "How many comments the moderation queue has of the status that was asked for, or of PENDING ones: exact up "
+            "to 1,000, then 1,001.",
+            complexity=4 * READ,
+        ),
+    ),
 )
 
 
@@ -100,7 +115,7 @@ class RatingCount:
 
 @record_type(counts.LanguageCount, "The number of comments in a language.")
 class LanguageCount:
-    language: str = described("A BCP 47 tag.")
+    language: str = described("Its BCP 47 tag, such as en or zh-Hant.")
     count: int = described("Comments in this language.")
 
 
@@ -155,7 +170,8 @@ class CommentsQuery:
         "a page with a filter may miss one, if it was posted or edited a moment ago. A page without any filter shows "
         "where a comment with replies was `removed`; `totalCount` leaves these out.",
         product="The product's id.",
-        languages="Only comments in these languages: BCP 47 tags, at most 25. An empty list is the same as none.",
+        languages="Only comments in these languages: BCP 47 tags, at most 25. An empty list is the same as none. "
+        "A region makes no difference: en-US finds en.",
         ratings="Only comments with these ratings, 1 to 5; all five leave out those without a rating. An empty list is "
         "the same as none.",
     )
@@ -201,10 +217,12 @@ class CommentsMutation:
             comment=(Comment, "The comment; PENDING if it waits for a moderator."),
         ),
         show=visibility.show_answer,
+        terms=Terms(guests="comments"),
         input_description="A new comment.",
         result_description="The new comment, or why it was not posted.",
         product="The product's id: 1 to 128 characters without '#'.",
-        language="The language it is written in, as a BCP 47 tag: en, pt-BR, zh-Hant.",
+        language="The language it is written in, as a BCP 47 tag. Its region is dropped, so a browser's "
+        "`navigator.language` will do: en-US becomes en, zh-TW becomes zh-Hant.",
         rating="One to five stars; none for a discussion, and for a reply.",
         title="The title, up to 200 characters.",
         body="The comment, 1 to 10,000 characters.",
@@ -215,6 +233,7 @@ class CommentsMutation:
         "Edits a comment. For its author and moderators.",
         object_type("CommentEdited", "The comment was edited.", comment=(Comment, "The comment as it is now.")),
         show=visibility.show_answer,
+        terms=Terms(guests=True),
         input_description="Changes to a comment. Omitted fields stay as they are; null clears the title or the rating.",
         result_description="The changed comment, or why it was not changed.",
         comment="The comment's id.",
@@ -231,6 +250,7 @@ class CommentsMutation:
             "The comment no longer exists. Deleting it again returns the same result.",
             deleted_id=(strawberry.ID, "The deleted comment's id."),
         ),
+        terms=Terms(guests=True),
         input_description="A comment to delete.",
         result_description="The deleted comment's id, or why it was not deleted.",
         comment="The comment's id.",

@@ -1,11 +1,13 @@
-"""Helpers for the tests of comments: posting one, reading all pages of a filter, what belongs on them."""
+"""Helpers for the tests of comments: posting one, an author, all pages of a filter, what belongs on them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from datastore.comments.planner import Filter
+from datastore.values.ids import derived_id
 from tests.client import Client, next_cursor
 from tests.queries import COMMENTS_PAGE, POST_COMMENT
 
@@ -15,6 +17,11 @@ def matches(wanted: Filter, language: str, rating: int | None) -> bool:
     return (wanted.languages is None or language in wanted.languages) and (
         wanted.ratings is None or rating in wanted.ratings
     )
+
+
+def author_id(name: str) -> str:
+    """A member's id, as an export has it."""
+    return derived_id(datetime(2025, 1, 1, tzinfo=UTC), name.encode())
 
 
 async def post(

@@ -19,6 +19,7 @@ from datastore.comments.records import (
     COMMENT,
     HELD,
     LATE_ARRIVAL,
+    POINTER,
     REPORTS,
     Comment,
     LateArrival,
@@ -31,7 +32,7 @@ from datastore.comments.records import (
     stub_in_place_of,
 )
 from datastore.comments.threads import ThreadChange, read_thread_change
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 
 # ── changes ──
@@ -98,11 +99,9 @@ async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: Co
     ConditionFailed or Stale if the comment is no longer `old`, or its thread has changed, unless an earlier attempt
     without an answer applied the change.
     """
-    about = change.new or change.old
-    not_erased = () if about is None else unit.not_erased(about.author)
     thread = await read_thread_change(table, change.old, change.new)
     try:
-        await unit.transact(table, answer, *change.writes(thread), *change.occurrence(unit), *not_erased)
+        await unit.transact(table, answer, *change.writes(thread), *change.occurrence(unit))
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise
@@ -133,6 +132,7 @@ def _unchanged(old: Comment) -> Condition:
 _MAX_REPORTERS = 50
 _AT_ONCE = 100
 _ROUNDS = 5
+MOST_COUNTED = 1_000
 
 
 async def read_queue(table: Table, status: Status, window: Window) -> Page[Comment]:
@@ -163,6 +163,19 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
     return Page.cut(published, request, end=last)
 
 
+async def count_queue(table: Table, status: Status) -> int:
+    """How many comments the queue of a status has: exact up to `MOST_COUNTED`, then one more than that."""
+    if status is not Status.PUBLISHED:
+        return len((await table.query(POINTER.on("gsi2", held=status), limit=MOST_COUNTED + 1)).records)
+    count = 0
+    async for some in batches(table.iterate(REPORTS.on("gsi1")), _AT_ONCE):
+        places = [published_place(one.product, one.ulid, reply=one.reply) for one in some]
+        count += sum(comment is not None for comment in await table.get_many(places))
+        if count > MOST_COUNTED:
+            break
+    return min(count, MOST_COUNTED + 1)
+
+
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
     """The reports of comments, by product and id; consistent: the answer to a decision shows that it cleared them."""
     wanted = [REPORTS.at(product=product, ulid=ulid) for product, ulid in keys]
@@ -178,7 +191,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
-        await unit.store_receipt(table, comment, about=comment.author)
+        await unit.store_receipt(table, comment)
         return
     if current is None:
         first = Reports(comment.product, comment.ulid, {reporter: reason}, reply=is_reply(comment))
@@ -191,7 +204,7 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     writes: list[Write] = [REPORTS.put(changed, when=unchanged), still_there]
     occurrence = unit.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        await unit.transact(table, comment, *writes, *occurrence, *unit.not_erased(comment.author))
+        await unit.transact(table, comment, *writes, *occurrence)
     except ConditionFailed as failed:
         if not failed.was_written(REPORTS, changed):
             raise

@@ -4,7 +4,7 @@
 |-----------------------|-----------------------------------------------------------------------|---------------|
 | comments              | Query USER#<id> of their pointers, then BatchGetItem; both consistent | 2 for 100     |
 | reports               | gsi1 MODERATION#PUBLISHED                                             | 1 a page      |
-| forget who made one   | GetItem, then PutItem or DeleteItem if unchanged                      | 2             |
+| delete a report       | GetItem, then PutItem or DeleteItem if unchanged                      | 2             |
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from datastore.people.member_items import ErasurePolicy, MemberItems, Policies, 
 # ── member items ──
 
 _AT_ONCE = 100
-_HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.KEPT)
+_HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ MEMBER_ITEMS = MemberItems(
         COMMENT: in_file(
             "comment",
             "One of your comments that everybody sees. `arrivedAt`: when it was published after it had been held.",
-            Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.REJECTED),
+            Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
             times_in_id=("created_at", "arrived_at"),
         ),
         REPLY: in_file(
             "reply",
             "One of your replies that everybody sees, to the comment `replyTo` in the thread of `root`.",
-            Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.REJECTED),
+            Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
             times_in_id=("created_at", "arrived_at"),
         ),
         HELD: in_file(
@@ -72,7 +72,7 @@ MEMBER_ITEMS = MemberItems(
         REPORTS: in_file(
             "report",
             "Your report of a comment that moderators have yet to decide about.",
-            Policies(ErasurePolicy.FORGOTTEN, ErasurePolicy.MOVED, ErasurePolicy.KEPT),
+            _HELD,
         ),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
         **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PRODUCT_TALLY, THREAD),
@@ -85,23 +85,22 @@ MEMBER_ITEMS = MemberItems(
 # A member's reports of other members' comments.
 
 
-async def forget_reporter(table: Table, user: str, alias: str | None) -> None:
-    """Remove a member's reports that the index shows, or let them be those of another name."""
+async def delete_reports(table: Table, user: str) -> None:
+    """Remove a member's reports that the index shows."""
     async for listed in table.iterate(REPORTS.on("gsi1")):
         if user in listed.reasons:
-            await _forget(table, listed, user, alias)
+            await _delete(table, listed, user)
 
 
-async def _forget(table: Table, listed: Reports, user: str, alias: str | None) -> None:
+async def _delete(table: Table, listed: Reports, user: str) -> None:
     key = REPORTS.item_key(listed)
 
-    async def forget(current: Reports | None) -> None:
+    async def delete(current: Reports | None) -> None:
         if current is None or user not in current.reasons:
             return
-        reasons = {(alias if name == user else name): reason for name, reason in current.reasons.items()}
-        left = {name: reason for name, reason in reasons.items() if name is not None}
+        left = {name: reason for name, reason in current.reasons.items() if name != user}
         after = replace(current, reasons=left, revision=current.revision + 1)
         when = current.unchanged
         await table.write(REPORTS.put(after, when=when) if left else REPORTS.delete(key, when=when))
 
-    await optimistic(lambda: table.get(key, consistent=True), forget, idempotent=True)
+    await optimistic(lambda: table.get(key, consistent=True), delete, idempotent=True)

@@ -35,7 +35,6 @@ from datastore.dynamo.attributes import item_size
 from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
 from datastore.dynamo.paging import Page, shard_limit
 from datastore.dynamo.writes import Condition, Delete, Put, absent, where
-from datastore.people.profiles import FORMER_PREFIX
 from datastore.values.ids import creation_time, shard_of
 
 # ── comments ──
@@ -122,7 +121,7 @@ _NO_LANGUAGE = "und"
 
 def stub_in_place_of(product: str, ulid: str) -> Comment:
     """The stub of a comment. Its author is nobody, and always the same nobody."""
-    nobody = f"{FORMER_PREFIX}{hashlib.sha256(f'{product}#{ulid}'.encode()).hexdigest()[:16]}"
+    nobody = f"former-{hashlib.sha256(f'{product}#{ulid}'.encode()).hexdigest()[:16]}"
     return Comment(product, ulid, _NO_LANGUAGE, None, "", nobody, threaded=True, removed=True)
 
 
@@ -202,6 +201,7 @@ POINTER = Entity(
     Pointer,
     Key("USER#{author}", "COMMENT#{ulid}"),
     gsi1=Key("LATEST#{shard}", "{ulid}"),
+    gsi2=Key("WAITING#{held}", "{ulid}", when="held"),
 )
 
 

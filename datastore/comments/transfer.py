@@ -6,13 +6,13 @@
 | which comments exist     | BatchGetItem COMMENT#…, HELD#… or REPLY#…, consistent                | 1 for 25 |
 | who has an id            | gsi1 LATEST#<shard>, for each missing comment                        | 25 at once |
 | threads of replies       | BatchGetItem THREAD#…, then COMMENT#…, HELD#…; consistent            | 2 for 25 |
-| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record,  | 1 for 25 |
-|                          | checks that the authors are not erased; of replies also THREAD#…     |          |
+| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record;  | 1 for 25 |
+|                          | of replies also THREAD#…                                             |          |
 
 A batch is identified by the comments in it, and its transaction writes all or nothing. So members never see a comment
 that is not counted yet, and an import that was killed finds either nothing of a batch or its record: what members have
 edited or deleted since is left alone. In exchange a comment costs 8 write units, twice as much as alone, and its
-pointer 3. The checks cost 2 for each author of a batch.
+pointer 3.
 
 An id belongs to one comment of all products: pointers, the lists of the latest comments and the moderators' queue have
 nothing else to tell comments apart. The index shows who has an id. It may be behind, so a pointer is also written on
@@ -20,8 +20,6 @@ the condition that its member has no comment with this id on another product.
 
 Of the comments that are given at once, replies are written last, so that they find what they answer. A reply whose
 top-level comment is nowhere gets a stub to stand under. A stub counts as existing: what was removed stays removed.
-
-Comments of erased members are left out. They are found by the checks alone, even if a member is erased meanwhile.
 """
 
 from __future__ import annotations
@@ -64,7 +62,6 @@ from datastore.comments.threads import THREAD, Thread, is_visible, read_thread_s
 from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
 from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.dynamo.writes import Write, absent, where
-from datastore.values.seal import MOST_SECRETS
 
 # ── imports and exports ──
 
@@ -80,7 +77,6 @@ class ImportBatch:
 
     digest: str
     expires: datetime
-    left_out: int | None = None
 
 
 IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
@@ -94,31 +90,32 @@ class IdTaken(Exception):
         self.comment = comment
 
 
-async def import_comments(
-    table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork
-) -> tuple[int, int]:
-    """Write and count those of up to `AT_ONCE` comments that are missing, or raise IdTaken.
+async def import_comments(table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    """Write and count those of up to `AT_ONCE` comments that are missing, or raise IdTaken; return how many are new.
 
-    Returns how many are new, and how many erased members had written. Batch records are kept until `expires`, so that a
-    repeated import passes over them. The journal says of each batch how many comments it had: one occurrence for each
-    would fill the transaction.
+    Batch records are kept until `expires`, so that a repeated import passes over them. The journal says of each batch
+    how many comments it had: one occurrence for each would fill the transaction.
     """
     products: dict[str, str] = {}
     for comment in comments:
         if products.setdefault(comment.ulid, comment.product) != comment.product:
             raise IdTaken(comment)
     distinct = list({comment.node_key: comment for comment in reversed(comments)}.values())
-    counts = []
-    for some in ([one for one in distinct if one.root is None], [one for one in distinct if one.root is not None]):
-        batches = list(_batches(some))
-        done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches], consistent=True)
-        counts += [(0, record.left_out or 0) for record in done if record is not None]
-        counts += await gather_or_cancel(
+    tops = [comment for comment in distinct if comment.root is None]
+    replies = [comment for comment in distinct if comment.root is not None]
+    return await _import_some(table, tops, expires, unit) + await _import_some(table, replies, expires, unit)
+
+
+async def _import_some(table: Table, comments: Iterable[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    batches = list(_batches(comments))
+    done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches], consistent=True)
+    return sum(
+        await gather_or_cancel(
             _import_batch(table, batch, expires, unit)
             for batch, record in zip(batches, done, strict=True)
             if record is None
         )
-    return sum(new for new, _ in counts), sum(left_out for _, left_out in counts)
+    )
 
 
 async def settle_products(table: Table) -> None:
@@ -128,17 +125,12 @@ async def settle_products(table: Table) -> None:
 
 
 def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
-    """Comments that fit into one transaction, however many counts and tombstones they have.
-
-    They depend on the comments alone, and not on how many secrets there are now: a repeated import finds by them what
-    it has done.
-    """
+    """Comments that fit into one transaction, however many counts and threads they have."""
     batch: list[Comment] = []
     others: set[tuple[str, ...]] = set()
     for comment in comments:
-        checks = ((comment.author, f"{place}") for place in range(MOST_SECRETS))
         thread = ((name, comment.product, comment.root) for name in ("thread", "mark") if comment.root is not None)
-        own = {("counts", comment.product, comment.language), *thread, *checks}
+        own = {("counts", comment.product, comment.language), *thread}
         if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
             yield batch
             batch, others = [], set()
@@ -152,29 +144,24 @@ def _digest(comments: Iterable[Comment]) -> str:
     return hashlib.sha256("\n".join(sorted(comment.node_key for comment in comments)).encode()).hexdigest()[:32]
 
 
-async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> tuple[int, int]:
-    """How many comments are written, and how many are left out."""
+async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    """How many comments are written."""
     digest = _digest(batch)
-    erased: set[str] = set()
 
-    async def write(missing: Sequence[Comment]) -> tuple[int, int]:
-        new = [comment for comment in missing if comment.author not in erased]
-        await _refuse_taken(table, new)
-        threads = await _thread_writes(table, new)
-        left_out = len(missing) - len(new)
-        record = IMPORT_BATCH.put(ImportBatch(digest, expires, left_out or None), when=absent())
-        checks = _checks(new, unit)
+    async def write(missing: Sequence[Comment]) -> int:
+        await _refuse_taken(table, missing)
+        threads = await _thread_writes(table, missing)
+        record = IMPORT_BATCH.put(ImportBatch(digest, expires), when=absent())
         try:
-            await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, unit), *threads)
+            await table.transact(record, *_batch_writes(missing, digest, unit), *threads)
         except ConditionFailed as failed:
             if failed.at(0):  # done by an attempt without an answer, or by another import
-                return len(new) if failed.doubtful else 0, left_out
-            erased.update(author for place, (author, _) in enumerate(checks, 1) if failed.at(place))
-            for place, comment in enumerate(new, 1 + len(checks)):
-                if failed.at(place) and comment.author not in erased:
+                return len(missing) if failed.doubtful else 0
+            for place, comment in enumerate(missing, 1):
+                if failed.at(place):
                     raise IdTaken(comment) from None
             raise Stale from None  # if it is none of these, another import has written one of the comments
-        return len(new), left_out
+        return len(missing)
 
     return await optimistic(lambda: _missing(table, batch), write)
 
@@ -209,12 +196,6 @@ async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
     for comment, pointers in zip(comments, found, strict=True):
         if any(pointer.product != comment.product for pointer in pointers):
             raise IdTaken(comment)
-
-
-def _checks(comments: Iterable[Comment], unit: UnitOfWork) -> list[tuple[str, Write]]:
-    """The checks that the authors are not erased, each with its author."""
-    authors = {comment.author: None for comment in comments}
-    return [(author, check) for author in authors for check in unit.not_erased(author)]
 
 
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:

@@ -78,17 +78,17 @@ _PURPOSE = "ballot"
 
 class TokenUnknown(Refusal):
     code = "TOKEN_UNKNOWN"
-    explanation = "This token was not given to you, or it was altered. Draw a matchup and use its token unchanged."
+    explanation = "This pair was not drawn for you. Draw another one."
 
 
 class TokenExpired(Refusal):
     code = "TOKEN_EXPIRED"
-    explanation = "This token is too old. Draw again: the same pair comes with a new one."
+    explanation = "This pair was drawn too long ago. Draw again: the same pair comes."
 
 
 class TokenSpent(Refusal):
     code = "TOKEN_SPENT"
-    explanation = "This token was used before, with another verdict. Draw the next matchup."
+    explanation = "You have decided about this pair before, and otherwise. Draw the next one."
 
 
 class Verdict(Enum):

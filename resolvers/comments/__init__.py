@@ -2,7 +2,7 @@
 
 | module      | contents                                                                                   |
 |-------------|--------------------------------------------------------------------------------------------|
-| rules       | validation of what clients send; language tags                                             |
+| rules       | validation of what clients send                                                            |
 | visibility  | what a viewer sees of comments, one or a page of them, and counts                          |
 | pages       | pages of a product's, a member's and the site's comments, and the stream of new ones       |
 | writing     | posting, editing, deleting; the moderators' queue, reports and decisions                   |

@@ -24,8 +24,9 @@ from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from datastore.comments.records import Comment
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context
 from datastore.refusals import Conflict
-from resolvers.comments.rules import parse_filter, parse_language, validate_product
+from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.requests.context import AnyId, Context, Services
+from resolvers.values.languages import parse_language
 
 # ── counts ──
 

@@ -14,7 +14,7 @@ from typing import Annotated, Final, NewType
 from datastore.comments import changes, pages, records, threads
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
-from datastore.comments.records import Comment, MemberComments, Reports
+from datastore.comments.records import Comment, MemberComments, Reports, Status
 from datastore.comments.threads import Thread
 from datastore.dynamo import Page, PageRequest, Reads, Window
 from datastore.refusals import NotFound
@@ -122,11 +122,20 @@ async def read_member_page(ctx: Context, member: str, window: Window) -> ShownMe
     return ShownMemberPage(await records.read_member_comments(ctx.table, member, window, with_held=with_held))
 
 
-async def read_for_moderators(ctx: Context, read: Callable[[], Awaitable[Page[Comment]]]) -> Page[ShownComment]:
+@dataclass(frozen=True, slots=True)
+class ModerationPage(Page[Comment]):
+    """A page for moderators, and the status of the comments that are counted beside it."""
+
+    status: Status = Status.PENDING
+
+
+async def read_for_moderators(
+    ctx: Context, status: Status, read: Callable[[], Awaitable[Page[Comment]]]
+) -> ModerationPage:
     """A page of any comments; NotAllowed for anybody but moderators."""
     ctx.with_role(Role.MODERATOR)
     page = await read()
-    return page.map(map(ShownComment, page.nodes))
+    return ModerationPage.of(page, page.nodes, status=status)
 
 
 # ── threads ──
@@ -189,6 +198,10 @@ def answered_reads(services: Services) -> Reads[tuple[str, str, bool], Comment]:
 
 
 # ── fields ──
+
+
+async def waiting(ctx: Context, page: ModerationPage, /) -> int:
+    return await changes.count_queue(ctx.table, page.status)
 
 
 async def total_count(ctx: Context, page: ShownPage | ShownMemberPage | ShownReplies, /) -> int:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Comment, Status
-from datastore.dynamo import Page, Window, optimistic
+from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.rules import (
     LONGEST_REASON,
-    parse_language,
     validate_body,
     validate_product,
     validate_rating,
@@ -29,7 +28,7 @@ from resolvers.comments.rules import (
 from resolvers.comments.visibility import (
     NO_SUCH_COMMENT,
     CommentId,
-    ShownComment,
+    ModerationPage,
     load_comment,
     load_visible_comment,
     may_change,
@@ -37,6 +36,7 @@ from resolvers.comments.visibility import (
     read_for_moderators,
 )
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
+from resolvers.values.languages import parse_language
 from resolvers.values.node_ids import node_id
 
 # ── posting, editing, deleting ──
@@ -72,6 +72,7 @@ async def post_comment(
     if in_reply_to is not None:
         return await _post_reply(ctx, posted, in_reply_to)
     await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+    ctx.services.activity["comments"] += 1
     return posted
 
 
@@ -165,7 +166,7 @@ async def change_comment(
     async def store(old: Comment) -> Comment:
         new = change(old)
         if new is old:
-            await ctx.unit.store_receipt(ctx.table, old, about=old.author)
+            await ctx.unit.store_receipt(ctx.table, old)
             return old
         await store_change(ctx.services, ctx.unit, new, CommentChange(old, new, decision))
         return new
@@ -187,8 +188,13 @@ async def store_change(services: Services, unit: UnitOfWork, answer: Any, change
     services.get(LeaderSettler).comment_changed(change)
 
 
+_RATE_OF_GUESTS: Final = "10/minute"
+
+
 async def check_rate(ctx: Context, action: str) -> None:
     """RateLimited if the viewer did this too often."""
+    if ctx.viewer.is_guest:
+        ctx.services.rates.hit(_RATE_OF_GUESTS, f"guests:{action}", ctx.viewer.id)
     if (limit := ctx.services.policy.comment_rate) is not None:
         ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
 
@@ -200,9 +206,9 @@ def _needs_moderation(ctx: Context) -> bool:
 # ── the moderators' queue ──
 
 
-async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[ShownComment]:
+async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> ModerationPage:
     """Comments that need a decision, oldest first."""
-    return await read_for_moderators(ctx, lambda: comment_store.read_queue(ctx.table, status, window))
+    return await read_for_moderators(ctx, status, lambda: comment_store.read_queue(ctx.table, status, window))
 
 
 # ── reports and decisions ──
@@ -216,7 +222,7 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
 
     async def report(reported: Comment) -> Comment:
         if reported.held is not None:  # it needs a moderator's decision already
-            await ctx.unit.store_receipt(ctx.table, reported, about=reported.author)
+            await ctx.unit.store_receipt(ctx.table, reported)
             return reported
         await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum, auto
@@ -27,6 +26,7 @@ from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import Confirmation
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
 from datastore.values.seal import Seal
+from resolvers.live.background import Promised
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import Context, Services
 from resolvers.values.texts import with_ascii_domain
@@ -129,8 +129,7 @@ class Confirmations:
         self._send: Send | None = None
         self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
         self._under_way = 0
-        self._answered: set[asyncio.Task[None]] = set()
-        """Work whose requests were answered."""
+        self._answered = Promised()
 
     def start(self, send: Send) -> None:
         """Send emails from now on. Without this, requests for one are refused."""
@@ -150,9 +149,7 @@ class Confirmations:
         link = self._link(purpose, email, about)
         send = self._send
         if send is None:
-            raise NotAllowed(
-                "This service sends no emails: RINGSIDE_SMTP_URL, which names the mail server, is not set."
-            )
+            raise NotAllowed("This site sends no emails.")
         await self._services.get(AddressLimits).admit_email(ctx)
         asker, unit = "", UnitOfWork.unkeyed(ctx.now())
         if purpose is Purpose.ADDRESS:
@@ -165,9 +162,7 @@ class Confirmations:
             raise Overloaded(retry_after=_SOON.total_seconds())
         work = self._sending.run(key, lambda: self._send_once(wanted, unit, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
-            task = asyncio.create_task(_complete(work))
-            self._answered.add(task)
-            task.add_done_callback(self._answered.discard)
+            self._answered.begin(_complete(work))
             return link
         wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
         try:
@@ -220,15 +215,11 @@ class Confirmations:
 
     async def all_ended(self) -> None:
         """Wait until every email is sent, or certainly not, whose request was answered before."""
-        while self._answered:
-            await asyncio.wait(self._answered)
+        await self._answered.all_ended()
 
     async def close(self) -> None:
         """Send what was promised, for some seconds; then give it up: those leases lapse."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.all_ended(), _LONGEST_WAIT)
-        for task in self._answered:
-            task.cancel()
+        await self._answered.close()
         await self._sending.close()
 
 

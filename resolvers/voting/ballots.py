@@ -27,9 +27,17 @@ from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.requests.policy import OFF, address_hash
 from resolvers.values.network_addresses import network
-from resolvers.voting.boards import LEAD, VotingClosed, require_open
+from resolvers.voting.rules import LEAD, MayNotVote, joined_at, require_may_vote
 from resolvers.voting.settling import KNOWN_SECONDS
-from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
+from resolvers.voting.visibility import (
+    Matchup,
+    Results,
+    ShownBoard,
+    ShownContender,
+    board_cache,
+    results,
+    results_of,
+)
 
 # ── origins ──
 
@@ -59,7 +67,7 @@ class Origins:
         return await self._tags.load(_Origin(ctx.viewer.id, board, address, ctx.now().date()))
 
     async def _remember(self, origin: _Origin) -> str:
-        return await voiding.remember_origin(self._services.table, *origin, self._services.unit())
+        return await voiding.remember_origin(self._services.table, *origin)
 
 
 # ── visits ──
@@ -105,7 +113,7 @@ async def start_visit(ctx: Context, /) -> Visit:
     if not ctx.page_origin:
         raise NotAllowed("A visit belongs to the pages of one site, and this request names no Origin.")
     if not ctx.services.policy.admits_page(ctx.page_origin, ctx.own_origin):
-        raise NotAllowed("Pages of this origin may not start a visit: RINGSIDE_CORS_ORIGINS lists those that may.")
+        raise NotAllowed("This page may not start a visit: its site is not one that the service knows.")
     await ctx.services.get(AddressLimits).admit_visitor(ctx)
     today = ctx.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     expires_at = today + timedelta(days=VALID_DAYS + 1)
@@ -262,10 +270,11 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     number = latest.number + 1 if latest else 1
     current, found = cached.board if cached else None, None
     if current is not None:
-        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number))
+        found = await _draw(ctx, latest, await _electors_contenders(ctx, current), (voter, board, number))
     if current is None or found is None:
         current = await _load_board_now(ctx, board)
-        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number), is_current=True)
+        contenders = await _electors_contenders(ctx, current)
+        found = await _draw(ctx, latest, contenders, (voter, board, number), is_current=True)
     if found is None:
         raise Exhausted
     drawn, eligible = found
@@ -286,8 +295,9 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     )
 
 
-def _open_contenders(ctx: Context, board: Board) -> EligibleContenders:
-    require_open(board, ctx.now(), ("input", "board"))
+async def _electors_contenders(ctx: Context, board: Board) -> EligibleContenders:
+    """What can be drawn by a viewer who may vote."""
+    require_may_vote(board, ctx.now(), await joined_at(ctx), ("input", "board"))
     return board.eligible
 
 
@@ -356,6 +366,9 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
             counted = await _count(ctx, vote, board)
     board = await refreshing or board
     _require_same(counted, vote)
+    if counted.counts:
+        board_cache(ctx).vote_counted(vote.voter, vote.board)
+        ctx.services.activity["votes"] += counted is vote
     # Not if an earlier attempt may have counted it, or if there are other shards.
     is_new = before is not None and counted is vote and before.shards == board.read_shards
     record = votes.with_vote(before.record, vote) if before is not None and is_new else None
@@ -418,23 +431,23 @@ def _require_same(counted: Vote, vote: Vote) -> None:
 
 
 async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
-    """The stored vote of this number. VotingClosed if there is none and the board does not take votes now.
+    """The stored vote of this number. MayNotVote if there is none and the board takes no votes of the viewer now.
 
     `board` was read at most `KNOWN_SECONDS` ago. An attempt that begins later needs a newer state.
     """
-    time = asyncio.get_running_loop().time
+    time, joined = asyncio.get_running_loop().time, await joined_at(ctx)
     usable_until = time() + LEAD.total_seconds() - KNOWN_SECONDS
 
     def check() -> None:
         current = board_cache(ctx).known(vote.board) or board
         if current is board and time() > usable_until:
             raise Unavailable(retry_after=1.0)
-        require_open(current, ctx.now(), ("input", "token"))
+        require_may_vote(current, ctx.now(), joined, ("input", "token"))
 
     try:
         with check_before_each_attempt(check):
             return await votes.cast(ctx.table, vote, ctx.unit)
-    except VotingClosed:
+    except MayNotVote:
         # A vote that was counted in time is answered as before, however late it is repeated.
         stored = await votes.read_vote(ctx.table, vote.voter, vote.board, vote.number)
         if stored is None:
@@ -481,11 +494,10 @@ async def winner(ctx: Context, cast: VoteCast, /) -> ShownContender | None:
     return None if ordinal is None else await (await results_of(ctx, cast.ballot.board)).contender_at(ordinal)
 
 
-async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
+async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup | None:
+    """Null while the viewer may not see results."""
     of_board, ballot = await results_of(ctx, cast.ballot.board), cast.ballot
-    if cast.record is not None:
-        return of_board.matchup_of(cast.record, ballot.left)
-    return await of_board.matchup(ballot.left, ballot.right)
+    return await of_board.cast_matchup(ballot.left, ballot.right, cast.record)
 
 
 async def progress(ctx: Context, board: ShownBoard, /) -> Progress:

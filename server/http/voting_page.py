@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from server.http.explorer import CONTENT_TYPES, FILES_POLICY
+from server.http.built_files import CONTENT_TYPES, FILES_POLICY
 from server.http.messages import SECURITY_HEADERS
 
 _FOLDER: Final = Path(__file__).with_name("pages") / "voting"

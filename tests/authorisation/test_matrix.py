@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import count
 from typing import Any, Final
 
 import httpx
 import pytest
-from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type, is_required_argument
+from graphql import (
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLUnionType,
+    get_named_type,
+    is_leaf_type,
+    is_required_argument,
+)
 
 from datastore.changes.occurrences import ON_DEMAND
-from resolvers.values.node_ids import node_id
+from datastore.members.sign_in_codes import SignInCode, store_code
+from datastore.people.identities import SignInMethod, add_identity, of_issuer
+from resolvers.members import sign_in_codes
+from resolvers.members.sign_in_codes import Asked
+from resolvers.values.node_ids import node_id, parse_node_key
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,
@@ -33,15 +48,19 @@ from tests.authorisation.rules import (
     Viewer,
     Viewers,
 )
-from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
+from tests.authorisation.world import HOURS, IN_A_DAY, PERIOD, PICTURE, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
+from tests.jobs import ended
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service, ringside
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
-UNREACHED: Final = {"Ballot", "GradedAnswer", "QuizQuestion", "Refused", "Visit"}
+UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "Visit"}
 """Types of the rules that only mutations answer with."""
+
+HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
+"""Codes of errors that show nothing of an object."""
 
 ARGUMENTS: Final = {"User.standing": f'(season: "{SEASON}")', "League.event": '(event: "SCORED_EVENT")'}
 
@@ -86,7 +105,7 @@ def selection(type_name: str) -> str:
 def _selected(type_name: str, name: str, kind: GraphQLOutputType) -> str:
     named = get_named_type(kind)
     arguments = ARGUMENTS.get(f"{type_name}.{name}", "")
-    if not isinstance(named, GraphQLObjectType):
+    if not isinstance(named, GraphQLObjectType | GraphQLInterfaceType):
         return name
     fields = named.fields
     inner = "id" if "id" in fields else "__typename"
@@ -101,7 +120,7 @@ async def objects(world: World, instance: Instance) -> dict[Viewer, dict[str, An
     query = query.replace("SCORED_EVENT", world.ids["scored"])
     answers = await asyncio.gather(*(client.answer(query) for client in world.clients.values()))
     for answer in answers:
-        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] == "NOT_FOUND", answer
+        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] in HIDING, answer
     return dict(zip(world.clients, (_innermost(answer["data"]) for answer in answers), strict=True))
 
 
@@ -167,6 +186,9 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "commentStatisticsOf": 'products: ["p"]',
     "wordList": 'id: "{public list}"',
     "quizLeaderboard": 'on: "2026-01-01"',
+    "activity": PERIOD,
+    "previewContender": PICTURE,
+    "operations": HOURS,
 }
 
 
@@ -178,7 +200,8 @@ async def test_each_viewer_may_ask_the_queries_that_the_rules_allow(one_client: 
         required = any(map(is_required_argument, fields[name].args.values()))
         assert not required or name in QUERY_ARGUMENTS, name
         arguments = QUERY_ARGUMENTS.get(name, "").format_map(world.ids)
-        query = f"{{ {name}{f'({arguments})' if arguments else ''} {{ __typename }} }}"
+        selected = "" if is_leaf_type(get_named_type(fields[name].type)) else " { __typename }"
+        query = f"{{ {name}{f'({arguments})' if arguments else ''}{selected} }}"
         for viewer, client in world.clients.items():
             answer = await client.answer(query)
             code = answer["errors"][0]["extensions"]["code"] if "errors" in answer else None
@@ -247,10 +270,34 @@ async def a_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"name": f"Name {viewer}"}
 
 
+async def a_public_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"name": f"Everybody's, by {viewer}", "public": True}
+
+
+async def a_table(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"text": f"name\nImported by {viewer}\n"}
+
+
+async def a_season(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    event = {"name": f"Imported by {viewer}", "season": SEASON, "startsAt": IN_A_DAY}
+    return {"text": json.dumps({"events": [event]})}
+
+
+async def words_for_a_list(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"list": world.ids["public list"], "text": f"term,definition\n{viewer},imported\n"}
+
+
 async def a_retired_contender(world: World, _: Viewer) -> Mapping[str, Any]:
     retired = {"contender": await world.contender()}
     await world.do(Viewer.EDITOR, "retireContender", "ContenderRetired contender { id }", **retired)
     return retired
+
+
+async def a_voiding(world: World, _: Viewer) -> Mapping[str, Any]:
+    voiding = {"board": "main", "voters": ["visitor.nobody"]}
+    job = await world.do(Viewer.EDITOR, "voidVoters", "VotersVoided job { id }", **voiding)
+    await ended(world.clients[Viewer.EDITOR], job["id"])
+    return {"job": job["id"]}
 
 
 async def their_ballot(world: World, viewer: Viewer) -> Mapping[str, Any]:
@@ -327,6 +374,21 @@ async def a_key(world: World, _: Viewer) -> Mapping[str, Any]:
     return {"key": await world.api_key()}
 
 
+async def whom_to_erase(world: World, viewer: Viewer) -> dict[str, Any]:
+    """The author themselves; for others a member who is nobody's viewer."""
+    user = world.ids["user"] if viewer is Viewer.AUTHOR else await world.outlaw(suspended=False)
+    return {"user": user, "contributions": "REMOVE"}
+
+
+async def another_identity(world: World, viewer: Viewer) -> dict[str, Any]:
+    if viewer in MEMBERS:
+        services = world.clients[viewer].services
+        user = parse_node_key("User", (await world.clients[viewer].ask("{ viewer { id } }"))["id"])
+        shown = of_issuer(SignInMethod.SITE, "shop", viewer.value)
+        await add_identity(services.table, user, shown, services.unit())
+    return {"method": "SITE", "label": "shop"}
+
+
 def an_outlaw(*, suspended: bool, **more: Any) -> Prepare:
     """An input that names a member who is nobody's viewer."""
 
@@ -360,9 +422,45 @@ def an_address(**more: Any) -> Prepare:
     return prepare
 
 
+async def _a_code(world: World, viewer: Viewer) -> tuple[Asked, str]:
+    """A code that was sent to an address of the viewer's own, and its digits."""
+    services = world.clients[viewer].services
+    asked = Asked(
+        f"code-{viewer}-{next(_numbers)}", f"{viewer}-in@example.com", services.clock() + timedelta(minutes=9)
+    )
+    hashed = sign_in_codes._hashes(services.seal, asked.id, "123456")[0]
+    code = SignInCode(asked.id, asked.expires, hashed)
+    await store_code(services.table, services.unit(), None, code)
+    return asked, "123456"
+
+
+async def a_link(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    asked, _ = await _a_code(world, viewer)
+    return {"token": asked.sealed(world.clients[viewer].services.seal, sign_in_codes._LINK)}
+
+
+async def a_code(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    asked, digits = await _a_code(world, viewer)
+    return {"request": asked.sealed(world.clients[viewer].services.seal, sign_in_codes._REQUEST), "code": digits}
+
+
+async def a_guest_s_name(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    services = world.clients[viewer].services
+    services.policy = replace(services.policy, sign_in_methods=frozenset({"GUEST"}))
+    return {"name": "Ann"}
+
+
+_numbers = count()
 WORDS: Final = [{"simplified": "字", "definition": "character"}]
 CASES: Final = (
     Case("updateProfile", "ProfileUpdated", a_name),
+    Case("removeIdentity", "IdentityRemoved", another_identity),
+    Case("setRoles", "RolesSet", an_outlaw(suspended=False, roles=["moderator"])),
+    Case("requestSignIn", "SignInRequested", an_address()),
+    Case("addIdentity", "IdentityAdded", a_code),
+    Case("signIn", "SignedIn", a_link),
+    Case("signInAsGuest", "SignedIn", a_guest_s_name),
+    Case("signOut", "SignedOut", given()),
     Case("suspendMember", "MemberSuspended", an_outlaw(suspended=False, reason="Spam")),
     Case("exportMember", "MemberExport", given(user="{user}")),
     Case("takeBack", "TakenBack", an_outlaw(suspended=False, parts=["COMMENTS"])),
@@ -374,11 +472,16 @@ CASES: Final = (
     Case("updateContender", "ContenderUpdated", a_new("contender", svg=None)),
     Case("retireContender", "ContenderRetired", a_new("contender")),
     Case("restoreContender", "ContenderRestored", a_retired_contender),
+    Case("voidVoters", "VotersVoided", given(board="main", voters=["visitor.nobody"])),
+    Case("restoreVoters", "VotersRestored", a_voiding),
     Case("startVisit", "Visit", on_a_page),
     Case("drawMatchup", "Ballot", given(board="main")),
     Case("castVote", "VoteCast", their_ballot),
     Case("voidVoter", "VoterVoided", given(voter="{user}")),
     # ── pick'em ──
+    Case("importContenders", "Imported", a_table),
+    Case("importEvents", "Imported", a_season),
+    Case("importWords", "Imported", words_for_a_list),
     Case("createEvent", "EventCreated", given(name="Show", season=SEASON, startsAt=IN_A_DAY)),
     Case("updateEvent", "EventUpdated", a_new("event", name="Other")),
     Case("addMatch", "MatchAdded", a_new("event", name="Singles", points=1, teams=TEAMS)),
@@ -408,7 +511,7 @@ CASES: Final = (
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
     # ── vocabulary ──
     Case("createWordList", "WordListCreated", a_name),
-    Case("createWordList", "WordListCreated", given(name="Everybody's", public=True), EDITORS),
+    Case("createWordList", "WordListCreated", a_public_name, EDITORS),
     Case("addWords", "WordsAdded", given(list="{private list}", words=WORDS), AUTHOR, "NOT_FOUND"),
     Case("addWords", "WordsAdded", given(list="{public list}", words=WORDS), EDITORS),
     Case("subscribe", "Subscribed", given(list="{public list}")),
@@ -443,7 +546,7 @@ CASES: Final = (
     Case("rotateWebhookSecret", "WebhookSecretRotated", given(webhook="{webhook}")),
     Case("redeliver", "Redelivery", given(webhook="{webhook}", since="2026-01-01T00:00:00Z")),
     # Last, since the author can do nothing after it.
-    Case("eraseMember", "MemberErasure", given(user="{user}", contributions="REMOVE")),
+    Case("eraseMember", "MemberErasure", whom_to_erase),
 )
 
 

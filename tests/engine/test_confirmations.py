@@ -253,10 +253,10 @@ async def test_without_a_mail_server_nobody_is_promised_an_email(client: Client)
     """Both mutations say what is missing, and change nothing."""
     words = await known_list(client)
     refused = await client.ask(REQUEST_SUBSCRIPTION, input={"email": ADA, "list": words})
-    assert (refused["code"], "RINGSIDE_SMTP_URL" in refused["message"]) == ("NOT_ALLOWED", True)
+    assert (refused["code"], "sends no emails" in refused["message"]) == ("NOT_ALLOWED", True)
     ada = client.member("ada")
     refused = await ada.ask(UPDATE_PROFILE, input={"email": ADA, "name": "Other"})
-    assert (refused["code"], "RINGSIDE_SMTP_URL" in refused["message"]) == ("NOT_ALLOWED", True)
+    assert (refused["code"], "sends no emails" in refused["message"]) == ("NOT_ALLOWED", True)
     assert await ada.ask("{ viewer { name email } }") == {"name": "Ada", "email": None}
 
 
@@ -325,7 +325,7 @@ async def test_an_erased_member_s_token_sends_no_email(mail: MailingService) -> 
     eve, services = mail.client.member("eve"), mail.client.services
     await bury(services, "eve")
     given = {"email": "somebody@example.org"}
-    assert await eve.code(UPDATE_PROFILE, input=given) == "NOT_ALLOWED"
+    assert (await eve.post(UPDATE_PROFILE, input=given)).status_code == 401
     assert mail.mailbox.emails == []
     assert [item async for item in services.table.scan(CONFIRMATION, consistent=True)] == []
     assert "user" in await mail.client.member("bob").ask(UPDATE_PROFILE, input=given)

@@ -39,6 +39,7 @@ from tests.fault.members import Member, Spammer
 from tests.fault.recording import LEAVERS, PRODUCTS, SPAMMER, TROLL, SharedState
 from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
+from tests.members import introduce
 from tests.receiver import Receiver, receiving
 from tests.service import NotStarted, Service, ringside, start_service
 
@@ -136,6 +137,7 @@ async def run_with_faults(
         names = [*(f"m{number}" for number in range(members)), TROLL, SPAMMER]
         clients = [faulty.member(name, urls, shared) for name in (*names, *LEAVERS)]
         for client in (editor, *clients):
+            await introduce(faulty.table, client.name, name=client.name)
             await stack.enter_async_context(client)
         receiver = await stack.enter_async_context(receiving(lambda _: _accept_most(faulty.random)))
         webhook = Webhook(WEBHOOK, receiver.url, tuple(Kind), utc_now(), "whsec_AAAA")

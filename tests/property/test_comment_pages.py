@@ -23,7 +23,7 @@ from datastore.values.seal import Seal
 from resolvers.requests.context import utc_now
 from tests.comments import matches
 
-LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR")
+LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt")
 PAGES_EACH = 20
 PAGES = int(os.environ.get("RINGSIDE_ORACLE_PAGES", "400"))
 SEAL = Seal(["a secret for the oracle's cursors"])

@@ -19,7 +19,7 @@ LITERAL = re.compile(
 
 def test_every_code_is_listed_once_and_every_listed_one_is_used() -> None:
     """Refusals of all parts, and the literals in the server."""
-    refusals = {refusal.code for refusal in _refusals(Refusal)}
+    refusals = {refusal.code for refusal in _refusals(Refusal) if hasattr(refusal, "code")}
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "server").rglob("*.py")]
     literals = {code for text in texts for code in LITERAL.findall(text)}
     assert set(refusal_codes()) & set(ERROR_CODES) == set()

@@ -1,0 +1,98 @@
+// The script of a page: it defines the elements. As soon as one is on the page, its first request is sent and the script
+// of its part loaded, at the same moment.
+
+import { type Doc, Failed, ask, base, begin, live, session } from './service';
+import { BOARD } from './generated/first';
+import type { Part } from './base/part';
+
+export const ringside = { ask, begin, live, session, base, Failed };
+export type Ringside = typeof ringside;
+export { ask, live, session };
+
+type Attributes = (name: string) => string | null;
+type Request = [Doc<any, any>, object];
+
+interface Definition {
+  attributes: string[];
+  load: () => Promise<{ default: new (host: HTMLElement, ringside: Ringside, texts: any) => Part<any> }>;
+  /** What the first paint needs; none for an element that asks for nothing. */
+  first: (get: Attributes) => Request | null;
+}
+
+const DEFINITIONS: Record<string, Definition> = {
+  board: {
+    attributes: ['board'],
+    load: () => import('./board/board'),
+    first: (get) => [BOARD, { board: get('board') ?? 'main' }],
+  },
+};
+
+const TEXTS: Record<string, () => Promise<{ default: object }>> = {
+  de: () => import('./texts/de.json'),
+  es: () => import('./texts/es.json'),
+  ar: () => import('./texts/ar.json'),
+};
+
+/** The texts of an element's language, with the language; undefined for English, which each part has. */
+async function texts(element: HTMLElement) {
+  const wanted = (element.closest('[lang]') as HTMLElement | null)?.lang || 'en';
+  const language = wanted.toLowerCase().split('-')[0]!;
+  const loaded = await TEXTS[language]?.();
+  return loaded && { ...loaded.default, language: wanted };
+}
+
+for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
+  const tag = `ringside-${name}`;
+  if (customElements.get(tag)) continue;
+  customElements.define(
+    tag,
+    class extends HTMLElement {
+      static observedAttributes = [...attributes, 'lang'];
+      #part: Part<any> | null = null;
+      #waits = false;
+
+      connectedCallback() {
+        if (!this.shadowRoot) this.attachShadow({ mode: 'open' }).append(document.createElement('slot'));
+        if (!this.#part) this.#start();
+      }
+
+      /** An element that was only moved is connected again before this goes on. */
+      disconnectedCallback() {
+        queueMicrotask(() => {
+          if (this.isConnected) return;
+          this.#part?.stop();
+          this.#part = null;
+        });
+      }
+
+      attributeChangedCallback() {
+        if (!this.isConnected || !this.shadowRoot) return;
+        this.#part?.stop();
+        this.#part = null;
+        this.#start();
+      }
+
+      /** Several attributes may be set at once. */
+      #start() {
+        if (this.#waits) return;
+        this.#waits = true;
+        queueMicrotask(async () => {
+          const request = first((attribute) => this.getAttribute(attribute));
+          const answer = request && ask(...request);
+          answer?.catch(() => {}); // the part looks at it
+          try {
+            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this)]);
+            this.#waits = false;
+            if (!this.isConnected || this.#part) return;
+            this.#part = new PartOf(this, ringside, translated);
+            this.#part.start(answer, request);
+          } catch (problem) {
+            this.#waits = false;
+            console.error(problem);
+            addEventListener('online', () => this.isConnected && !this.#part && this.#start(), { once: true });
+          }
+        });
+      }
+    },
+  );
+}
