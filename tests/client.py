@@ -79,7 +79,8 @@ class Client:
     async def _introduce(self, _: httpx.Request) -> None:
         user, self._user = self._user, None
         if user is not None:
-            await introduce(self.services.table, user["id"], name=user["name"], email=user["email"])
+            services = self.services
+            await introduce(services.table, user["id"], name=user["name"], email=user["email"], now=services.clock())
 
     @property
     def services(self) -> Services:

@@ -48,6 +48,7 @@ from tests.queries import (
 )
 from tests.two_worlds import Site
 from tests.vocabulary import QUIZ_LEADERBOARD, known_list
+from tests.voting import settle_votes
 
 OTHERS = ("ada", "bob", "cleo")
 SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
@@ -231,6 +232,7 @@ async def test_what_they_write_meanwhile_is_erased_two_minutes_later(
     if contributions is Contributions.REMOVE:
         assert await owners(table) & {MEMBER} == set()
     await site.score()
+    await settle_votes(client)
     assert [breach async for breach in breaches(client.services)] == []
 
 
