@@ -49,13 +49,13 @@ enum(
 )
 
 
-@record_type(records.Comment, "A member's comment on a product, with a rating.")
+@record_type(records.Comment, "A member's comment on a product, or a reply to one.")
 class Comment(Node):
     product: strawberry.ID = described("The product's id in the shop.")
     language: str = described(
         "The language it is written in: a BCP 47 tag without region, with its script where that is not the usual one."
     )
-    rating: int = described("One to five stars.")
+    rating: int | None = described("One to five stars; null if it takes part in a discussion. A reply has none.")
     title: str | None = described("The comment's title.")
     body: str = described("The comment as plain text, unchanged. Escape it when you show it.")
     author: LazyUser = field(pages.authors, "Who wrote it.")
@@ -68,6 +68,19 @@ class Comment(Node):
     )
     report_reasons: list[str] | None = field(
         visibility.report_reasons, "The reasons given by members who reported it; for moderators."
+    )
+    removed: bool = field(
+        visibility.removed,
+        "Whether it is gone, or held, and stands only for its replies: then it has no text, and nobody is its author.",
+    )
+    in_reply_to: Comment | None = field(
+        visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
+    )
+    reply_count: int = field(visibility.reply_count, "How many replies stand in its thread.")
+    replies: CommentConnection = field(
+        visibility.replies,
+        "The replies in its thread, oldest first: those to it, and those to its replies. A reply has none of its own.",
+        complexity=READ,
     )
 
 
@@ -110,8 +123,10 @@ class LanguageCount:
 class CommentStatistics:
     product: strawberry.ID = described("The product's id.")
     language: str | None = described("The only language counted; null for all languages.")
-    total: int = described("The number of comments.")
-    average: float | None = described("The mean rating; null if there are no comments.")
+    total: int = described("The number of comments, without replies.")
+    rated: int = described("The number of comments with a rating.")
+    replies: int = described("The number of replies.")
+    average: float | None = described("The mean rating; null if no comment has one.")
     histogram: list[RatingCount] = described("Five rows, rating 5 first, including those with count 0.")
     languages: list[LanguageCount] = described("The counted languages, most frequent first.")
 
@@ -152,11 +167,13 @@ class CommentsQuery:
     comments: CommentConnection = field(
         pages.comments_page,
         "A product's comments, newest first. A comment that exists during a whole traversal appears exactly once. Only "
-        "a page with a filter may miss one, if it was posted or edited a moment ago.",
+        "a page with a filter may miss one, if it was posted or edited a moment ago. A page without any filter shows "
+        "where a comment with replies was `removed`; `totalCount` leaves these out.",
         product="The product's id.",
         languages="Only comments in these languages: BCP 47 tags, at most 25. An empty list is the same as none. "
         "A region makes no difference: en-US finds en.",
-        ratings="Only comments with these ratings, 1 to 5. An empty list is the same as none.",
+        ratings="Only comments with these ratings, 1 to 5; all five leave out those without a rating. An empty list is "
+        "the same as none.",
     )
     comment_statistics: CommentStatistics = field(
         counts.comment_statistics,
@@ -193,7 +210,7 @@ class CommentsQuery:
 class CommentsMutation:
     post_comment = mutation(
         writing.post_comment,
-        "Posts a comment on a product.",
+        "Posts a comment on a product, or a reply to one.",
         object_type(
             "CommentPosted",
             "The comment was posted.",
@@ -206,9 +223,10 @@ class CommentsMutation:
         product="The product's id: 1 to 128 characters without '#'.",
         language="The language it is written in, as a BCP 47 tag. Its region is dropped, so a browser's "
         "`navigator.language` will do: en-US becomes en, zh-TW becomes zh-Hant.",
-        rating="One to five stars.",
+        rating="One to five stars; none for a discussion, and for a reply.",
         title="The title, up to 200 characters.",
         body="The comment, 1 to 10,000 characters.",
+        in_reply_to="The comment or reply that this one answers. It stands in the same thread.",
     )
     edit_comment = mutation(
         writing.edit_comment,
@@ -216,11 +234,11 @@ class CommentsMutation:
         object_type("CommentEdited", "The comment was edited.", comment=(Comment, "The comment as it is now.")),
         show=visibility.show_answer,
         terms=Terms(guests=True),
-        input_description="Changes to a comment. Omitted fields stay as they are; null clears the title.",
+        input_description="Changes to a comment. Omitted fields stay as they are; null clears the title or the rating.",
         result_description="The changed comment, or why it was not changed.",
         comment="The comment's id.",
         language="A new language, as a BCP 47 tag.",
-        rating="A new rating, 1 to 5.",
+        rating="A new rating, 1 to 5; null takes the stars away.",
         title="A new title; null removes it.",
         body="A new text, 1 to 10,000 characters.",
     )

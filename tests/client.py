@@ -79,7 +79,12 @@ class Client:
     async def _introduce(self, _: httpx.Request) -> None:
         user, self._user = self._user, None
         if user is not None:
-            await introduce(self.services.table, user["id"], name=user["name"], email=user["email"])
+            services = self.services
+            made = await introduce(
+                services.table, user["id"], name=user["name"], email=user["email"], now=services.clock()
+            )
+            for profile in made:  # the process that makes a member knows them
+                services.profiles.put(profile.user, services.with_name(profile))
 
     @property
     def services(self) -> Services:

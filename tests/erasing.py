@@ -70,6 +70,12 @@ async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> 
     return found
 
 
+async def owners(table: Table) -> set[str]:
+    """Whose items there are, by the partitions of members and their parts."""
+    keys = [item["pk"]["S"].split("#") async for item in table.scan_items(consistent=True)]
+    return {key[1] for key in keys if key[0] in ("USER", "VOTER")}
+
+
 async def leave_traces(site: Site) -> None:
     """Everything else that is stored about a member, by themselves and others."""
     client, member = site.client, site.client.member(MEMBER)

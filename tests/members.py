@@ -6,6 +6,7 @@ Where ids of their own are made is tested by tokens whose bearers nobody has int
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.writes import absent
@@ -14,15 +15,19 @@ from datastore.people.profiles import PROFILE, Profile, read_profile
 from resolvers.requests.context import utc_now
 
 
-async def introduce(table: Table, *users: str, name: str | None = None, email: str | None = None) -> None:
-    """Make the members whom tokens name, as if each had signed in; those who are there or erased are left alone."""
-    now = utc_now()
+async def introduce(
+    table: Table, *users: str, name: str | None = None, email: str | None = None, now: datetime | None = None
+) -> list[Profile]:
+    """Make and return the members whom tokens name, as if each had signed in, but for those who are there or erased."""
+    now, made = now or utc_now(), list[Profile]()
     for user in users:
         shown = of_issuer(SignInMethod.SITE, "", user)
         identity = Identity(*shown.key, now, user, shown.issuer, shown.subject, shown.label, now)
         profile = await read_profile(table, user) or Profile(user, name or user.title(), now, email=email)
-        made = replace(profile, identities=(str(identity.key),))
+        new = replace(profile, identities=(str(identity.key),))
         try:
-            await table.transact(IDENTITY.put(identity, when=absent()), PROFILE.put(made))
+            await table.transact(IDENTITY.put(identity, when=absent()), PROFILE.put(new))
         except ConditionFailed:
             continue
+        made.append(new)
+    return made

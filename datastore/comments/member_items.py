@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from datastore.comments.counts import LEADER, PRODUCT_TALLY
-from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPORTS, Pointer, Reports
+from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPLY, REPORTS, Pointer, Reports
+from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Partition
@@ -37,10 +38,10 @@ async def _read(table: Table, user: str) -> Records:
     rest: Partition[Pointer] | None = POINTER.on(author=user).newest_first()
     while rest is not None:
         some = await table.query(rest, limit=_AT_ONCE, consistent=True)
-        for entity in (COMMENT, HELD):
+        for entity in (COMMENT, REPLY, HELD):
             keys = [entity.at(product=pointer.product, ulid=pointer.ulid) for pointer in some.records]
             for comment in await table.get_many(keys, consistent=True):
-                if comment is not None:
+                if comment is not None and not comment.removed:
                     yield entity, comment
         rest = rest.past(some.last) if some.last else None
     async for reports in table.iterate(REPORTS.on("gsi1")):
@@ -56,6 +57,12 @@ MEMBER_ITEMS = MemberItems(
             Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
             times_in_id=("created_at", "arrived_at"),
         ),
+        REPLY: in_file(
+            "reply",
+            "One of your replies that everybody sees, to the comment `replyTo` in the thread of `root`.",
+            Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
+            times_in_id=("created_at", "arrived_at"),
+        ),
         HELD: in_file(
             "heldComment",
             "One of your comments that waits for a moderator or was rejected.",
@@ -68,7 +75,7 @@ MEMBER_ITEMS = MemberItems(
             _HELD,
         ),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
-        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PRODUCT_TALLY),
+        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PRODUCT_TALLY, THREAD),
     },
     _read,
 )

@@ -74,6 +74,11 @@ class Profile:
         return bool(self.identities) and all(key.startswith("GUEST.") for key in self.identities)
 
     @property
+    def signs_in(self) -> bool:
+        """A reader to whose address words are sent does not, and is found by nobody."""
+        return bool(self.identities)
+
+    @property
     def proven_email(self) -> str | None:
         """The address, if it is known to be the member's."""
         return self.email if self.email_confirmed is not None else None
@@ -100,8 +105,8 @@ PROFILE = Entity(
     Profile,
     Key("USER#{user}", "PROFILE"),
     gsi1=Key("USERS#{shard:02d}", "USER#{user}"),
-    gsi2=Key("NAMES#{shard:02d}", "{searched_name}#{user}"),
-    gsi3=Key("MEMBERS#{shard:02d}", "{user}"),
+    gsi2=Key("NAMES#{shard:02d}", "{searched_name}#{user}", when="signs_in"),
+    gsi3=Key("MEMBERS#{shard:02d}", "{user}", when="signs_in"),
 )
 
 

@@ -69,10 +69,19 @@ class Statistics:
         return self.counts.count(self._counted_languages)
 
     @property
+    def rated(self) -> int:
+        return self.counts.count(self._counted_languages, RATINGS)
+
+    @property
+    def replies(self) -> int:
+        numbers = self.counts.replies
+        return sum(numbers.values()) if self.language is None else numbers.get(self.language, 0)
+
+    @property
     def average(self) -> float | None:
-        total = self.total
+        rated = self.rated
         stars = sum(row.rating * row.count for row in self.histogram)
-        return stars / total if total else None
+        return stars / rated if rated else None
 
     @property
     def histogram(self) -> list[RatingCount]:

@@ -6,8 +6,11 @@
 An export has the author's id instead. An address is the member's who signs in by it; there is one from the import on.
 What a member wrote who was erased lately is left out, if the line names their address.
 
-`title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one from
-`createdAt` and the line's content, so importing a file twice adds every comment once.
+`rating`, `title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one
+from `createdAt` and the line's content, so importing a file twice adds every comment once.
+
+A reply has no rating but `inReplyTo`, the id of the comment that it answers, which comes before it. `thread`, which an
+export also writes, is the id of the top-level comment; with it the answered one may be gone.
 """
 
 from __future__ import annotations
@@ -45,7 +48,10 @@ from resolvers.values.texts import parse_line as parse_name
 
 BATCH_LIFETIME = timedelta(days=30)
 _MEMBERS_AT_ONCE = 8
-_FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status"}
+_FIELDS = {
+    "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
+    "thread",
+}  # fmt: skip
 LINE_START = b'{"id":"'
 """How each line of an export begins."""
 _YEARS = range(1971, 9001)
@@ -77,7 +83,8 @@ class CommentStore(Store[Line]):
         return _parse_line(row)
 
     async def add(self, records: Sequence[Line]) -> Added:
-        named = await gather_or_cancel(map(self._named, records), _MEMBERS_AT_ONCE)
+        placed = await self._in_threads(records)
+        named = await gather_or_cancel(map(self._named, placed), _MEMBERS_AT_ONCE)
         comments = [comment for comment in named if comment is not None]
         try:
             new = await transfer.import_comments(self._table, comments, self._expires, self._once)
@@ -86,6 +93,23 @@ class CommentStore(Store[Line]):
             line = records[named.index(taken.comment)]
             raise RecordRefused(line, InvalidInput(message, path=("id",))) from None
         return Added(new, left_out=len(records) - len(comments))
+
+    async def _in_threads(self, lines: Sequence[Line]) -> list[Line]:
+        """The lines, each reply with its thread; RecordRefused if it answers nothing."""
+        comments = [line.comment for line in lines]
+        lost = [(one.product, one.reply_to) for one in comments if one.reply_to is not None and one.root is None]
+        roots = await transfer.find_roots(self._table, list(dict.fromkeys(lost))) if lost else {}
+        placed = []
+        for line, one in zip(lines, comments, strict=True):
+            root = one.root
+            if one.reply_to is not None and root is None:
+                root = roots.get((one.product, one.reply_to))
+                if root is None:
+                    message = "There is no such comment on the product. The answered comment comes first."
+                    raise RecordRefused(line, InvalidInput(message, path=("inReplyTo",)))
+            roots[one.product, one.ulid] = root or one.ulid
+            placed.append(line if root is one.root else line._replace(comment=replace(one, root=root)))
+        return placed
 
     async def _named(self, line: Line) -> Comment | None:
         """The comment with its author's id; None if the author was erased."""
@@ -119,14 +143,34 @@ def _parse_line(row: Row) -> Line:
         product=rules.validate_product(parse_text(fields, "product"), ("product",)),
         ulid=_parse_id(fields, created_at, row.raw),
         language=parse_language(parse_text(fields, "language"), ("language",)),
-        rating=rules.validate_rating(fields.get("rating", 0), ("rating",)),
+        rating=_parse_rating(fields),
         body=rules.validate_body(parse_text(fields, "body")),
         author=author,
         title=rules.validate_title(parse_optional_text(fields, "title")),
         edited_at=_parse_time(fields, "editedAt"),
         held=_parse_held(fields),
+        reply_to=_parse_place(fields, "inReplyTo"),
+        root=_parse_place(fields, "thread"),
     )
     return Line(comment, email, name)
+
+
+def _parse_rating(fields: Fields) -> int | None:
+    if fields.get("rating") is None:
+        return None
+    if fields.get("inReplyTo") is not None:
+        raise InvalidInput("A reply has no rating.", path=("rating",))
+    return rules.validate_rating(fields["rating"], ("rating",))
+
+
+def _parse_place(fields: Fields, name: str) -> str | None:
+    """The id of a comment that a reply names."""
+    ulid = parse_optional_text(fields, name)
+    if ulid is None:
+        return None
+    if not is_ulid(ulid) or fields.get("inReplyTo") is None:
+        raise InvalidInput("An id has 26 characters, and a `thread` comes with `inReplyTo`.", path=(name,))
+    return ulid
 
 
 def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
@@ -191,6 +235,8 @@ async def comment_lines(table: Table, product: str | None, after: Comment | None
             "createdAt": iso(comment.created_at),
             "editedAt": iso(comment.edited_at) if comment.edited_at is not None else None,
             "status": comment.held,
+            "inReplyTo": comment.reply_to,
+            "thread": comment.root,
         }
         yield json_line({name: value for name, value in fields.items() if value is not None})
 

@@ -15,7 +15,7 @@ from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Comment, Status
 from datastore.dynamo import Window, optimistic
-from datastore.refusals import NotAllowed, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.rules import (
     LONGEST_REASON,
@@ -43,25 +43,61 @@ from resolvers.values.node_ids import node_id
 
 
 async def post_comment(
-    ctx: Context, /, *, product: AnyId, language: str, rating: int, title: str | None = None, body: str
+    ctx: Context,
+    /,
+    *,
+    product: AnyId,
+    language: str,
+    rating: int | None = None,
+    title: str | None = None,
+    body: str,
+    in_reply_to: CommentId | None = None,
 ) -> Comment:
-    """A new comment. With premoderation it waits for a moderator, unless a moderator wrote it."""
+    """A new comment, or a reply. With premoderation it waits for a moderator, unless a moderator wrote it."""
     member = ctx.member()
     ctx.services.profiles.prefetch(member.id)  # the answer shows the author
     posted = Comment(
         product=validate_product(product, ("input", "product")),
         ulid=ctx.new_id(),
         language=parse_language(language, ("input", "language")),
-        rating=validate_rating(rating, ("input", "rating")),
+        rating=None if rating is None else validate_rating(rating, _RATING),
         body=validate_body(body),
         author=member.id,
         title=validate_title(title),
         held=Status.PENDING if _needs_moderation(ctx) else None,
     )
+    if in_reply_to is not None:
+        _refuse_rated_reply(rating)
     await check_rate(ctx, "post")
+    if in_reply_to is not None:
+        return await _post_reply(ctx, posted, in_reply_to)
     await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
     ctx.services.activity["comments"] += 1
     return posted
+
+
+async def _post_reply(ctx: Context, posted: Comment, key: str) -> Comment:
+    """A reply in the thread of the comment that it answers, or in which that stands itself."""
+
+    async def post(answered: Comment) -> Comment:
+        if answered.product != posted.product:
+            raise InvalidInput("The answered comment is on another product.", path=_ANSWERED)
+        if answered.held is not None:
+            raise Conflict("The comment is not public, so it cannot be answered.", path=_ANSWERED)
+        reply = replace(posted, reply_to=answered.ulid, root=answered.root or answered.ulid)
+        await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply))
+        return reply
+
+    return await optimistic(lambda: load_visible_comment(ctx, key, "inReplyTo"), post)
+
+
+_RATING = ("input", "rating")
+_ANSWERED = ("input", "inReplyTo")
+
+
+def _refuse_rated_reply(rating: int | None) -> None:
+    if rating is not None:
+        raise InvalidInput("A reply has no rating: leave `rating` out.", path=_RATING)
 
 
 async def edit_comment(
@@ -70,7 +106,7 @@ async def edit_comment(
     *,
     comment: CommentId,
     language: str | None = None,
-    rating: int | None = None,
+    rating: int | Unset | None = UNSET,
     title: str | Unset | None = UNSET,
     body: str | None = None,
 ) -> Comment:
@@ -81,8 +117,8 @@ async def edit_comment(
     changes: dict[str, Any] = {}
     if language is not None:
         changes["language"] = parse_language(language, ("input", "language"))
-    if rating is not None:
-        changes["rating"] = validate_rating(rating, ("input", "rating"))
+    if rating is not UNSET:
+        changes["rating"] = None if rating is None else validate_rating(rating, _RATING)
     if title is not UNSET:
         changes["title"] = validate_title(title)
     if body is not None:
@@ -93,6 +129,8 @@ async def edit_comment(
         if not may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
         new = replace(old, **changes)
+        if old.root is not None:
+            _refuse_rated_reply(new.rating)
         if new == old:
             return old
         held = Status.PENDING if _needs_moderation(ctx) or old.held else None
@@ -109,7 +147,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     async def delete(old: Comment | None) -> str:
         if old is not None and not may_see(viewer, old):
             raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
-        if old is None:
+        if old is None or old.removed:
             await ctx.unit.store_receipt(ctx.table, deleted_id)
             return deleted_id
         if not may_change(viewer, old):
@@ -141,7 +179,10 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 
 async def store_change(services: Services, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
-    """Store a change of a comment, and tell what this process remembers of its product; may raise ConditionFailed."""
+    """Store a change of a comment, and tell what this process remembers of its product.
+
+    It may raise ConditionFailed or Stale.
+    """
     await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)

@@ -173,12 +173,16 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "LeagueEvent": _each(EVERYBODY, "event submitted missing predictions"),
     # ── comments ──
     "Comment": {
-        **_each(EVERYBODY, "id product language rating title body author createdAt editedAt status"),
+        **_each(
+            EVERYBODY,
+            "id product language rating title body author createdAt editedAt status removed inReplyTo replyCount "
+            "replies",
+        ),
         "viewerCanEdit": PERSONAL,
         "moderationNote": AUTHOR_OR_MODERATORS,
         "reportReasons": MODERATORS,
     },
-    "CommentStatistics": _each(EVERYBODY, "product language total average histogram languages"),
+    "CommentStatistics": _each(EVERYBODY, "product language total rated replies average histogram languages"),
     "RatingCount": _each(EVERYBODY, "rating count"),
     "LanguageCount": _each(EVERYBODY, "language count"),
     "ProductStanding": _each(EVERYBODY, "product fiveStars statistics"),

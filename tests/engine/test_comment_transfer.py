@@ -16,7 +16,7 @@ from datastore.comments.records import COMMENT
 from datastore.dynamo import Table
 from datastore.people.identities import erase_profile, find_identity, of_address
 from datastore.people.profiles import read_profile
-from datastore.values.ids import derived_id, first_id
+from datastore.values.ids import first_id
 from resolvers.people.identities import Members
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
@@ -27,7 +27,7 @@ from server.commands.imports import comments as import_comments
 from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
-from tests.comments import post
+from tests.comments import author_id, post
 from tests.queries import (
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
@@ -38,12 +38,6 @@ from tests.queries import (
 )
 from tests.service import ringside
 from tests.transfers import import_lines
-
-
-def author_id(name: str) -> str:
-    """A member's id, as an export has it."""
-    return derived_id(datetime(2025, 1, 1, tzinfo=UTC), name.encode())
-
 
 ADA = author_id("ada")
 GOOD = {

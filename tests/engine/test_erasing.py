@@ -38,6 +38,7 @@ from tests.erasing import (
     carried_out,
     items_naming,
     leave_traces,
+    owners,
 )
 from tests.generated import entities
 from tests.jobs import ended
@@ -48,6 +49,7 @@ from tests.queries import (
 )
 from tests.two_worlds import Site
 from tests.vocabulary import QUIZ_LEADERBOARD, known_list
+from tests.voting import settle_votes
 
 OTHERS = ("ada", "bob", "cleo")
 SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
@@ -169,12 +171,6 @@ def _without_sentences(counts: dict[str, Any]) -> dict[str, Any]:
     return counts
 
 
-async def owners(table: Table) -> set[str]:
-    """Whose items there are, by the partitions of members and their parts."""
-    keys = [item["pk"]["S"].split("#") async for item in table.scan_items(consistent=True)]
-    return {key[1] for key in keys if key[0] in ("USER", "VOTER")}
-
-
 @pytest.mark.parametrize("contributions", list(Contributions))
 async def test_killed_at_every_write_it_is_completed(
     one_client: Client,
@@ -231,6 +227,7 @@ async def test_what_they_write_meanwhile_is_erased_two_minutes_later(
     if contributions is Contributions.REMOVE:
         assert await owners(table) & {MEMBER} == set()
     await site.score()
+    await settle_votes(client)
     assert [breach async for breach in breaches(client.services)] == []
 
 

@@ -31,7 +31,7 @@ from resolvers.requests.context import Role, utc_now
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.engines import EnginePair, RunningEngine
-from tests.erasing import items_naming
+from tests.erasing import owners
 from tests.fault.editor import Editor
 from tests.fault.faults import Fault
 from tests.fault.ledger import UNCOUNTED, Fact, FactReader, Ledger
@@ -270,6 +270,6 @@ async def _is_unsettled(table: Table) -> bool:
 
 
 async def _left_of_erased(table: Table) -> list[Fact]:
-    """What still names an erased member, but for the job that erases again when no index can be behind any more."""
-    naming = await items_naming(table, *LEAVERS)
-    return [("left of an erased member", item) for item in naming if "JOB#" not in item]
+    """Members who were erased with their contributions, and have items still."""
+    removed = {name for name, contributions in LEAVERS.items() if contributions == "REMOVE"}
+    return [("left of an erased member", user) for user in await owners(table) & removed]
