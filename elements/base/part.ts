@@ -33,7 +33,7 @@ export abstract class Part<Data> {
   private live = document.createElement('p');
   private views: View[] = [];
   private waits = false;
-  private said = '';
+  protected said = '';
   private ends: (() => void)[] = [];
   private texts: Texts;
   /** The document of the first paint. */

@@ -193,7 +193,7 @@ export default class Board extends Part<BoardData> {
     return (
       <div class="both">
         <section class="stack" aria-labelledby="title">
-          <h2 id="title" dir="auto" part="title">{this.board?.title ?? '\u00a0'}</h2>
+          <h2 id="title" dir="auto" part="title" aria-hidden={this.board ? null : 'true'}>{this.board?.title ?? '\u00a0'}</h2>
           {this.refused ? this.closed() : this.pair()}
         </section>
         <section class="stack" aria-labelledby="leaderboard">{this.leaderboard()}</section>

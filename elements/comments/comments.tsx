@@ -120,7 +120,7 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private fits({ rating, language }: Comment) {
-    return (!this.ratings.length || this.ratings.includes(rating)) && (!this.languages.length || this.languages.includes(language));
+    return (!this.ratings.length || (rating !== null && this.ratings.includes(rating))) && (!this.languages.length || this.languages.includes(language));
   }
 
   private async showFresh() {
@@ -257,12 +257,12 @@ export default class Comments extends Part<CommentsData> {
                 type="button"
                 class="plain"
                 aria-pressed={String(this.ratings.includes(rating))}
-                aria-label={this.t('ofRating', { stars: this.t('stars', { n: rating }), n: count })}
                 onclick={() => this.filter({ ratings: this.ratings.includes(rating) ? this.ratings.filter((one) => one !== rating) : [...this.ratings, rating] })}
               >
-                <span>{this.number(rating)} ★</span>
+                <span class="hidden">{this.t('ofRating', { stars: this.t('stars', { n: rating }), n: count })}</span>
+                <span aria-hidden="true">{this.number(rating)} ★</span>
                 <progress max={most} value={count} aria-hidden="true"></progress>
-                <span>{this.number(count)}</span>
+                <span aria-hidden="true">{this.number(count)}</span>
               </button>
             </li>
           ))}
@@ -308,13 +308,13 @@ export default class Comments extends Part<CommentsData> {
         <article class="comment" aria-label={this.t('by', { name: author.name })}>
           <p class="row head">
             <strong dir="auto" part="author">{author.name}</strong>
-            {this.stars(rating)}
+            {rating !== null && this.stars(rating)}
             <time class="soft" datetime={createdAt}>{this.date(createdAt)}</time>
             {editedAt && <span class="soft">{this.t('wasEdited')}</span>}
           </p>
           {status !== 'PUBLISHED' && <p class="held">{this.t(status === 'PENDING' ? 'held' : 'rejected')} {moderationNote}</p>}
           {title && <h3 dir="auto" lang={language}>{title}</h3>}
-          <p class="body" dir="auto" lang={language}>{body}</p>
+          {comment.removed ? <p class="body soft">{this.t('removed')}</p> : <p class="body" dir="auto" lang={language}>{body}</p>}
           <p class="row actions">
             {comment.viewerCanEdit && <button type="button" class="plain" aria-label={this.t('editOf', { name: author.name })} onclick={() => this.startEditing(comment)}>{this.t('edit')}</button>}
             {comment.viewerCanEdit && <button type="button" class="plain" aria-label={this.t('deleteOf', { name: author.name })} onclick={() => this.open(comment, true)}>{this.t('delete')}</button>}

@@ -56,14 +56,13 @@ export class Form {
   input() {
     const { rating, title, body } = this.values;
     this.errors = {};
-    if (!rating) this.errors.rating = this.part.t('needsRating');
     if (!body.trim()) this.errors.body = this.part.t('needsBody');
     if (Object.keys(this.errors).length) {
       this.focusError();
       return null;
     }
     this.key ||= newKey();
-    return { rating: rating!, title: title.trim() || null, body: body.trim(), idempotencyKey: this.key };
+    return { rating, title: title.trim() || null, body: body.trim(), idempotencyKey: this.key };
   }
 
   /** Says a refusal at the field that it is about. */

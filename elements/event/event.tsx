@@ -135,7 +135,7 @@ export default class EventCard extends Part<Data> {
   protected view() {
     const { event } = this;
     if (event === null) return <p class="notice">{this.t('none')}</p>;
-    if (!event) return <div class="stack"><h2 part="title">{'\u00a0'}</h2><div class="wait"></div></div>;
+    if (!event) return <div class="stack">{this.said ? this.note() : <div class="wait"></div>}</div>;
     const { viewerPrediction: prediction } = event;
     return (
       <form class="stack" aria-labelledby="title" onsubmit={(submitted: globalThis.Event) => { submitted.preventDefault(); void this.submit(); }}>

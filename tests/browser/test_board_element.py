@@ -28,7 +28,8 @@ new PerformanceObserver((list) => list.getEntries().forEach(add))
 
 
 PLACES = """['h2', '.pair', '.verdicts', 'progress', 'table'].map((name) => {
-  const { top, left, width } = document.querySelector('ringside-board').shadowRoot.querySelector(name).getBoundingClientRect();
+  const shown = document.querySelector('ringside-board').shadowRoot.querySelector(name);
+  const { top, left, width } = shown.getBoundingClientRect();
   return [top, left, width].map(Math.round);
 })"""
 
