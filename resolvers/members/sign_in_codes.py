@@ -111,7 +111,7 @@ class SignInCodes:
         """Begin to sign in by an address: the email is sent after this has returned."""
         send = self._send
         if send is None:
-            raise NotAllowed("Nobody signs in by email here: RINGSIDE_SMTP_URL, the mail server, is not set.")
+            raise NotAllowed("Nobody signs in by email here.")
         if len(self._sending) >= _MOST_SENDING:
             raise Unavailable("Too many emails are waiting to be sent. Try again in a moment.", retry_after=5.0)
         limits, seal = self._services.get(AddressLimits), self._services.seal

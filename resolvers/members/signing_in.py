@@ -187,5 +187,5 @@ def session_origin(ctx: Context) -> str | None:
     if not ctx.page_origin:
         return None
     if ctx.page_origin.lower() not in ctx.services.policy.page_origins:
-        raise NotAllowed("Pages of this origin may not sign anybody in: RINGSIDE_CORS_ORIGINS lists those that may.")
+        raise NotAllowed("This page may not sign anybody in.")
     return ctx.page_origin.lower()

@@ -49,7 +49,7 @@ async def sign_in(
 async def sign_in_as_guest(ctx: Context, /, *, name: str) -> SignedIn:
     """Begin a session of a new guest."""
     if SignInMethod.GUEST.value not in ctx.services.policy.sign_in_methods:
-        raise NotAllowed("Nobody signs in as a guest here: RINGSIDE_GUESTS is not set.")
+        raise NotAllowed("Nobody signs in as a guest here.")
     if ctx.viewer.is_signed_in:
         raise NotAllowed("You are signed in already: sign out first.")
     if ctx.unit.key is not None and len(ctx.unit.key) < GUEST_KEY_LENGTH:
