@@ -56,7 +56,7 @@ async def board(visited: Visited, slug: str, *names: str, title: str = "Who wins
 
 
 async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visited, browser: Browser) -> None:
-    """The next pair comes with the answer; the winner's row shows one more win without a reload, and nothing else moves."""
+    """The next pair comes with the answer; the winner's row shows one more win without a reload; nothing jumps."""
     async with visited.page(browser, BOARD % "main") as page:
         await expect(page.page.locator("ringside-board .live")).to_have_text("live")
         await expect(corners(page).first).to_be_enabled()

@@ -204,8 +204,8 @@ async def test_an_event_screen_takes_few_engine_calls(one_client: Client) -> Non
     """Event, card, own prediction, results, counts and ranked predictions with names: 12 cold, 6 from then on.
 
     Event 1, own prediction 1, ranked predictions 4; once for each version of the event also its card 1, its gates 1,
-    its histogram 1, and the names 2: the viewer's own, then the others'; and once whose token it is, 1. Before scoring the list of predictions takes
-    16 instead of 4.
+    its histogram 1, and the names 2: the viewer's own, then the others'; and once whose token it is, 1. Before scoring
+    the list of predictions takes 16 instead of 4.
     """
     editor = EventEditor(one_client)
     event, matches = await editor.card(10, 20, 30)
