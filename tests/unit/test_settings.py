@@ -92,6 +92,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "EMAIL_TEMPLATES": str(tmp_path),
         "PUBLIC_URL": "https://api.example.com",
         "JOURNAL_DAYS": "30",
+        "FRONT_PAGE": "on",
         "ERASED_DAYS": "60",
         "WEBHOOK_NETWORKS": "10.1.0.0/16, ::1",
         "DAY_BEGINS_AT": "4",
@@ -156,7 +157,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert settings.document_cache_bytes == 2097152
     assert (settings.trusted_documents, settings.engine_binary) == (manifest, program)
     assert (settings.comment_rate, settings.premoderation) == ("30/minute", True)
-    assert (settings.demo, settings.ballot_hours) == (True, 0.5)
+    assert (settings.demo, settings.front_page, settings.ballot_hours) == (True, True, 0.5)
     assert (settings.votes_per_visitor, settings.votes_per_address) == ("9/second", "99/minute")
     assert (settings.new_visitors_per_address, settings.journal_days, settings.erased_days) == ("0", 30, 60)
     assert settings.image_hosts == ("images.example.com", "cdn.example.org")
