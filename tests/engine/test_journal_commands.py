@@ -31,7 +31,13 @@ from tests.queries import UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 from tests.service import ringside
 
-COMMENT = {"product": "42", "language": "en", "rating": 5, "body": "Good.", "author": "ada"}
+COMMENT = {
+    "product": "42",
+    "language": "en",
+    "rating": 5,
+    "body": "Good.",
+    "author": {"name": "Ada", "email": "ada@example.com"},
+}
 
 
 async def words(_: Client, folder: Path) -> list[str]:
