@@ -24,7 +24,7 @@ from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import Confirmation
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, Unavailable
 from datastore.values.seal import Seal
 from resolvers.live.background import Promised
 from resolvers.requests.address_limits import AddressLimits
@@ -155,11 +155,11 @@ class Confirmations:
         if purpose is Purpose.ADDRESS:
             self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
-            unit = ctx.unit  # checks that the member is not erased, though their token still counts
+            unit = ctx.unit
         wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
         if self._under_way + len(self._answered) >= _MOST_SENDING:
-            raise Overloaded(retry_after=_SOON.total_seconds())
+            raise Unavailable("Many emails are on their way.", retry_after=_SOON.total_seconds())
         work = self._sending.run(key, lambda: self._send_once(wanted, unit, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
             self._answered.begin(_complete(work))
