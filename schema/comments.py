@@ -8,14 +8,15 @@ import strawberry
 
 from datastore.changes.occurrences import Ground
 from datastore.comments import records
+from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
-from resolvers.comments import counts, pages, visibility, writing
+from resolvers.comments import counts, moderating, pages, visibility, writing
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL
 from schema.framework.connections import connection, subscription
-from schema.framework.fields import READ, described, field
+from schema.framework.fields import READ, described, field, objects
 from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
+from schema.framework.mutations import RefusalCode, mutation
 from schema.framework.types import (
     Node,
     enum,
@@ -206,6 +207,13 @@ class CommentsQuery:
 # ── mutations ──
 
 
+@record_type(RefusedDecision, "Why one of many comments was not decided.")
+class RefusedComment:
+    id: strawberry.ID = described("The id that was given.")
+    code: RefusalCode = described("The reason, for programs.")
+    message: str = described("The reason, for people.")
+
+
 @strawberry.type
 class CommentsMutation:
     post_comment = mutation(
@@ -279,6 +287,30 @@ class CommentsMutation:
         comment="The comment's id.",
         status="The new status. Any decision clears the comment's reports.",
         note="A note for its author, up to 500 characters.",
+        ground="The reason for the decision; for the journal.",
+    )
+    moderate_comments = mutation(
+        moderating.moderate_comments,
+        "Decides about many comments in the same way, each by itself. For moderators.",
+        object_type(
+            "CommentsModerated",
+            "What was decided. A comment that could not be decided leaves the others as they are.",
+            comments=(
+                list[Comment],
+                objects(moderating.MOST_DECIDED, "The comments that were decided, as they are now."),
+            ),
+            refused=(
+                list[RefusedComment],
+                objects(moderating.MOST_DECIDED, "The comments that were not decided, and why."),
+            ),
+        ),
+        show=visibility.show_decisions,
+        input_description="A moderator's decision about many comments.",
+        result_description="What was decided, or why nothing was.",
+        complexity=moderating.MOST_DECIDED * READ,
+        comments=f"The comments' ids, at most {moderating.MOST_DECIDED}.",
+        status="The new status of all of them. Any decision clears a comment's reports.",
+        note="A note for their authors, up to 500 characters.",
         ground="The reason for the decision; for the journal.",
     )
 

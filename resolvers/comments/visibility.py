@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, pages, records, threads
+from datastore.comments.changes import Decisions, RefusedDecision
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
 from datastore.comments.records import Comment, MemberComments, Reports, Status
@@ -30,6 +31,7 @@ AS_STORED: Final[Mapping[str, str]] = {
     "RatingCount": "It counts published comments.",
     "LanguageCount": "It counts published comments.",
     "ProductStanding": "It counts published comments.",
+    "RefusedComment": "It repeats an id that the moderator gave.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 
@@ -92,6 +94,24 @@ def show_published(comment: Comment) -> ShownComment:
 async def show_answer(_: Context, comment: Comment) -> ShownComment:
     """The answer to a mutation, which has shown the viewer the comment, or let them write it."""
     return ShownComment(comment)
+
+
+# ── decisions ──
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDecisions:
+    """The comments that were decided as they are now, and the others."""
+
+    comments: Sequence[ShownComment]
+    refused: tuple[RefusedDecision, ...]
+
+
+async def show_decisions(ctx: Context, decisions: Decisions) -> ShownDecisions:
+    """Those that somebody deleted since are left out."""
+    places = [(product, ulid) for product, _, ulid in (key.rpartition("#") for key in decisions.decided)]
+    found = await pages.read_comments(ctx.table, places)
+    return ShownDecisions([ShownComment(comment) for comment in found if comment is not None], decisions.refused)
 
 
 # ── pages ──

@@ -241,12 +241,19 @@ async def moderate_comment(
 ) -> Comment:
     """A moderator's decision. It clears the comment's reports; a held comment that is published arrives now."""
     ctx.with_role(Role.MODERATOR)
-    if note is not None:
-        note = validate_text(note, "note", LONGEST_REASON)
+    return await decide(ctx, comment, status, Decision(ground, validate_note(note)))
 
-    def moderated(old: Comment) -> Comment:
+
+def validate_note(note: str | None) -> str | None:
+    return None if note is None else validate_text(note, "note", LONGEST_REASON)
+
+
+async def decide(ctx: Context, key: str, status: Status, decision: Decision) -> Comment:
+    """The comment of a key after a decision about it."""
+
+    def decided(old: Comment) -> Comment:
         held = None if status is Status.PUBLISHED else status
         arrived = ctx.new_id() if old.held and not held else old.arrived
-        return revised(old, held=held, arrived=arrived, note=old.note if note is None else note)
+        return revised(old, held=held, arrived=arrived, note=old.note if decision.note is None else decision.note)
 
-    return await change_comment(ctx, comment, moderated, decision=Decision(ground, note))
+    return await change_comment(ctx, key, decided, decision=decision)

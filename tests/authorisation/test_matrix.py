@@ -56,7 +56,7 @@ from tests.service import Service, ringside
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
-UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "Visit"}
+UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "RefusedComment", "Visit"}
 """Types of the rules that only mutations answer with."""
 
 HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
@@ -249,6 +249,10 @@ def given(**fields: Any) -> Prepare:
         }
 
     return prepare
+
+
+async def a_new_comment_among_others(world: World, _: Viewer) -> Mapping[str, Any]:
+    return {"comments": [await world.comment(), "gone"], "status": "REJECTED"}
 
 
 def a_new(kind: str, **more: Any) -> Prepare:
@@ -509,6 +513,7 @@ CASES: Final = (
     Case("deleteComment", "CommentDeleted", a_new("comment")),
     Case("reportComment", "CommentReported", a_new("comment", reason="Spam")),
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
+    Case("moderateComments", "CommentsModerated", a_new_comment_among_others),
     # ── vocabulary ──
     Case("createWordList", "WordListCreated", a_name),
     Case("createWordList", "WordListCreated", a_public_name, EDITORS),

@@ -248,6 +248,8 @@ def comments(owner: Person, ada: Person, bo: Person) -> None:
     decided = owner.run("ModerateComment", comment=id_)["comment"]
     assert (decided["status"], decided["moderationNote"]) == ("REJECTED", "Please write about the shirt.")
     assert len(owner.run("LatestComments")["nodes"]) == 10
+    many = owner.run("ModerateComments", comments=[id_])
+    assert (many["comments"], many["refused"]) == ([{"id": id_, "status": "REJECTED"}], [])
     assert ada.run("DeleteComment", comment=id_)["deletedId"] == id_
 
 
