@@ -172,6 +172,14 @@ mutation ($input: ModerateCommentsInput!) {
   }
 }
 """
+SET_HOLD_RULES = """
+mutation ($input: SetHoldRulesInput!) {
+  setHoldRules(input: $input) {
+    ... on HoldRulesSet { rules { revision rules { name language words links firstComments perHour guests } } }
+    ... on Refused { code message path }
+  }
+}
+"""
 COMMENTS_PAGE = """
 query ($product: ID!, $languages: [String!], $ratings: [Int!], $first: Int, $after: String, $last: Int,
        $before: String) {

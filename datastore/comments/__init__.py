@@ -19,6 +19,7 @@
 | planner      | which partitions a page reads                                                   |
 | changes      | posting, editing, deleting, moderating; reports                                 |
 | counts       | statistics, and the ranking of products by five-star comments                   |
+| hold_rules   | which comments wait for a moderator; what a member has posted                   |
 | transfer     | imports and exports                                                             |
 | member_items | what comments keep of a member                                                  |
 

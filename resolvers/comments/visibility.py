@@ -31,6 +31,8 @@ AS_STORED: Final[Mapping[str, str]] = {
     "RatingCount": "It counts published comments.",
     "LanguageCount": "It counts published comments.",
     "ProductStanding": "It counts published comments.",
+    "HoldRules": "Each query of them begins with the role of a moderator.",
+    "HoldRule": "It is shown with the others.",
     "RefusedComment": "It repeats an id that the moderator gave.",
 }
 """What fields show without passing here, and why that gives nothing away."""
@@ -112,6 +114,19 @@ async def show_decisions(ctx: Context, decisions: Decisions) -> ShownDecisions:
     places = [(product, ulid) for product, _, ulid in (key.rpartition("#") for key in decisions.decided)]
     found = await pages.read_comments(ctx.table, places)
     return ShownDecisions([ShownComment(comment) for comment in found if comment is not None], decisions.refused)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHeld:
+    """A comment that rules would have held, and the name of the first one."""
+
+    comment: ShownComment
+    held_by: str
+
+
+def show_held(comment: Comment, rule: str) -> ShownHeld:
+    """To moderators, who see every comment."""
+    return ShownHeld(ShownComment(comment), rule)
 
 
 # ── pages ──
@@ -245,6 +260,11 @@ def removed(_: Context, comment: ShownComment, /) -> bool:
 def moderation_note(ctx: Context, comment: ShownComment, /) -> str | None:
     """For the author and moderators."""
     return comment.note if may_change(ctx.viewer, comment) else None
+
+
+def held_by(ctx: Context, comment: ShownComment, /) -> str | None:
+    """For moderators: who knows the rule can write around it."""
+    return comment.held_by if ctx.viewer.may(Role.MODERATOR) else None
 
 
 async def report_reasons(ctx: Context, comment: ShownComment, /) -> list[str] | None:

@@ -72,12 +72,13 @@ def field(
     *,
     complexity: int | None = None,
     complexity_of_each: int = 0,
+    most_objects: int | None = None,
     **arguments: str,
 ) -> Any:
     """A field that a resolver answers; `arguments` describe the resolver's parameters.
 
     `complexity` is what it counts itself, 1 unless it is awaited for each object; `complexity_of_each` what each object
-    of its page or list counts besides.
+    of its page or list counts besides; `most_objects` how many a list has at most.
     """
     resolution = Resolution.of(resolver)
 
@@ -98,6 +99,8 @@ def field(
         is_awaited = resolution.is_batched or (resolution.is_async and resolution.of_record)
         complexity = AWAITED if is_awaited else 1
     metadata = {_COMPLEXITY: complexity, _COMPLEXITY_OF_EACH: complexity_of_each}
+    if most_objects is not None:
+        metadata[_MOST_OBJECTS] = most_objects
     return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
 
 

@@ -188,6 +188,7 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "quizLeaderboard": 'on: "2026-01-01"',
     "activity": PERIOD,
     "previewContender": PICTURE,
+    "previewHoldRules": "rules: []",
     "operations": HOURS,
 }
 
@@ -249,6 +250,11 @@ def given(**fields: Any) -> Prepare:
         }
 
     return prepare
+
+
+async def the_next_hold_rules(world: World, _: Viewer) -> Mapping[str, Any]:
+    current = await world.clients[Viewer.MODERATOR].ask("{ holdRules { revision } }")
+    return {"rules": [{"name": "Links", "links": 3}], "revision": current["revision"]}
 
 
 async def a_new_comment_among_others(world: World, _: Viewer) -> Mapping[str, Any]:
@@ -513,6 +519,7 @@ CASES: Final = (
     Case("deleteComment", "CommentDeleted", a_new("comment")),
     Case("reportComment", "CommentReported", a_new("comment", reason="Spam")),
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
+    Case("setHoldRules", "HoldRulesSet", the_next_hold_rules),
     Case("moderateComments", "CommentsModerated", a_new_comment_among_others),
     # ── vocabulary ──
     Case("createWordList", "WordListCreated", a_name),
