@@ -70,6 +70,7 @@ from server.http.protocol import ConnectionLimits
 from server.http.sign_in import SignInPage
 from server.http.websocket import serve_socket
 from server.mail.confirmation import confirm, sending_confirmations
+from server.mail.digest_run import comment_emails
 from server.mail.emails_due import EmailSchedule
 from server.mail.pages import unsubscribe
 from server.mail.sign_in import sending_codes
@@ -179,6 +180,9 @@ async def _opened(
             emails = EmailSchedule(services, settings, settings.email_minutes)
             stack.push_async_callback(emails.close)
             emails.start()
+        for sending in comment_emails(settings, services):
+            stack.push_async_callback(sending.close)
+            sending.start()
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.cache.loads)

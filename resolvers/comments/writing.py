@@ -18,6 +18,7 @@ from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
+from resolvers.comments.notices import notice_of
 from resolvers.comments.rules import (
     LONGEST_REASON,
     validate_body,
@@ -93,7 +94,7 @@ async def _post_reply(ctx: Context, posted: Comment, key: str) -> Comment:
         if answered.held is not None:
             raise Conflict("The comment is not public, so it cannot be answered.", path=_ANSWERED)
         reply = replace(posted, reply_to=answered.ulid, root=answered.root or answered.ulid)
-        await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply))
+        await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply), answered)
         return reply
 
     return await optimistic(lambda: load_visible_comment(ctx, key, "inReplyTo"), post)
@@ -195,11 +196,14 @@ def revised(comment: Comment, **changes: Any) -> Comment:
     return replace(comment, revision=(comment.revision or 0) + 1, **changes)
 
 
-async def store_change(services: Services, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
+async def store_change(
+    services: Services, unit: UnitOfWork, answer: Any, change: CommentChange, answered: Comment | None = None
+) -> None:
     """Store a change of a comment, and tell what this process remembers of its product.
 
-    It may raise ConditionFailed or Stale.
+    It may raise ConditionFailed or Stale. What a new reply answers is given by whoever has read it.
     """
+    change = replace(change, notice=await notice_of(services, change, answered))
     await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)

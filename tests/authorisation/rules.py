@@ -120,7 +120,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         "comments": MODERATED_PART,
         **_each(AUTHOR_OR_ADMIN, "email identities roles"),
         "suspension": AUTHOR_OR_MODERATORS,
-        **_each(AUTHOR, "timeZone dailyWordAt lockReminderHours subscriptions leagues due"),
+        **_each(AUTHOR, "timeZone dailyWordAt lockReminderHours replyEmails subscriptions leagues due"),
     },
     "Identity": _each(AUTHOR_OR_ADMIN, "method label since lastUsedAt"),
     "Suspension": _each(AUTHOR_OR_MODERATORS, "until reason at"),
