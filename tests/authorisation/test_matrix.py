@@ -27,8 +27,9 @@ from datastore.members.sign_in_codes import SignInCode, store_code
 from datastore.people.identities import SignInMethod, add_identity, of_issuer
 from resolvers.members import sign_in_codes
 from resolvers.members.sign_in_codes import Asked
-from resolvers.requests.context import Role
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
+from resolvers.voting.ballots import sign_visit
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,
@@ -316,6 +317,13 @@ async def on_a_page(world: World, viewer: Viewer) -> Mapping[str, Any]:
     return {}
 
 
+async def a_visit(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    client = world.clients[viewer]
+    await on_a_page(world, viewer)
+    expires = utc_now() + timedelta(days=1)
+    return {"visit": sign_visit(client.services.seal, "visitor.before", "http://ringside.test", expires)}
+
+
 async def an_event_with_a_match(world: World, _: Viewer) -> Mapping[str, Any]:
     event = await world.event()
     return {"event": event, "matches": [await world.match(event)]}
@@ -482,6 +490,7 @@ CASES: Final = (
     Case("voidVoters", "VotersVoided", given(board="main", voters=["visitor.nobody"])),
     Case("restoreVoters", "VotersRestored", a_voiding),
     Case("startVisit", "Visit", on_a_page),
+    Case("continueVisit", "VisitContinued", a_visit),
     Case("drawMatchup", "Ballot", given(board="main")),
     Case("castVote", "VoteCast", their_ballot),
     Case("voidVoter", "VoterVoided", given(voter="{user}")),

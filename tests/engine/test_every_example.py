@@ -13,21 +13,14 @@ from typing import Any
 
 import httpx
 import pytest
-from graphql import OperationDefinitionNode, parse, print_ast
 
 from datastore.dynamo import iso
 from tests.confirmations import link_in
-from tests.generated import ROOT
+from tests.examples import EXAMPLES
 from tests.mail_server import Mailbox, body_of, mail_server_beside
 from tests.service import Service, ringside, running_service
 
 OTHER_SITE = "https://blog.example.org"
-EXAMPLES = {
-    definition.name.value: print_ast(definition)
-    for file in sorted((ROOT / "examples").glob("*.graphql"))
-    for definition in parse(file.read_text(encoding="utf-8")).definitions
-    if isinstance(definition, OperationDefinitionNode) and definition.name
-}
 
 
 def until(is_true: Callable[[], Any]) -> Any:
@@ -132,6 +125,8 @@ def looks_around(people: People, ada: Person) -> None:
     assert drawn["progress"]["seen"] == 0
     vote = voter.run("Vote", token=drawn["token"])
     assert vote["winner"]["name"] == drawn["left"]["name"]
+    ada_there = people.visitor(Origin=OTHER_SITE, **ada.headers)
+    assert ada_there.run("ContinueVisit", visit=visit["token"])["user"]["name"] == "Ada"
     assert visitor.run("BoardOfContenders")["title"] == "Which mask wins?"
     assert visitor.run("AllContenders")["totalCount"] == 24
     assert visitor.run("Leaderboard")["totalCount"] == 24

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.engine.test_every_example import EXAMPLES
+from tests.examples import EXAMPLES
 from tests.generated import ROOT
 from tests.queries import POST_COMMENT, REPORT_COMMENT
 from tests.service import Service, ringside, running_service
