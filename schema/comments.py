@@ -8,14 +8,17 @@ import strawberry
 
 from datastore.changes.occurrences import Ground
 from datastore.comments import records
+from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
-from resolvers.comments import counts, pages, visibility, writing
+from datastore.comments.hold_rules import HoldRule as StoredRule
+from datastore.comments.hold_rules import HoldRules as StoredRules
+from resolvers.comments import counts, holding, moderating, pages, visibility, writing
 from resolvers.whole.mutations import Terms
-from schema.framework.arguments import NAMED_IN_ALL
+from schema.framework.arguments import NAMED_IN_ALL, input_type
 from schema.framework.connections import connection, subscription
-from schema.framework.fields import READ, described, field
+from schema.framework.fields import READ, described, field, objects
 from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
+from schema.framework.mutations import RefusalCode, mutation
 from schema.framework.types import (
     Node,
     enum,
@@ -68,6 +71,9 @@ class Comment(Node):
     )
     report_reasons: list[str] | None = field(
         visibility.report_reasons, "The reasons given by members who reported it; for moderators."
+    )
+    held_by: str | None = field(
+        visibility.held_by, "The name of the rule by which it waits for a moderator; for moderators."
     )
     removed: bool = field(
         visibility.removed,
@@ -148,6 +154,44 @@ ProductConnection = connection(
 )
 
 
+@record_type(StoredRule, "A comment that meets all conditions of a rule waits for a moderator.")
+class HoldRule:
+    name: str = described("Its name, which moderators see.")
+    language: str | None = described("The comment is in this language.")
+    words: list[str] = described("The comment has one of these words; none if any text will do.")
+    links: int | None = described("The comment has more links than this.")
+    first_comments: int | None = described("Fewer of the author's comments than this are published.")
+    per_hour: int | None = described("The author has posted more comments than this within an hour.")
+    guests: bool = described("The author is a guest.")
+
+
+@record_type(StoredRules, "The site's rules that hold comments. The first rule whose conditions are all met holds one.")
+class HoldRules:
+    rules: list[HoldRule] = objects(holding.MOST_RULES, "In the order in which they are tried.")
+    revision: int = described("How often they were set; `setHoldRules` takes it.")
+
+
+@record_type(visibility.ShownHeld, "A comment that rules would have held.")
+class HeldComment:
+    comment: Comment = described("The comment.")
+    held_by: str = described("The name of the rule.")
+
+
+input_type(
+    holding.HoldRuleInput,
+    "HoldRuleInput",
+    "A rule that holds comments. It has at least one condition, and a comment has to meet all of them.",
+    name=f"Its name, which moderators see: 1 to {holding.LONGEST_NAME} characters.",
+    language="The comment is in this language: a BCP 47 tag.",
+    words=f"The comment has one of these words: at most {holding.MOST_WORDS} of {holding.LONGEST_WORD} letters. Whole "
+    "words, without case, accents, invisible characters and look-alike letters.",
+    links=f"The comment has more links than this: 0 to {holding.MOST_LINKS}.",
+    first_comments=f"Fewer of the author's comments than this are published: 1 to {holding.MOST_FIRST_COMMENTS}.",
+    per_hour=f"The author has posted more comments than this within an hour: 0 to {holding.MOST_PER_HOUR:,}.",
+    guests="The author is a guest.",
+)
+
+
 @strawberry.type
 class CommentsOfUser:
     """What comments add to a member."""
@@ -196,6 +240,16 @@ class CommentsQuery:
         "The whole site's comments, newest first. For moderators.",
         status="Only comments of this status.",
     )
+    hold_rules: HoldRules = field(holding.hold_rules, "The rules that hold comments. For moderators.")
+    preview_hold_rules: list[HeldComment] = field(
+        holding.preview_hold_rules,
+        "Which of the site's latest comments these rules would have held when they were posted, newest first. For "
+        "moderators.",
+        complexity=20 * READ,
+        most_objects=holding.MOST_PREVIEWED,
+        rules="The rules to try.",
+        of=f"How many of the latest comments: at most {holding.MOST_PREVIEWED}.",
+    )
     moderation_queue: ModerationConnection = field(
         writing.moderation_queue,
         "Comments waiting for a moderator, oldest first. For moderators.",
@@ -204,6 +258,13 @@ class CommentsQuery:
 
 
 # ── mutations ──
+
+
+@record_type(RefusedDecision, "Why one of many comments was not decided.")
+class RefusedComment:
+    id: strawberry.ID = described("The id that was given.")
+    code: RefusalCode = described("The reason, for programs.")
+    message: str = described("The reason, for people.")
 
 
 @strawberry.type
@@ -280,6 +341,44 @@ class CommentsMutation:
         status="The new status. Any decision clears the comment's reports.",
         note="A note for its author, up to 500 characters.",
         ground="The reason for the decision; for the journal.",
+    )
+    moderate_comments = mutation(
+        moderating.moderate_comments,
+        "Decides about many comments in the same way, each by itself. For moderators.",
+        object_type(
+            "CommentsModerated",
+            "What was decided. A comment that could not be decided leaves the others as they are.",
+            comments=(
+                list[Comment],
+                objects(moderating.MOST_DECIDED, "The comments that were decided, as they are now."),
+            ),
+            refused=(
+                list[RefusedComment],
+                objects(moderating.MOST_DECIDED, "The comments that were not decided, and why."),
+            ),
+        ),
+        show=visibility.show_decisions,
+        input_description="A moderator's decision about many comments.",
+        result_description="What was decided, or why nothing was.",
+        complexity=moderating.MOST_DECIDED * READ,
+        comments=f"The comments' ids, at most {moderating.MOST_DECIDED}.",
+        status="The new status of all of them. Any decision clears a comment's reports.",
+        note="A note for their authors, up to 500 characters.",
+        ground="The reason for the decision; for the journal.",
+    )
+    set_hold_rules = mutation(
+        holding.set_hold_rules,
+        "Replaces the rules that hold comments. For admins.",
+        object_type(
+            "HoldRulesSet",
+            "The rules were set. Every process holds comments by them within ten seconds.",
+            rules=(HoldRules, "The rules as they are now."),
+        ),
+        show=holding.show_rules,
+        input_description="All rules that hold comments.",
+        result_description="The rules, or why they were not set.",
+        rules=f"The rules, in the order in which they are tried: at most {holding.MOST_RULES}.",
+        revision="The revision of the rules that you have read. Another one is CONFLICT.",
     )
 
 

@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "import": ("imports", "Import data from files. Existing data is left alone."),
     "export": ("exports", "Export data to files."),
     "migrate": ("migration", "Migrate data from another layout."),
+    "comments": ("comments", "Comments: which ones wait for a moderator."),
     "board": ("voting", "Boards: how they count votes."),
     "member": ("members", "Members: the first admin, and another issuer of those who sign in by a provider."),
     "apikey": ("api_keys", "API keys, by which machines sign in."),

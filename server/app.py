@@ -39,6 +39,7 @@ from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Table, deadline
 from datastore.voting.boards import ensure_main
+from resolvers.comments.holding import Holding
 from resolvers.jobs.running import JobRunner
 from resolvers.journal.usage import UsageReports
 from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
@@ -170,6 +171,7 @@ async def _opened(
         await stack.enter_async_context(sending_codes(settings, services))
         services.get(JobRunner).start(JOB_KINDS)
         services.get(Suspensions).start()
+        services.get(Holding).start()
         deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
         stack.push_async_callback(deliverer.close)
         deliverer.start()

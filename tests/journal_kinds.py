@@ -64,6 +64,8 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "deleteComment": (Kind.COMMENT_DELETED,),
     "reportComment": (Kind.COMMENT_REPORTED,),
     "moderateComment": (Kind.COMMENT_MODERATED,),
+    "moderateComments": (Kind.COMMENT_MODERATED,),
+    "setHoldRules": (Kind.HOLD_RULES_SET,),
     # ── vocabulary ──
     "createWordList": (Kind.WORD_LIST_CREATED,),
     "updateWordList": (Kind.WORD_LIST_CHANGED,),

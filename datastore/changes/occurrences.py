@@ -54,6 +54,7 @@ class Kind(StrEnum):
     COMMENT_REPORTED = "comment.reported"
     COMMENT_MODERATED = "comment.moderated"
     COMMENTS_IMPORTED = "comments.imported"
+    HOLD_RULES_SET = "holdRules.set"
 
     BOARD_CREATED = "board.created"
     BOARD_CHANGED = "board.changed"

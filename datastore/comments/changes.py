@@ -47,6 +47,23 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedDecision:
+    """Why one of several comments was not decided."""
+
+    id: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The keys of the comments that were decided, and the others."""
+
+    decided: tuple[str, ...]
+    refused: tuple[RefusedDecision, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CommentChange:
     """One comment before and after a change; None if it does not exist.
 

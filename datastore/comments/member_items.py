@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from datastore.comments.counts import LEADER, PRODUCT_TALLY
+from datastore.comments.hold_rules import PLACED_RULE, RULES_REVISION
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPLY, REPORTS, Pointer, Reports
 from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
@@ -75,7 +76,7 @@ MEMBER_ITEMS = MemberItems(
             _HELD,
         ),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
-        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PRODUCT_TALLY, THREAD),
+        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PLACED_RULE, PRODUCT_TALLY, RULES_REVISION, THREAD),
     },
     _read,
 )

@@ -35,6 +35,15 @@ async def read_comment(table: Table, product: str, ulid: str, *, held: bool = Tr
     return stub
 
 
+async def read_comments(table: Table, keys: Sequence[tuple[str, str]]) -> list[Comment | None]:
+    """Comments and replies by product and id, held ones too; consistent. None for one that is gone."""
+    entities = (COMMENT, REPLY, HELD)
+    places = [entity.at(product=product, ulid=ulid) for product, ulid in keys for entity in entities]
+    found = await table.get_many(places, consistent=True)
+    comments = (found[place : place + len(entities)] for place in range(0, len(found), len(entities)))
+    return [next((each for each in some if each is not None and not each.removed), None) for some in comments]
+
+
 @dataclass(slots=True)
 class ReadReport:
     """How a page was read."""

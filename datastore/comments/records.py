@@ -75,6 +75,8 @@ class Comment:
     """Whether there is a thread of replies to it."""
     removed: bool | None = None
     """Whether this is a stub."""
+    held_by: str | None = None
+    """The name of the rule that holds it, or held it before it was rejected."""
 
     @property
     def status(self) -> Status:

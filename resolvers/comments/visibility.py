@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, pages, records, threads
+from datastore.comments.changes import Decisions, RefusedDecision
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
 from datastore.comments.records import Comment, MemberComments, Reports, Status
@@ -30,6 +31,9 @@ AS_STORED: Final[Mapping[str, str]] = {
     "RatingCount": "It counts published comments.",
     "LanguageCount": "It counts published comments.",
     "ProductStanding": "It counts published comments.",
+    "HoldRules": "Each query of them begins with the role of a moderator.",
+    "HoldRule": "It is shown with the others.",
+    "RefusedComment": "It repeats an id that the moderator gave.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 
@@ -92,6 +96,37 @@ def show_published(comment: Comment) -> ShownComment:
 async def show_answer(_: Context, comment: Comment) -> ShownComment:
     """The answer to a mutation, which has shown the viewer the comment, or let them write it."""
     return ShownComment(comment)
+
+
+# ── decisions ──
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDecisions:
+    """The comments that were decided as they are now, and the others."""
+
+    comments: Sequence[ShownComment]
+    refused: tuple[RefusedDecision, ...]
+
+
+async def show_decisions(ctx: Context, decisions: Decisions) -> ShownDecisions:
+    """Those that somebody deleted since are left out."""
+    places = [(product, ulid) for product, _, ulid in (key.rpartition("#") for key in decisions.decided)]
+    found = await pages.read_comments(ctx.table, places)
+    return ShownDecisions([ShownComment(comment) for comment in found if comment is not None], decisions.refused)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHeld:
+    """A comment that rules would have held, and the name of the first one."""
+
+    comment: ShownComment
+    held_by: str
+
+
+def show_held(comment: Comment, rule: str) -> ShownHeld:
+    """To moderators, who see every comment."""
+    return ShownHeld(ShownComment(comment), rule)
 
 
 # ── pages ──
@@ -225,6 +260,11 @@ def removed(_: Context, comment: ShownComment, /) -> bool:
 def moderation_note(ctx: Context, comment: ShownComment, /) -> str | None:
     """For the author and moderators."""
     return comment.note if may_change(ctx.viewer, comment) else None
+
+
+def held_by(ctx: Context, comment: ShownComment, /) -> str | None:
+    """For moderators: who knows the rule can write around it."""
+    return comment.held_by if ctx.viewer.may(Role.MODERATOR) else None
 
 
 async def report_reasons(ctx: Context, comment: ShownComment, /) -> list[str] | None:

@@ -5,7 +5,7 @@ Each change is stored together with the counts that it moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from datastore.comments.records import Comment, Status
 from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
+from resolvers.comments.holding import hold_for
 from resolvers.comments.rules import (
     LONGEST_REASON,
     validate_body,
@@ -69,11 +70,18 @@ async def post_comment(
     if in_reply_to is not None:
         _refuse_rated_reply(rating)
     await check_rate(ctx, "post")
+    posted = await _held_if_asked(ctx, posted)
     if in_reply_to is not None:
         return await _post_reply(ctx, posted, in_reply_to)
     await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
     ctx.services.activity["comments"] += 1
     return posted
+
+
+async def _held_if_asked(ctx: Context, comment: Comment) -> Comment:
+    """The comment, held by the rule that asks for it, if there is one."""
+    rule = None if comment.held else await hold_for(ctx, comment)
+    return comment if rule is None else replace(comment, held=Status.PENDING, held_by=rule)
 
 
 async def _post_reply(ctx: Context, posted: Comment, key: str) -> Comment:
@@ -114,6 +122,28 @@ async def edit_comment(
     viewer = ctx.signed_in()
     if viewer.is_member:
         ctx.services.profiles.prefetch(viewer.id)
+    changes = _parse_changes(language, rating, title, body)
+    await check_rate(ctx, "edit")
+
+    async def edited(old: Comment) -> Comment:
+        if not may_change(viewer, old):
+            raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
+        new = replace(old, **changes)
+        if old.root is not None:
+            _refuse_rated_reply(new.rating)
+        if new == old:
+            return old
+        if not viewer.may(Role.MODERATOR):
+            new = replace(new, held=Status.PENDING if _needs_moderation(ctx) or old.held else None)
+            new = await _held_if_asked(ctx, new)
+        return revised(new, edited_at=ctx.now())
+
+    return await change_comment(ctx, comment, edited)
+
+
+def _parse_changes(
+    language: str | None, rating: int | Unset | None, title: str | Unset | None, body: str | None
+) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if language is not None:
         changes["language"] = parse_language(language, ("input", "language"))
@@ -123,20 +153,7 @@ async def edit_comment(
         changes["title"] = validate_title(title)
     if body is not None:
         changes["body"] = validate_body(body)
-    await check_rate(ctx, "edit")
-
-    def edited(old: Comment) -> Comment:
-        if not may_change(viewer, old):
-            raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
-        new = replace(old, **changes)
-        if old.root is not None:
-            _refuse_rated_reply(new.rating)
-        if new == old:
-            return old
-        held = Status.PENDING if _needs_moderation(ctx) or old.held else None
-        return revised(new, edited_at=ctx.now(), held=old.held if viewer.may(Role.MODERATOR) else held)
-
-    return await change_comment(ctx, comment, edited)
+    return changes
 
 
 async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
@@ -159,12 +176,12 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
 
 
 async def change_comment(
-    ctx: Context, key: str, change: Callable[[Comment], Comment], *, decision: Decision | None = None
+    ctx: Context, key: str, change: Callable[[Comment], Awaitable[Comment]], *, decision: Decision | None = None
 ) -> Comment:
     """The comment after a change, which is made again from the current comment when another change comes first."""
 
     async def store(old: Comment) -> Comment:
-        new = change(old)
+        new = await change(old)
         if new is old:
             await ctx.unit.store_receipt(ctx.table, old)
             return old
@@ -241,12 +258,20 @@ async def moderate_comment(
 ) -> Comment:
     """A moderator's decision. It clears the comment's reports; a held comment that is published arrives now."""
     ctx.with_role(Role.MODERATOR)
-    if note is not None:
-        note = validate_text(note, "note", LONGEST_REASON)
+    return await decide(ctx, comment, status, Decision(ground, validate_note(note)))
 
-    def moderated(old: Comment) -> Comment:
+
+def validate_note(note: str | None) -> str | None:
+    return None if note is None else validate_text(note, "note", LONGEST_REASON)
+
+
+async def decide(ctx: Context, key: str, status: Status, decision: Decision) -> Comment:
+    """The comment of a key after a decision about it."""
+
+    async def decided(old: Comment) -> Comment:
         held = None if status is Status.PUBLISHED else status
         arrived = ctx.new_id() if old.held and not held else old.arrived
-        return revised(old, held=held, arrived=arrived, note=old.note if note is None else note)
+        note, held_by = old.note if decision.note is None else decision.note, old.held_by if held else None
+        return revised(old, held=held, arrived=arrived, note=note, held_by=held_by)
 
-    return await change_comment(ctx, comment, moderated, decision=Decision(ground, note))
+    return await change_comment(ctx, key, decided, decision=decision)

@@ -14,8 +14,8 @@ from strawberry.types.nodes import SelectedField
 from datastore.refusals import Refusal
 from resolvers.requests.context import Context
 from resolvers.whole.mutations import FOR_MEMBERS, Terms, check_terms, run_mutation
-from schema.framework.arguments import Argument, Parameters, make_input
-from schema.framework.fields import described
+from schema.framework.arguments import Argument, Input, Parameters, make_input
+from schema.framework.fields import counting, described
 
 # ── refusals ──
 
@@ -78,6 +78,7 @@ def mutation(  # noqa: PLR0913 - most have defaults
     show: Callable[[Context, Any], Awaitable[Any]] | None = None,
     takes_key: bool = True,
     terms: Terms = FOR_MEMBERS,
+    complexity: int = 1,
     result: Any = None,
     **descriptions: str,
 ) -> Any:
@@ -85,10 +86,11 @@ def mutation(  # noqa: PLR0913 - most have defaults
 
     The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
     Its result is the payload or `Refused`: a union of its own, or the `result` that several share. `terms` say whether
-    suspended members and guests are refused. The input and the union are named after the resolver; `descriptions` are
-    those of the parameters. `show` makes of the resolver's answer what the viewer sees, also when a receipt answers.
+    suspended members and guests are refused; `complexity` is what it counts itself. The input and the union are named
+    after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
+    viewer sees, also when a receipt answers.
     """
-    name = "".join(word.capitalize() for word in resolver.__name__.split("_"))
+    name = resolver.__name__.title().replace("_", "")
     parameters = Parameters.of(resolver)
     arguments = [*parameters.arguments(descriptions), *([_IDEMPOTENCY_KEY] if takes_key else [])]
     input_type = make_input(f"{name}Input", input_description, arguments)
@@ -100,11 +102,7 @@ def mutation(  # noqa: PLR0913 - most have defaults
         ctx.selected = lambda: frozenset(_names(info.selected_fields[0].selections))
         try:
             check_terms(ctx, terms)
-            fields = dict(vars(input))
-            key = fields.pop("idempotency_key", None) or None
-            values = parameters.parse_values(fields, path=("input",))
-            given = parameters.hashed(fields)
-            answer = await run_mutation(ctx, resolver, values, given, key, terms)
+            answer = await run_mutation(ctx, resolver, *_read_input(parameters, input), terms)
             return make_payload(answer if show is None else await show(ctx, answer))
         except Refusal as refusal:
             ctx.refused = True
@@ -116,7 +114,14 @@ def mutation(  # noqa: PLR0913 - most have defaults
         "input": Annotated[input_type, strawberry.argument(description="The mutation's input.")],
         "return": result,
     }
-    return strawberry.mutation(resolver=resolve, description=description)
+    return strawberry.mutation(resolver=resolve, description=description, metadata=counting(complexity))
+
+
+def _read_input(parameters: Parameters, given: Input) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    """The resolver's values, what the receipt's hash is made of, and the idempotency key."""
+    fields = dict(vars(given))
+    key = fields.pop("idempotency_key", None) or None
+    return parameters.parse_values(fields, path=("input",)), parameters.hashed(fields), key
 
 
 def result_of(name: str, payload: type, description: str) -> Any:

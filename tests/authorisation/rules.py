@@ -62,7 +62,7 @@ QUERIES: Final[Mapping[str, Viewers]] = {
         topProducts wordList wordLists dailyWords quizLeaderboard
         """,
     ),
-    **_each(MODERATORS, "moderationQueue latestComments journal members"),
+    **_each(MODERATORS, "moderationQueue latestComments journal members holdRules previewHoldRules"),
     **_each(EDITORS, "activity previewContender"),
     **_each(ADMINS, "apiKeys webhooks jobs operations lag"),
 }
@@ -94,11 +94,11 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     **_each(AUTHOR, "admitToLeague removeFromLeague rotateLeagueCode deleteLeague"),
     **_each(AUTHOR_OR_MODERATORS, "editComment deleteComment"),
     **_each(AUTHOR_OR_ADMIN, "exportMember eraseMember"),
-    **_each(MODERATORS, "moderateComment suspendMember reinstateMember takeBack"),
+    **_each(MODERATORS, "moderateComment moderateComments suspendMember reinstateMember takeBack"),
     **_each(AUTHOR, "addWords writeSentence updateWord removeWord updateWordList deleteWordList"),
     "deleteSentence": AUTHOR_OR_MODERATORS,
     "setRoles": frozenset({Viewer.ADMIN}),
-    **_each(ADMINS, "createApiKey revokeApiKey addWebhook removeWebhook rotateWebhookSecret redeliver"),
+    **_each(ADMINS, "setHoldRules createApiKey revokeApiKey addWebhook removeWebhook rotateWebhookSecret redeliver"),
 }
 
 NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers == MEMBERS} | {
@@ -180,8 +180,12 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         ),
         "viewerCanEdit": PERSONAL,
         "moderationNote": AUTHOR_OR_MODERATORS,
-        "reportReasons": MODERATORS,
+        **_each(MODERATORS, "reportReasons heldBy"),
     },
+    "HoldRules": _each(MODERATORS, "rules revision"),
+    "HoldRule": _each(MODERATORS, "name language words links firstComments perHour guests"),
+    "HeldComment": _each(MODERATORS, "comment heldBy"),
+    "RefusedComment": _each(MODERATORS, "id code message"),
     "CommentStatistics": _each(EVERYBODY, "product language total rated replies average histogram languages"),
     "RatingCount": _each(EVERYBODY, "rating count"),
     "LanguageCount": _each(EVERYBODY, "language count"),

@@ -59,7 +59,7 @@ from tests.sign_in import in_session, with_session
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
-UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "Visit"}
+UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "RefusedComment", "Visit"}
 """Types of the rules that only mutations answer with."""
 
 HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
@@ -191,6 +191,7 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "quizLeaderboard": 'on: "2026-01-01"',
     "activity": PERIOD,
     "previewContender": PICTURE,
+    "previewHoldRules": "rules: []",
     "operations": HOURS,
 }
 
@@ -257,6 +258,15 @@ def given(**fields: Any) -> Prepare:
         }
 
     return prepare
+
+
+async def the_next_hold_rules(world: World, _: Viewer) -> Mapping[str, Any]:
+    current = await world.clients[Viewer.MODERATOR].ask("{ holdRules { revision } }")
+    return {"rules": [{"name": "Links", "links": 3}], "revision": current["revision"]}
+
+
+async def a_new_comment_among_others(world: World, _: Viewer) -> Mapping[str, Any]:
+    return {"comments": [await world.comment(), "gone"], "status": "REJECTED"}
 
 
 def a_new(kind: str, **more: Any) -> Prepare:
@@ -525,6 +535,8 @@ CASES: Final = (
     Case("deleteComment", "CommentDeleted", a_new("comment")),
     Case("reportComment", "CommentReported", a_new("comment", reason="Spam")),
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
+    Case("setHoldRules", "HoldRulesSet", the_next_hold_rules),
+    Case("moderateComments", "CommentsModerated", a_new_comment_among_others),
     # ── vocabulary ──
     Case("createWordList", "WordListCreated", a_name),
     Case("createWordList", "WordListCreated", a_public_name, EDITORS),

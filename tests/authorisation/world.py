@@ -49,6 +49,7 @@ SEASON: Final = "2026"
 REFUSED: Final = "... on Refused { code message path }"
 IN_A_DAY: Final = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 AN_HOUR_AGO: Final = (datetime.now(UTC) - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+RULES: Final = 'rules: [{name: "Tickets", words: ["tickets"]}]'
 PICTURE: Final = 'svg: "<svg><path d=\\"M0 0h1v1z\\"/></svg>"'
 PERIOD: Final = f'from: "{AN_HOUR_AGO[:10]}", to: "{IN_A_DAY[:10]}"'
 HOURS: Final = f'from: "{AN_HOUR_AGO}", to: "{IN_A_DAY}"'
@@ -305,6 +306,11 @@ class World:
         await self.do(Viewer.MEMBER, "joinLeague", "LeagueJoined membership", code=self.ids["code"])
 
     async def _comments(self) -> None:
+        rules = [{"name": "Tickets", "language": "en", "words": ["tickets"], "links": 0, "firstComments": 9}]
+        await self.do(Viewer.ADMIN, "setHoldRules", "HoldRulesSet rules { revision }", rules=rules, revision=0)
+        held = {"product": "p", "language": "en", "body": "Cheap tickets: https://example.org/"}
+        posted = await self.do(Viewer.AUTHOR, "postComment", "CommentPosted comment { id }", **held)
+        self.ids["held comment"] = posted["id"]
         self.ids["published comment"] = published = await self.comment()
         self.ids["pending comment"] = await self.comment("PENDING")
         self.ids["rejected comment"] = await self.comment("REJECTED")
@@ -413,6 +419,7 @@ class World:
         ids = self.ids
         today = datetime.now(UTC).date().isoformat()
         upcoming: Mapping[str, Rule] = {"picks": AUTHOR, "guess": AUTHOR}
+        no_rule: Mapping[str, Rule] = {"heldBy": frozenset()}
         return [
             Instance("profile", "User", f'{{ user(id: "{ids["user"]}") {{ SELECTION }} }}'),
             Instance("streak", "Streak", f'{{ user(id: "{ids["user"]}") {{ streak {{ SELECTION }} }} }}'),
@@ -484,9 +491,13 @@ class World:
             Instance("activity", "DayActivity", f"{{ activity({PERIOD}) {{ SELECTION }} }}", EDITORS),
             Instance("operation", "OperationFigures", f"{{ operations({HOURS}) {{ SELECTION }} }}", ADMINS),
             Instance("lag", "Lag", "{ lag { SELECTION } }", ADMINS),
-            _node("published comment", "Comment", ids["published comment"]),
-            _node("pending comment", "Comment", ids["pending comment"], AUTHOR_OR_MODERATORS),
-            _node("rejected comment", "Comment", ids["rejected comment"], AUTHOR_OR_MODERATORS),
+            _node("published comment", "Comment", ids["published comment"], rules=no_rule),
+            _node("pending comment", "Comment", ids["pending comment"], AUTHOR_OR_MODERATORS, rules=no_rule),
+            _node("rejected comment", "Comment", ids["rejected comment"], AUTHOR_OR_MODERATORS, rules=no_rule),
+            _node("held comment", "Comment", ids["held comment"], AUTHOR_OR_MODERATORS),
+            Instance("hold rules", "HoldRules", "{ holdRules { SELECTION } }", MODERATORS),
+            Instance("hold rule", "HoldRule", "{ holdRules { rules { SELECTION } } }", MODERATORS),
+            Instance("preview", "HeldComment", f"{{ previewHoldRules({RULES}) {{ SELECTION }} }}", MODERATORS),
             Instance("statistics", "CommentStatistics", '{ commentStatistics(product: "p") { SELECTION } }'),
             Instance("bar", "RatingCount", '{ commentStatistics(product: "p") { histogram { SELECTION } } }'),
             Instance("language", "LanguageCount", '{ commentStatistics(product: "p") { languages { SELECTION } } }'),

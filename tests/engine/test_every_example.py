@@ -242,7 +242,12 @@ def comments(owner: Person, ada: Person, bo: Person) -> None:
     assert owner.run("Queue", status="PUBLISHED")["nodes"][0]["reportReasons"] == ["Advertising."]
     decided = owner.run("ModerateComment", comment=id_)["comment"]
     assert (decided["status"], decided["moderationNote"]) == ("REJECTED", "Please write about the shirt.")
+    assert owner.run("PreviewHoldRules") == []
+    assert owner.run("SetHoldRules")["rules"]["revision"] == 1
+    assert [rule["name"] for rule in owner.run("HoldRules")["rules"]] == ["Links", "Too many"]
     assert len(owner.run("LatestComments")["nodes"]) == 10
+    many = owner.run("ModerateComments", comments=[id_])
+    assert (many["comments"], many["refused"]) == ([{"id": id_, "status": "REJECTED"}], [])
     assert ada.run("DeleteComment", comment=id_)["deletedId"] == id_
 
 
