@@ -83,6 +83,7 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
 }
 
 NOT_RECORDED: Final[Mapping[str, str]] = {
+    "continueVisit": "It changes whose votes they are, and each of them was recorded, if at all.",
     "startVisit": "It writes nothing: the token says all there is to know.",
     "requestSignIn": "It stores nothing but a keyed hash of digits.",
     "signIn": "It concerns the member alone, whose file has their sessions.",

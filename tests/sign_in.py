@@ -8,10 +8,18 @@ from typing import Any
 
 import httpx
 
+from datastore.members import suspensions as suspension_store
+from datastore.members.suspensions import MemberRoles
+from datastore.people.identities import SignInMethod
+from datastore.people.profiles import read_profile
 from resolvers.members.sign_in_codes import SignInCodes
+from resolvers.members.signing_in import begin_for_page
+from resolvers.members.suspensions import Suspensions
+from resolvers.requests.context import Role
 from tests.client import Client
 from tests.confirmations import MailingService
 from tests.mail_server import body_of
+from tests.members import introduce
 
 REQUEST_SIGN_IN = """
 mutation ($input: RequestSignInInput!) { requestSignIn(input: $input) {
@@ -74,3 +82,22 @@ async def signed_in(mail: MailingService, address: str, client: Client | None = 
     answer: dict[str, Any] = await client.ask(SIGN_IN, input={"request": code["request"], "code": code["code"]})
     assert "user" in answer, answer
     return answer
+
+
+def with_session(name: str) -> str:
+    """The id of the member whom `in_session` signs in: a session's token has room for 26 letters."""
+    return name.upper().ljust(26, "0")
+
+
+async def in_session(client: Client, name: str, *roles: Role) -> Client:
+    """A member with these roles, new if need be, signed in by a session instead of a token."""
+    services, user = client.services, with_session(name)
+    await introduce(services.table, user, name=name.title())
+    member = await read_profile(services.table, user)
+    assert member is not None
+    if roles:
+        given = MemberRoles(user, roles)
+        await suspension_store.set_roles(services.table, services.unit(), member, given, besides=None)
+        services.get(Suspensions).roles_changed(given)
+    _, token = await begin_for_page(services, member, SignInMethod.EMAIL)
+    return Client(client.served, client.settings, token)

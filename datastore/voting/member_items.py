@@ -2,7 +2,8 @@
 
 | wanted                         | read or write                                                | requests    |
 |--------------------------------|--------------------------------------------------------------|-------------|
-| votes and where they came from | Query VOTER#<id>#<board> of every board, consistent          | boards      |
+| votes and where they came from | Query VOTER#<id>#<board> of every board, consistent; also of | boards      |
+|                                | the visitors whose walks the member has continued            |             |
 | delete what is left of votes   | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
 | forget a voter's addresses     | the origins of the voter, and the voter among each address's | 1 for 12    |
 
@@ -30,6 +31,7 @@ from datastore.people.member_items import (
 from datastore.values.ids import shard_of
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
+from datastore.voting.continuing import CONTINUATION, continuations, voters_of
 from datastore.voting.voiding import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN, VOIDING
 from datastore.voting.votes import PAIR, TALLY, VOTE
 
@@ -37,13 +39,19 @@ from datastore.voting.votes import PAIR, TALLY, VOTE
 
 
 async def clear_voter(table: Table, voter: str, board: str) -> None:
-    """Delete everything that names a voter of a board. Safe to repeat."""
+    """Delete everything that names a voter of a board, their own items last. Safe to repeat."""
     await clear_addresses(table, voter, board)
-    await clear_partition(table, Partition(VOTE, None, VOTE.on(voter=voter, board=board).pk))
+    for each in reversed(await voters_of(table, voter, board)):
+        await clear_partition(table, Partition(VOTE, None, VOTE.on(voter=each, board=board).pk))
 
 
 async def clear_addresses(table: Table, voter: str, board: str) -> None:
     """Forget from which addresses a voter voted on a board. Safe to repeat."""
+    for each in await voters_of(table, voter, board):
+        await _clear_addresses_of(table, each, board)
+
+
+async def _clear_addresses_of(table: Table, voter: str, board: str) -> None:
     shard = shard_of(voter, ADDRESS_SHARDS)
     async for origin in table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True):
         key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=voter)
@@ -55,11 +63,14 @@ async def clear_addresses(table: Table, voter: str, board: str) -> None:
 
 async def _read(table: Table, user: str) -> Records:
     for board in await every_slug(table):
-        collection: Partition[Any] = VOTE.on(voter=user, board=board)
-        async for vote in table.iterate(collection, consistent=True):
-            yield VOTE, vote
-        async for origin in table.iterate(ORIGIN.on(voter=user, board=board), consistent=True):
-            yield ORIGIN, origin
+        for continuation in await continuations(table, user, board):
+            yield CONTINUATION, continuation
+        for voter in await voters_of(table, user, board):
+            collection: Partition[Any] = VOTE.on(voter=voter, board=board)
+            async for vote in table.iterate(collection, consistent=True):
+                yield VOTE, vote
+            async for origin in table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True):
+                yield ORIGIN, origin
 
 
 MEMBER_ITEMS = MemberItems(
@@ -79,6 +90,11 @@ MEMBER_ITEMS = MemberItems(
                 "tag": "The tag that `vote.origin` names.",
                 "address": "A keyed hash of the address: two files would show that their members share one.",
             },
+        ),
+        CONTINUATION: in_file(
+            "continuedWalk",
+            "That you went on with what a visitor of a board had begun, who was you before you signed in.",
+            Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
         ),
         VOIDING: left_out("For a day: it lists voters whose votes an editor has voided together.", KEPT),
         ADDRESS_VOTER: left_out("For a week: it lists the voters of an address by its keyed hash.", PERSONAL),

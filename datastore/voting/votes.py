@@ -233,7 +233,8 @@ class Vote:
     """One verdict of one voter on one board, the `number`-th. `walk` is the voter's pair walk after this pair.
 
     `origin` names the `Origin` item that knows the address it came from, until that item expires. `voided_by` is the
-    job that can bring it back.
+    job that can bring it back. `order` is the visitor in whose order of pairs a member goes on (`continuing`), and
+    `continued_by` the member who goes on instead of this voter.
     """
 
     voter: str
@@ -248,6 +249,13 @@ class Vote:
     void: bool = False
     origin: str | None = None
     voided_by: str | None = None
+    order: str | None = None
+    continued_by: str | None = None
+
+    @property
+    def is_verdict(self) -> bool:
+        """False for the two items between which a walk changes hands; they are stored as skips of no pair."""
+        return self.low != self.high
 
     @property
     def counts(self) -> bool:
@@ -273,6 +281,7 @@ def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime, origi
         walk=ballot.walk,
         shard=shard_of(ballot.voter, board.write_shards),
         origin=origin,
+        order=ballot.order,
     )
 
 
@@ -309,6 +318,8 @@ async def has_counted_vote(table: Table, voter: str, board: str) -> bool:
     async for vote in table.iterate(newest_first, consistent=True, at_once=1000):
         if vote.counts or latest.number - vote.number >= _MOST_SEARCHED:
             return vote.counts
+        if vote.order is not None and not vote.is_verdict:
+            return await has_counted_vote(table, vote.order, board)
     return False
 
 
@@ -319,7 +330,10 @@ async def read_seen_pairs(table: Table, voter: str, board: str, cycle: int) -> f
     async for vote in table.iterate(newest_first, consistent=True, at_once=1000):
         if vote.pair_walk().cycle != cycle:
             break
-        pairs.add((vote.low, vote.high))
+        if vote.is_verdict:
+            pairs.add((vote.low, vote.high))
+        elif vote.order is not None:
+            pairs |= await read_seen_pairs(table, vote.order, board, cycle)
     return frozenset(pairs)
 
 

@@ -8,16 +8,18 @@ from datastore.dynamo import optimistic
 from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import MemberRoles
 from datastore.people.profiles import Profile
-from datastore.refusals import Conflict, InvalidInput
+from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from resolvers.members.suspensions import Suspensions, roles_in
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, UserId
 
 
 async def set_roles(ctx: Context, /, *, user: UserId, roles: list[str]) -> Profile:
-    """Give a member these roles and no others. Only members may: a machine's key gives no rights to people."""
+    """Give a member these roles and no others. A key or a token that leaks must not give its finder a role for good."""
     ctx.member()
-    ctx.with_role(Role.ADMIN)
+    session = ctx.with_role(Role.ADMIN).session
+    if session is None or session.origin is not None:
+        raise NotAllowed("Roles are given by an admin who has signed in on this service's own page, /sign-in.")
     member = await load_member(ctx, user)
     if member.is_guest:
         raise Conflict("A guest has no roles: they have to sign in with an address first.", path=("input", "user"))

@@ -15,7 +15,7 @@ from math import inf
 from typing import NamedTuple
 
 from datastore.dynamo import DynamoError, check_before_each_attempt
-from datastore.refusals import NotAllowed, Refusal, Unavailable
+from datastore.refusals import NotAllowed, NotSignedIn, Refusal, Unavailable
 from datastore.values.seal import Seal
 from datastore.voting import boards, voiding, votes
 from datastore.voting.ballots import Ballot, EligibleContenders, TokenExpired, TokenSpent, TokenUnknown, Verdict
@@ -155,15 +155,18 @@ _MOST_VOTES = 4000
 
 
 class _Count(NamedTuple):
-    voter: str
-    board: str
-    walk: PairWalk
+    vote: Vote
     eligible: EligibleContenders
 
 
 def voter_seed(voter: str, board: str) -> bytes:
     """The seed of a voter's order of pairs on a board."""
     return blake2b(f"{board}#{voter}".encode(), digest_size=32).digest()
+
+
+def seed_after(vote: Vote) -> bytes:
+    """The seed of the order that a voter goes on in after a vote: their own, or that of the visitor they were."""
+    return voter_seed(vote.order or vote.voter, vote.board)
 
 
 class WalkCounts:
@@ -174,31 +177,32 @@ class WalkCounts:
         self._turn = asyncio.Lock()
         self._counts = services.cache.each("walk_counts", self._count, age=inf, most=_MOST_WALKS)
 
-    async def counted(self, voter: str, board: str, walk: PairWalk, eligible: EligibleContenders) -> PairWalk:
-        """The walk as `PairWalk.recounted` returns it."""
+    async def counted(self, vote: Vote, eligible: EligibleContenders) -> PairWalk:
+        """The voter's walk after a vote, as `PairWalk.recounted` returns it."""
+        walk = vote.pair_walk()
         if walk.recount_cost(eligible) <= _CHEAP and not walk.needs_seen(eligible):
-            return walk.recounted(voter_seed(voter, board), eligible)
-        counted = await self._counts.load(_Count(voter, board, walk, eligible))
+            return walk.recounted(seed_after(vote), eligible)
+        counted = await self._counts.load(_Count(vote, eligible))
         assert counted is not None  # noqa: S101 - counting always has a result
         return counted
 
     async def _count(self, wanted: _Count) -> PairWalk:
-        seen = await self._read_seen(wanted) if wanted.walk.needs_seen(wanted.eligible) else None
-        seed = voter_seed(wanted.voter, wanted.board)
-        counting = wanted.walk.recounting(seed, wanted.eligible, seen)
+        walk, eligible = wanted.vote.pair_walk(), wanted.eligible
+        seen = await self._read_seen(wanted.vote, walk) if walk.needs_seen(eligible) else None
+        counting = walk.recounting(seed_after(wanted.vote), eligible, seen)
         while True:
             async with self._turn:  # one slice in each turn of the event loop
                 try:
                     next(counting)
                 except StopIteration as counted:
-                    walk: PairWalk = counted.value
-                    return walk
+                    result: PairWalk = counted.value
+                    return result
                 await asyncio.sleep(0)
 
-    async def _read_seen(self, wanted: _Count) -> frozenset[tuple[int, int]] | None:
-        if wanted.walk.seen > _MOST_VOTES:
+    async def _read_seen(self, vote: Vote, walk: PairWalk) -> frozenset[tuple[int, int]] | None:
+        if walk.seen > _MOST_VOTES:
             return None
-        return await votes.read_seen_pairs(self._services.table, wanted.voter, wanted.board, wanted.walk.cycle)
+        return await votes.read_seen_pairs(self._services.table, vote.voter, vote.board, walk.cycle)
 
 
 # ── ballots ──
@@ -267,6 +271,8 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     cached, latest = await asyncio.gather(
         board_cache(ctx).boards.load(board), votes.read_latest_vote(ctx.table, voter, board)
     )
+    if latest is not None and latest.continued_by is not None:
+        raise NotSignedIn("Sign in to go on.")
     number = latest.number + 1 if latest else 1
     current, found = cached.board if cached else None, None
     if current is not None:
@@ -281,7 +287,16 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     if latest is None:
         await ctx.services.get(AddressLimits).admit_visitor(ctx)
     expires_at = ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds)
-    ballot = Ballot(voter, board, number, drawn.left, drawn.right, expires_at=expires_at, walk=drawn.after.packed())
+    ballot = Ballot(
+        voter,
+        board,
+        number,
+        drawn.left,
+        drawn.right,
+        expires_at=expires_at,
+        walk=drawn.after.packed(),
+        order=latest.order if latest else None,
+    )
     # Contenders that joined after a remembered first draw are still to come.
     remaining = drawn.remaining + current.eligible.pairs(eligible.size, current.size)
     return DrawnBallot(
@@ -325,7 +340,7 @@ async def _draw(
     if latest is not None and not is_current and _is_older(eligible, latest.pair_walk()):
         return None
     walk = await _recounted(ctx, latest, eligible) if latest else PairWalk()
-    seed = voter_seed(voter, board)
+    seed = seed_after(latest) if latest else voter_seed(voter, board)
     drawn = walk.draw(seed, eligible)
     if drawn is None or (drawn.cycle != walk.cycle and not is_current):
         return None
@@ -515,4 +530,4 @@ async def _progress(ctx: Context, vote: Vote, eligible: EligibleContenders) -> P
 
 async def _recounted(ctx: Context, vote: Vote, eligible: EligibleContenders) -> PairWalk:
     """The voter's walk after a vote, counted for these contenders."""
-    return await ctx.services.get(WalkCounts).counted(vote.voter, vote.board, vote.pair_walk(), eligible)
+    return await ctx.services.get(WalkCounts).counted(vote, eligible)

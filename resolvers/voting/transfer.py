@@ -117,7 +117,7 @@ async def _vote_lines(table: Table, board: str | None) -> AsyncIterator[bytes]:
         contenders = await all_contenders(table, slug, blocks)
         names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
     async for vote in votes.all_votes(table):
-        if board in (None, vote.board):
+        if vote.is_verdict and board in (None, vote.board):
             yield json_line(_fields(vote, names))
 
 

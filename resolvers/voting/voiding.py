@@ -16,6 +16,7 @@ from datastore.jobs.jobs import Job, JobState
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards
 from datastore.voting.boards import MAIN
+from datastore.voting.continuing import voters_of
 from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
 from datastore.voting.voiding import (
     RESTORABLE,
@@ -92,7 +93,8 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
             continue
         settler = services.get(BoardCache).settler(board)
         async with settler.voting():
-            voided += sum([votes async for votes in void_votes(table, voter, board, unit, since=since)])
+            for each in await voters_of(table, voter, board):
+                voided += sum([votes async for votes in void_votes(table, each, board, unit, since=since)])
         services.get(BoardCache).votes_voided(voter, board)
         await settler.settle_anew()
     return voided
@@ -126,11 +128,12 @@ class _Wanted:
 
     async def _void(self, services: Services) -> AsyncGenerator[int]:
         table, unit = services.table, services.unit(self.actor)
-        async for votes in void_votes(table, self.voter, self.board, unit):
-            yield votes
-        if self.same_address:
-            async for votes in void_votes_of_addresses(table, self.voter, self.board, unit):
+        for voter in await voters_of(table, self.voter, self.board):
+            async for votes in void_votes(table, voter, self.board, unit):
                 yield votes
+            if self.same_address:
+                async for votes in void_votes_of_addresses(table, voter, self.board, unit):
+                    yield votes
 
 
 def _parse_voter(text: str, argument: str) -> str:
@@ -242,8 +245,9 @@ async def _change_votes(
     settler = cache.settler(board)
     async with settler.voting():
         for voter in run.input["voters"].split("\n"):
-            async for votes in change(services.table, voter, board, unit):
-                run.done += votes
+            for each in await voters_of(services.table, voter, board):
+                async for votes in change(services.table, each, board, unit):
+                    run.done += votes
             cache.votes_voided(voter, board)
     await settler.settle_anew()
 

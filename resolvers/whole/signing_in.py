@@ -10,6 +10,9 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
+import structlog
+
+from datastore.dynamo import DynamoError
 from datastore.members.sessions import Session
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
@@ -23,8 +26,10 @@ from resolvers.members.signing_in import Proof, SignedIn
 from resolvers.people.identities import Members
 from resolvers.people.profile import parse_display_name
 from resolvers.requests.address_limits import AddressLimits
-from resolvers.requests.context import AnyId, Context, Services, Viewer
+from resolvers.requests.context import AnyId, Context, Kind, Services, Viewer
+from resolvers.voting.continuing import continue_walks, visitor_of
 
+_log = structlog.get_logger("ringside.sign_in")
 GUEST_KEY_LENGTH: Final = 22
 """Letters of an idempotency key of a guest's sign-in: 128 random bits. Its receipt is whoever knows it's."""
 
@@ -39,14 +44,18 @@ async def sign_in(
     request: AnyId | None = None,
     code: str | None = None,
     token: str | None = None,
+    visit: str | None = None,
 ) -> SignedIn:
     """Begin a session of whom a code, a link or the code of a page names."""
     signing_in.session_origin(ctx)  # refused before anything is used up
+    visitor = _visitor(ctx, visit)
     proof = await signing_in.prove(ctx, request, code, token)
-    return await signing_in.begin(ctx, await _member(ctx, proof), proof)
+    signed_in = await signing_in.begin(ctx, await _member(ctx, proof), proof)
+    await go_on(ctx.services, visitor, signed_in.user.user)
+    return signed_in
 
 
-async def sign_in_as_guest(ctx: Context, /, *, name: str) -> SignedIn:
+async def sign_in_as_guest(ctx: Context, /, *, name: str, visit: str | None = None) -> SignedIn:
     """Begin a session of a new guest."""
     if SignInMethod.GUEST.value not in ctx.services.policy.sign_in_methods:
         raise NotAllowed("Nobody signs in as a guest here.")
@@ -59,13 +68,16 @@ async def sign_in_as_guest(ctx: Context, /, *, name: str) -> SignedIn:
             path=("input", "idempotencyKey"),
         )
     signing_in.session_origin(ctx)
+    visitor = _visitor(ctx, visit)
     user = ctx.new_id()
     guest = Profile(user, parse_display_name(name, user), ctx.now())
     await ctx.services.get(AddressLimits).admit_guest(ctx)
     shown = Proven(SignInMethod.GUEST, "", secrets.token_hex(16), "Guest")
     await identity_store.make_member(ctx.table, shown, guest, ctx.services.unit(), used=True)
     ctx.services.activity["new_members"] += 1
-    return await signing_in.begin(ctx, await _read(ctx.services, user), Proof(SignInMethod.GUEST))
+    signed_in = await signing_in.begin(ctx, await _read(ctx.services, user), Proof(SignInMethod.GUEST))
+    await go_on(ctx.services, visitor, user)
+    return signed_in
 
 
 async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile:
@@ -82,16 +94,38 @@ def guest_receipt_owner(_: Context, __: Mapping[str, Any]) -> str:
     return "signin-guest"
 
 
+# ── visitors ──
+
+
+def _visitor(ctx: Context, visit: str | None) -> str | None:
+    """The visitor whom the person was until now: of a visit that the page gives, or the one who asks."""
+    if visit is not None:
+        return visitor_of(ctx, visit)
+    return ctx.viewer.id if ctx.viewer.kind is Kind.VISITOR else None
+
+
+async def go_on(services: Services, visitor: str | None, member: str) -> None:
+    """Let the member go on with what they began as a visitor. Their session has begun, so a failure ends nothing."""
+    if visitor is None:
+        return
+    try:
+        await continue_walks(services, visitor, member)
+    except DynamoError as error:
+        _log.warning("a visitor's walk was not continued", reason=str(error))
+
+
 # ── by the provider ──
 
 
-async def sign_in_by_provider(services: Services, named: Viewer) -> tuple[Session, str]:
+async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | None) -> tuple[Session, str]:
     """A session of whom the provider names, on the service's own pages; and its token."""
     assert named.proven is not None  # noqa: S101 - what the ID token says
     email = named.verified_email or named.email
     identity = await services.get(Members).make(named.proven, name=named.name, email=email)
     member = await _read(services, identity.user or "")
-    return await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
+    begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
+    await go_on(services, visitor, member.user)
+    return begun
 
 
 async def add_provider(services: Services, named: Viewer, member: Viewer) -> None:

@@ -143,7 +143,8 @@ class MembersMutation:
     )
     set_roles = mutation(
         roles.set_roles,
-        "Gives a member these roles and no others. For admins.",
+        "Gives a member these roles and no others. For admins who have signed in at `/sign-in`: tokens of a provider, "
+        "of a site and of `ringside token`, and API keys, may not.",
         object_type(
             "RolesSet",
             "The member has these roles, besides those that their token gives them. One that they had ends within a "

@@ -9,6 +9,7 @@ import strawberry
 from datastore.people.identities import SignInMethod
 from resolvers.members import sessions, sign_in_codes, sign_in_methods, signing_in, visibility
 from resolvers.people.visibility import show_changed
+from resolvers.voting import continuing
 from resolvers.whole import signing_in as whole_signing_in
 from resolvers.whole.mutations import Terms
 from schema.framework.fields import described, field
@@ -17,6 +18,7 @@ from schema.framework.mutations import mutation
 from schema.framework.types import object_type, record_type
 
 _OF_EVERYBODY = Terms(while_suspended=True, guests=True)
+_VISIT = "The token of the page's visit: what its visitor has begun on boards, the member goes on with."
 
 
 @record_type(visibility.ShownSignIn, "Somebody is signed in.")
@@ -72,6 +74,7 @@ class SignInMutation:
         request="What `requestSignIn` answered.",
         code="The six digits of the email. Five wrong ones end them.",
         token="The token of the email's link, or the code that `/sign-in/done` led back with.",  # noqa: S106 - a description
+        visit=_VISIT,
     )
     sign_in_as_guest = mutation(
         whole_signing_in.sign_in_as_guest,
@@ -83,6 +86,18 @@ class SignInMutation:
         input_description="A guest's name.",
         result_description="The guest with their session, or why nobody is signed in.",
         name="The name shown to others, 1 to 80 characters.",
+        visit=_VISIT,
+    )
+    continue_visit = mutation(
+        continuing.continue_visit,
+        "Lets the viewer go on with what they have begun on boards as a visitor of this page, before they signed in. "
+        "That visitor votes no more. `signIn` and `signInAsGuest` do the same with their `visit`.",
+        object_type("VisitContinued", "The visitor's votes are the member's.", user=(LazyUser, "The member.")),
+        terms=_OF_EVERYBODY,
+        show=show_changed,
+        input_description="A visit of the page that asks.",
+        result_description="The member, or why the visit is not continued.",
+        visit="The token of the visit.",
     )
     add_identity = mutation(
         whole_signing_in.add_identity,

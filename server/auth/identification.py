@@ -245,6 +245,12 @@ class Identification:
             return None if found is None else found.viewer
         return None
 
+    def visitor_in_cookie(self, headers: RawHeaders) -> str | None:
+        """The visitor of a cookie, wherever the request comes from: only for what another proof secures."""
+        header = b"; ".join(value for name, value in headers if name == b"cookie")
+        found = self._open_cookie(header, secure=True, deletable=False)
+        return None if found is None else found.viewer.id
+
     def _counts_session(self, sent: _Sent, *, secure: bool, is_socket: bool) -> bool:
         """Whether a session's cookie counts: browsers send it with requests of other sites' pages too."""
         if sent.origin is not None:

@@ -22,6 +22,7 @@ from server.auth.cookies import bound_to_host, cookie_values, session_cookie, se
 from server.http.messages import SECURITY_HEADERS
 
 if TYPE_CHECKING:
+    from server.auth.identification import Identification
     from server.auth.oidc_client import Flow, OidcClient
 
 _COOKIE: Final = "ringside_sign_in"
@@ -76,11 +77,13 @@ async def from_provider(request: Request) -> Response:
 async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     """The token of the session that began and its age; None if an identity was added instead."""
     client, services = _client(request), _services(request)
+    identification: Identification = request.state.pipeline.identification
     named = await client.member(flow, request.query_params)
     if flow.adds_to is None:
-        session, token = await sign_in_by_provider(services, named)
+        visitor = identification.visitor_in_cookie(request.scope["headers"])
+        session, token = await sign_in_by_provider(services, named, visitor)
         return token, int((session.expires - services.clock()).total_seconds())
-    by = await request.state.pipeline.identification.session_in_cookie(
+    by = await identification.session_in_cookie(
         request.scope["headers"], secure=_is_secure(request), address=request.client.host if request.client else ""
     )
     if by is None or by.id != flow.adds_to:

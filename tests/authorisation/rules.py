@@ -77,7 +77,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     **_each(
         MEMBERS,
         """
-        updateProfile removeIdentity addIdentity
+        updateProfile removeIdentity addIdentity continueVisit
         submitPrediction createLeague joinLeague leaveLeague postComment reportComment
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,

@@ -27,7 +27,9 @@ from datastore.members.sign_in_codes import SignInCode, store_code
 from datastore.people.identities import SignInMethod, add_identity, of_issuer
 from resolvers.members import sign_in_codes
 from resolvers.members.sign_in_codes import Asked
+from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
+from resolvers.voting.ballots import sign_visit
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,
@@ -53,6 +55,7 @@ from tests.client import Client
 from tests.jobs import ended
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service, ringside
+from tests.sign_in import in_session, with_session
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
@@ -229,10 +232,15 @@ class Case:
     """By default what the rules say."""
     refusal: str = "NOT_ALLOWED"
     """The code for those who are signed in and may not."""
+    in_session: bool = False
+    """Whether an admin has to have signed in for it; a token is not enough."""
 
     async def check(self, world: World, viewer: Viewer) -> None:
         fields = await self.prepare(world, viewer)
-        answer = await world.clients[viewer].ask(statement(self.mutation, f"{self.payload} __typename"), input=fields)
+        client = world.clients[viewer]
+        if self.in_session and viewer is Viewer.ADMIN:
+            client = await in_session(client, "admin", Role.ADMIN)
+        answer = await client.ask(statement(self.mutation, f"{self.payload} __typename"), input=fields)
         allowed = MUTATIONS[self.mutation] if self.allowed is None else self.allowed
         expected = None
         if viewer not in allowed:
@@ -317,6 +325,13 @@ async def their_ballot(world: World, viewer: Viewer) -> Mapping[str, Any]:
 async def on_a_page(world: World, viewer: Viewer) -> Mapping[str, Any]:
     world.clients[viewer].http.headers["origin"] = "http://ringside.test"
     return {}
+
+
+async def a_visit(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    client = world.clients[viewer]
+    await on_a_page(world, viewer)
+    expires = utc_now() + timedelta(days=1)
+    return {"visit": sign_visit(client.services.seal, "visitor.before", "http://ringside.test", expires)}
 
 
 async def an_event_with_a_match(world: World, _: Viewer) -> Mapping[str, Any]:
@@ -465,7 +480,7 @@ WORDS: Final = [{"simplified": "字", "definition": "character"}]
 CASES: Final = (
     Case("updateProfile", "ProfileUpdated", a_name),
     Case("removeIdentity", "IdentityRemoved", another_identity),
-    Case("setRoles", "RolesSet", an_outlaw(suspended=False, roles=["moderator"])),
+    Case("setRoles", "RolesSet", an_outlaw(suspended=False, roles=["moderator"]), in_session=True),
     Case("requestSignIn", "SignInRequested", an_address()),
     Case("addIdentity", "IdentityAdded", a_code),
     Case("signIn", "SignedIn", a_link),
@@ -485,6 +500,7 @@ CASES: Final = (
     Case("voidVoters", "VotersVoided", given(board="main", voters=["visitor.nobody"])),
     Case("restoreVoters", "VotersRestored", a_voiding),
     Case("startVisit", "Visit", on_a_page),
+    Case("continueVisit", "VisitContinued", a_visit),
     Case("drawMatchup", "Ballot", given(board="main")),
     Case("castVote", "VoteCast", their_ballot),
     Case("voidVoter", "VoterVoided", given(voter="{user}")),
@@ -587,7 +603,7 @@ async def _kinds_of(world: World, viewer: Viewer) -> set[str]:
     """The kinds of the last occurrences of a viewer."""
     found = await world.clients[Viewer.ADMIN].ask(
         "query ($actor: ID!) { journal(actor: $actor, first: 5) { nodes { kind } } }",
-        actor=node_id("User", "admin" if viewer is Viewer.ADMIN else "author"),
+        actor=node_id("User", with_session("admin") if viewer is Viewer.ADMIN else "author"),
     )
     return {occurrence["kind"] for occurrence in found["nodes"]}
 

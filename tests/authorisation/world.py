@@ -42,6 +42,7 @@ from tests.authorisation.rules import (
     Viewers,
 )
 from tests.client import Client
+from tests.sign_in import with_session
 from tests.voting import settle_votes
 
 SEASON: Final = "2026"
@@ -57,7 +58,7 @@ LEAF: Final = {"__typename"}
 
 
 async def clients_of(visitor: Client) -> dict[Viewer, Client]:
-    admin = visitor.member("admin", Role.ADMIN)
+    admin = visitor.member(with_session("admin"), Role.ADMIN)
     return {
         Viewer.VISITOR: visitor,
         Viewer.MEMBER: visitor.member("stranger"),

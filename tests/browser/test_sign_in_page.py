@@ -23,7 +23,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.pages import RECORD_VIOLATIONS, new_context
+from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, oidc_provider
 from tests.service import Service, running_service
@@ -316,3 +316,25 @@ async def test_the_page_speaks_the_visitor_s_language(
     assert await page.evaluate("document.documentElement.dir") == direction
     assert await page.evaluate("document.documentElement.scrollWidth") == 320
     await context.close()
+
+
+async def test_the_explorer_is_signed_in_by_the_session_and_out_by_a_button(
+    world: World, context: BrowserContext
+) -> None:
+    """Its button leads to the page, and the page leads back. A pasted token counts before the session."""
+    explorer = ExplorerPage(await context.new_page(), world.url)
+    await explorer.page.set_viewport_size(VIEWPORT)
+    await explorer.open()
+    await explorer.page.get_by_role("link", name="Sign in").click()
+    await by_email(world, explorer.page)
+    await explorer.page.wait_for_url(f"{world.url}/graphql")
+    await expect(explorer.page.get_by_text("Signed in as")).to_be_visible()
+    await explorer.write(explorer.query, "{ viewer { email")
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text(f'"email": "{ADA}"')
+    await explorer.write(explorer.headers, '{ "Authorization": "Bearer forged')
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
+    await explorer.page.get_by_role("button", name="Sign out").click()
+    await expect(explorer.page.get_by_role("link", name="Sign in")).to_be_visible()
+    assert await explorer.violations() == []

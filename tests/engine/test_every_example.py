@@ -13,21 +13,14 @@ from typing import Any
 
 import httpx
 import pytest
-from graphql import OperationDefinitionNode, parse, print_ast
 
 from datastore.dynamo import iso
 from tests.confirmations import link_in
-from tests.generated import ROOT
+from tests.examples import EXAMPLES
 from tests.mail_server import Mailbox, body_of, mail_server_beside
-from tests.service import Service, running_service
+from tests.service import Service, ringside, running_service
 
 OTHER_SITE = "https://blog.example.org"
-EXAMPLES = {
-    definition.name.value: print_ast(definition)
-    for file in sorted((ROOT / "examples").glob("*.graphql"))
-    for definition in parse(file.read_text(encoding="utf-8")).definitions
-    if isinstance(definition, OperationDefinitionNode) and definition.name
-}
 
 
 def until(is_true: Callable[[], Any]) -> Any:
@@ -111,7 +104,7 @@ def test_every_example_runs_and_answers_what_it_is_for(people: People) -> None:
     words(people, owner, ada)
     machines(owner)
     members(people, owner)
-    signs_in(people, owner)
+    signs_in(people)
     assert people.ran == EXAMPLES.keys()
 
 
@@ -132,6 +125,8 @@ def looks_around(people: People, ada: Person) -> None:
     assert drawn["progress"]["seen"] == 0
     vote = voter.run("Vote", token=drawn["token"])
     assert vote["winner"]["name"] == drawn["left"]["name"]
+    ada_there = people.visitor(Origin=OTHER_SITE, **ada.headers)
+    assert ada_there.run("ContinueVisit", visit=visit["token"])["user"]["name"] == "Ada"
     assert visitor.run("BoardOfContenders")["title"] == "Which mask wins?"
     assert visitor.run("AllContenders")["totalCount"] == 24
     assert visitor.run("Leaderboard")["totalCount"] == 24
@@ -312,8 +307,9 @@ def press_next_link(people: People, number: int) -> None:
     assert httpx.post(people.service.url + link).status_code == 200
 
 
-def signs_in(people: People, owner: Person) -> None:
+def signs_in(people: People) -> None:
     visitor = people.visitor()
+    ringside("member", "role", "owner@example.com", "--role", "admin", **people.service.variables)
     assert visitor.run("SignInMethods") == ["EMAIL", "GUEST"]
     first = digits(people, visitor.run("RequestSignIn"))
     signed = visitor.run("SignIn", **first)
@@ -324,6 +320,9 @@ def signs_in(people: People, owner: Person) -> None:
     assert {one["label"] for one in added} == {"fan@example.com", "fan@example.net"}
     assert fan.run("RemoveIdentity")["user"] == {"identities": [{"label": "fan@example.net"}]}
     assert fan.run("Identities")["identities"] == [{"method": "EMAIL", "label": "fan@example.net"}]
+    third = digits(people, visitor.run("RequestSignIn", email="owner@example.com"))
+    owner = people.visitor(Authorization=f"Bearer {visitor.run('SignIn', **third)['token']}")
+    until(lambda: "admin" in owner.ask("{ viewer { roles } }")["roles"])
     assert owner.run("SetRoles", user=signed["user"]["id"])["user"]["roles"] == ["member", "moderator"]
     assert fan.run("SignOut")["signedOut"]
     guest = people.visitor().run("SignInAsGuest")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from datastore.dynamo import Table
+from datastore.members.sessions import begin_session, new_session
 from datastore.people.identities import (
     IDENTITY,
     SignInMethod,
@@ -33,11 +35,13 @@ from resolvers.values.node_ids import node_id, parse_node_key
 from server.__main__ import app
 from server.auth.tokens import mint
 from server.settings import Settings
+from tests.authorisation.world import machine_of
 from tests.client import Client
 from tests.erasing import items_naming
 from tests.members import introduce
 from tests.queries import POST_COMMENT, UPDATE_PROFILE
 from tests.service import running_service
+from tests.sign_in import in_session
 
 ME = "{ viewer { id name joinedAt isGuest roles identities { method label since lastUsedAt } } }"
 SET_ROLES = """mutation ($input: SetRolesInput!) { setRoles(input: $input) {
@@ -173,7 +177,7 @@ async def test_an_introduced_member_joins_at_the_first_sign_in(client: Client) -
 
 async def test_roles_are_given_and_end(client: Client) -> None:
     """Besides those that a token gives; on open connections they end at the next check."""
-    root, eve = client.member("root", Role.ADMIN), client.member("eve")
+    root, eve = await in_session(client, "root", Role.ADMIN), client.member("eve")
     me = (await eve.ask(ME))["id"]
     assert (await root.ask(SET_ROLES, input={"user": me, "roles": ["editor", "moderator", "member"]}))["user"] == {
         "id": me,
@@ -192,7 +196,7 @@ async def test_roles_are_given_and_end(client: Client) -> None:
 
 async def test_another_process_learns_of_roles(client: Client) -> None:
     """By what every process reads again and again."""
-    root, rights = client.member("root", Role.ADMIN), client.services.get(Suspensions)
+    root, rights = await in_session(client, "root", Role.ADMIN), client.services.get(Suspensions)
     me = (await client.member("eve").ask(ME))["id"]
     await root.ask(SET_ROLES, input={"user": me, "roles": ["admin"]})
     other = Suspensions(client.services)
@@ -201,17 +205,35 @@ async def test_another_process_learns_of_roles(client: Client) -> None:
 
 
 async def test_there_is_always_an_admin_left(client: Client) -> None:
-    """Two who take their own away at once: one of them stays, and a token's admin may then take the last one's."""
-    root = client.member("root", Role.ADMIN)
-    admins = {user: client.member(user) for user in ("eve", "bob")}
+    """Two who take their own away at once: one of them stays."""
+    admins = {user: await in_session(client, user, Role.ADMIN) for user in ("eve", "bob")}
     ids = {user: (await member.ask(ME))["id"] for user, member in admins.items()}
-    for user in ids.values():
-        await root.ask(SET_ROLES, input={"user": user, "roles": ["admin"]})
     codes = await asyncio.gather(
         *(member.answer(SET_ROLES, input={"user": ids[user], "roles": []}) for user, member in admins.items())
     )
     outcomes = sorted(answer["data"]["setRoles"].get("code", "SET") for answer in codes)
     assert outcomes == ["CONFLICT", "SET"]
+
+
+async def test_roles_are_given_in_a_session_of_the_service_alone(client: Client) -> None:
+    """What else an admin may hold can leak, or works on another page: it gives nobody a role for good."""
+    me, services = (await client.member("eve").ask(ME))["id"], client.services
+    root = await in_session(client, "root", Role.ADMIN)
+    user = parse_node_key("User", (await root.ask(ME))["id"])
+    elsewhere, token = new_session(user, "EMAIL", "https://fans.example", services.clock())
+    await begin_session(services.table, services.unit(), None, elsewhere, None)
+    services.policy = replace(services.policy, role_origins=frozenset({"https://fans.example"}))
+    page = Client(client.served, client.settings, token)
+    page.http.headers["origin"] = "https://fans.example"
+    assert (await page.ask(ME))["roles"] == ["member", "admin"]
+    key = await machine_of(root, Role.ADMIN)
+    for admin, code in (
+        (page, "NOT_ALLOWED"),
+        (client.member("minted", Role.ADMIN), "NOT_ALLOWED"),
+        (key, "NOT_SIGNED_IN"),
+    ):
+        assert await admin.code(SET_ROLES, input={"user": me, "roles": ["editor"]}) == code
+    assert (await root.ask(SET_ROLES, input={"user": me, "roles": ["editor"]}))["user"]["roles"] == ["member", "editor"]
 
 
 # ── the command line ──
