@@ -11,6 +11,7 @@
 | holding     | hold rules: setting, trying and applying them                                              |
 | structured_data | a product's ratings as JSON-LD                                                         |
 | notices     | which reply is told to whom by email                                                       |
+| challenges  | who has to solve a challenge before they comment                                           |
 | member_data | taking back and erasing a member's comments and reports                                    |
 | counts      | statistics, the counts that pages are planned by, and products by their five-star comments |
 | transfer    | importing and exporting comments                                                           |

@@ -16,6 +16,7 @@ from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Comment, Status
 from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from resolvers.comments.challenges import require_challenge
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
@@ -54,6 +55,7 @@ async def post_comment(
     title: str | None = None,
     body: str,
     in_reply_to: CommentId | None = None,
+    solution: str | None = None,
 ) -> Comment:
     """A new comment, or a reply. With premoderation it waits for a moderator, unless a moderator wrote it."""
     member = ctx.member()
@@ -71,6 +73,7 @@ async def post_comment(
     if in_reply_to is not None:
         _refuse_rated_reply(rating)
     await check_rate(ctx, "post")
+    await require_challenge(ctx, solution)
     posted = await _held_if_asked(ctx, posted)
     if in_reply_to is not None:
         return await _post_reply(ctx, posted, in_reply_to)

@@ -53,6 +53,7 @@ from server.settings.values import (
     parse_public_address,
     parse_sender,
     parse_web_address,
+    validate_challenged,
     validate_digests,
     validate_guests,
     validate_hosts,
@@ -197,6 +198,14 @@ class SignInSettings(BaseSettings):
         write="some of comments, predictions and quizzes, separated by commas",
         default=(),
         shown="nobody signs in as a guest",
+    )
+
+    challenge: Annotated[CommaSeparated[str], AfterValidator(validate_challenged)] = setting(
+        "Who has to show a proof of work, comma-separated: `guests`, to sign in and to comment; and members for their "
+        "`first` comment, until one is published.",
+        write="guests, first, or both, separated by a comma",
+        default=(),
+        shown="nobody",
     )
 
     @property
@@ -595,6 +604,7 @@ class Settings(SignInSettings, StorageSettings):
             emails_per_address=self.emails_per_address,
             sign_in_methods=self._sign_in_methods(),
             guests=frozenset(self.guests),
+            challenge=frozenset(self.challenge),
             role_origins=frozenset(self.role_origins),
             image_hosts=self.image_hosts,
             journal_days=self.journal_days,

@@ -250,6 +250,16 @@ def validate_guests(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+CHALLENGED = ("guests", "first")
+
+
+def validate_challenged(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value not in CHALLENGED:
+            raise ValueError(f"{value[:40]!r} is neither guests nor first")
+    return values
+
+
 def validate_image_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
     """The hosts in lower case. They become part of a content security policy, so a host is a plain name."""
     if "*" in values:
