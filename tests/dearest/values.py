@@ -109,6 +109,8 @@ class Values:
             of_type = {"Boolean": True, "Int": next(self._numbers) % 5 + 1, "Date": day, "DateTime": f"{day}T00:00:00Z"}
             return of_type[type_.name]
         number = next(self._numbers)
+        if type_.name == "HoldRuleInput":  # what asks for most: how much the author of each comment has posted
+            return {"name": f"rule {number}", "firstComments": 100, "perHour": 100}
         kind = list(Kind)[number % 3] if self._kind is Kind.MIXED else self._kind
         node_type = node_type_of(definition, name)
         if node_type is None and (type_.name != "ID" or name in _EXISTING):
