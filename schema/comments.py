@@ -53,6 +53,15 @@ enum(
 )
 
 
+@record_type(records.Answer, "The site's own answer to a comment.")
+class CommentAnswer:
+    body: str = described("The answer as plain text. Escape it when you show it.")
+    at: datetime = described("When it was written.")
+    by: LazyUser | None = field(
+        pages.answerers, "The editor who wrote it; null for an API key, and for an editor who was erased."
+    )
+
+
 @record_type(records.Comment, "A member's comment on a product, or a reply to one.")
 class Comment(Node):
     product: strawberry.ID = described("The product's id in the shop.")
@@ -80,6 +89,7 @@ class Comment(Node):
         visibility.removed,
         "Whether it is gone, or held, and stands only for its replies: then it has no text, and nobody is its author.",
     )
+    answer: CommentAnswer | None = described("The site's own answer.")
     in_reply_to: Comment | None = field(
         visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
     )
@@ -345,6 +355,16 @@ class CommentsMutation:
         result_description="The comment, or why it was not reported.",
         comment="The comment's id.",
         reason="What is wrong with it, 1 to 500 characters.",
+    )
+    answer_comment = mutation(
+        writing.answer_comment,
+        "Answers a comment in the site's name. For editors.",
+        object_type("CommentAnswered", "The answer was stored.", comment=(Comment, "The comment as it is now.")),
+        show=visibility.show_answer,
+        input_description="The site's answer to a comment.",
+        result_description="The comment, or why it was not answered.",
+        comment="The comment's id.",
+        body="The answer, up to 10,000 characters. It replaces one that is there; an empty one removes it.",
     )
     moderate_comment = mutation(
         writing.moderate_comment,

@@ -63,6 +63,7 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "editComment": (Kind.COMMENT_EDITED,),
     "deleteComment": (Kind.COMMENT_DELETED,),
     "reportComment": (Kind.COMMENT_REPORTED,),
+    "answerComment": (Kind.COMMENT_ANSWERED,),
     "moderateComment": (Kind.COMMENT_MODERATED,),
     "moderateComments": (Kind.COMMENT_MODERATED,),
     "setHoldRules": (Kind.HOLD_RULES_SET,),

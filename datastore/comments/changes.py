@@ -87,7 +87,10 @@ class CommentChange:
             return unit.occurred(Kind.COMMENT_MODERATED, name, ground=self.decision.ground, note=self.decision.note)
         if self.new is None:
             return unit.occurred(Kind.COMMENT_DELETED, name)
-        return unit.occurred(Kind.COMMENT_POSTED if self.old is None else Kind.COMMENT_EDITED, name)
+        if self.old is None:
+            return unit.occurred(Kind.COMMENT_POSTED, name)
+        was_answered = self.new.answer != self.old.answer
+        return unit.occurred(Kind.COMMENT_ANSWERED if was_answered else Kind.COMMENT_EDITED, name)
 
     def writes(self, thread: ThreadChange | None = None) -> list[Write]:
         """The comment's own writes come first: `was_applied` relies on their positions."""

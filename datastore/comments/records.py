@@ -51,6 +51,16 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """The site's own answer to a comment."""
+
+    body: str
+    at: datetime
+    by: str | None = None
+    """The editor; None for an API key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A member's comment on a product. Values of None are not stored, since each item is stored four times."""
 
@@ -77,6 +87,7 @@ class Comment:
     """Whether this is a stub."""
     held_by: str | None = None
     """The name of the rule that holds it, or held it before it was rejected."""
+    answer: Answer | None = None
 
     @property
     def status(self) -> Status:

@@ -11,7 +11,7 @@ from typing import Any
 from datastore.comments import pages, records
 from datastore.comments.pages import ReadReport
 from datastore.comments.planner import Filter
-from datastore.comments.records import Comment, Status
+from datastore.comments.records import Answer, Comment, Status
 from datastore.dynamo import Window, metered
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
@@ -83,6 +83,14 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
 @batched
 async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[member_visibility.ShownProfile]:
     return await member_visibility.authors(ctx, [comment.author for comment in comments])
+
+
+@batched
+async def answerers(ctx: Context, answers: Sequence[Answer], /) -> list[member_visibility.ShownProfile | None]:
+    """Who wrote the site's answers; None for an API key, and for an editor who is no member any more."""
+    users = list({answer.by for answer in answers if answer.by is not None})
+    shown = dict(zip(users, await member_visibility.members(ctx, users), strict=True))
+    return [None if answer.by is None else shown[answer.by] for answer in answers]
 
 
 # ── latest ──

@@ -11,6 +11,8 @@ from `createdAt` and the line's content, so importing a file twice adds every co
 
 A reply has no rating but `inReplyTo`, the id of the comment that it answers, which comes before it. `thread`, which an
 export also writes, is the id of the top-level comment; with it the answered one may be gone.
+
+`answer` is the site's own: `{"body": "Thank you.", "at": "2026-11-21T08:00:00Z"}`, with the editor's id as `by`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from io import BytesIO
 from typing import NamedTuple
 
 from datastore.comments import transfer
-from datastore.comments.records import Comment, Status
+from datastore.comments.records import Answer, Comment, Status
 from datastore.dynamo import Table, gather_or_cancel, iso
 from datastore.people.identities import MemberErased, of_address
 from datastore.refusals import InvalidInput
@@ -50,7 +52,7 @@ BATCH_LIFETIME = timedelta(days=30)
 _MEMBERS_AT_ONCE = 8
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
-    "thread",
+    "thread", "answer",
 }  # fmt: skip
 LINE_START = b'{"id":"'
 """How each line of an export begins."""
@@ -151,6 +153,7 @@ def _parse_line(row: Row) -> Line:
         held=_parse_held(fields),
         reply_to=_parse_place(fields, "inReplyTo"),
         root=_parse_place(fields, "thread"),
+        answer=_parse_answer(fields.get("answer")),
     )
     return Line(comment, email, name)
 
@@ -171,6 +174,18 @@ def _parse_place(fields: Fields, name: str) -> str | None:
     if not is_ulid(ulid) or fields.get("inReplyTo") is None:
         raise InvalidInput("An id has 26 characters, and a `thread` comes with `inReplyTo`.", path=(name,))
     return ulid
+
+
+def _parse_answer(given: object) -> Answer | None:
+    """The site's answer, as an export has it."""
+    if given is None:
+        return None
+    if not isinstance(given, dict) or not {"body", "at"} <= given.keys() <= {"body", "at", "by"}:
+        raise InvalidInput('An answer is {"body": …, "at": …}, and from an export has `by`.', path=("answer",))
+    at, by = _parse_time(given, "at"), parse_optional_text(given, "by")
+    if at is None or (by is not None and not is_ulid(by)):
+        raise InvalidInput("An answer has its time, and a member's id of 26 characters if any.", path=("answer",))
+    return Answer(rules.validate_body(parse_text(given, "body")), at, by)
 
 
 def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
@@ -237,8 +252,14 @@ async def comment_lines(table: Table, product: str | None, after: Comment | None
             "status": comment.held,
             "inReplyTo": comment.reply_to,
             "thread": comment.root,
+            "answer": None if comment.answer is None else _answer_fields(comment.answer),
         }
         yield json_line({name: value for name, value in fields.items() if value is not None})
+
+
+def _answer_fields(answer: Answer) -> dict[str, str]:
+    fields = {"body": answer.body, "at": iso(answer.at)}
+    return fields if answer.by is None else {**fields, "by": answer.by}
 
 
 async def is_same_export(table: Table, product: str | None, first: Comment, last: Comment) -> bool:

@@ -27,6 +27,7 @@ from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
 # ── who may ──
 
 AS_STORED: Final[Mapping[str, str]] = {
+    "CommentAnswer": "It belongs to a comment that the viewer sees.",
     "CommentStatistics": "It counts published comments.",
     "RatingCount": "It counts published comments.",
     "LanguageCount": "It counts published comments.",

@@ -1,4 +1,4 @@
-"""Posting, editing and deleting comments, and moderating them: the queue, members' reports, and decisions.
+"""Posting, editing, deleting and answering comments, and moderating them: the queue, members' reports, and decisions.
 
 Each change is stored together with the counts that it moves.
 """
@@ -13,7 +13,7 @@ from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
-from datastore.comments.records import Comment, Status
+from datastore.comments.records import Answer, Comment, Status
 from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.challenges import require_challenge
@@ -225,6 +225,21 @@ async def check_rate(ctx: Context, action: str) -> None:
 
 def _needs_moderation(ctx: Context) -> bool:
     return ctx.services.policy.premoderation and not ctx.viewer.may(Role.MODERATOR)
+
+
+# ── the site's answer ──
+
+
+async def answer_comment(ctx: Context, /, *, comment: CommentId, body: str) -> Comment:
+    """Answer a comment in the site's name. A second answer replaces the first, an empty one removes it."""
+    editor = ctx.with_role(Role.EDITOR)
+    author = editor.id if editor.is_member else None
+    answer = Answer(validate_body(body), ctx.now(), author) if body else None
+
+    async def answered(old: Comment) -> Comment:
+        return old if answer is old.answer else revised(old, answer=answer)
+
+    return await change_comment(ctx, comment, answered)
 
 
 # ── the moderators' queue ──

@@ -85,7 +85,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
     **_each(
         EDITORS,
         """
-        createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
+        answerComment createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
         voidVoters restoreVoters
         createEvent updateEvent addMatch updateMatch removeMatch reorderMatches lockEvent recordResult
         recordTieBreak scoreEvent unscoreEvent importContenders importEvents importWords
@@ -176,12 +176,13 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         **_each(
             EVERYBODY,
             "id product language rating title body author createdAt editedAt status removed inReplyTo replyCount "
-            "replies",
+            "replies answer",
         ),
         "viewerCanEdit": PERSONAL,
         "moderationNote": AUTHOR_OR_MODERATORS,
         **_each(MODERATORS, "reportReasons heldBy"),
     },
+    "CommentAnswer": _each(EVERYBODY, "body at by"),
     "Challenge": _each(PERSONAL, "token salt target expiresAt"),
     "HoldRules": _each(MODERATORS, "rules revision"),
     "HoldRule": _each(MODERATORS, "name language words links firstComments perHour guests"),

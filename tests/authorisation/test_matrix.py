@@ -536,6 +536,7 @@ CASES: Final = (
     Case("editComment", "CommentEdited", a_hidden_comment, AUTHOR_OR_MODERATORS, "NOT_FOUND"),
     Case("deleteComment", "CommentDeleted", a_new("comment")),
     Case("reportComment", "CommentReported", a_new("comment", reason="Spam")),
+    Case("answerComment", "CommentAnswered", a_new("comment", body="Thank you.")),
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
     Case("setHoldRules", "HoldRulesSet", the_next_hold_rules),
     Case("moderateComments", "CommentsModerated", a_new_comment_among_others),
