@@ -18,6 +18,7 @@
 | pages        | one comment, pages by a filter, arrivals                                        |
 | planner      | which partitions a page reads                                                   |
 | changes      | posting, editing, deleting, moderating; reports                                 |
+| helpful      | what members found helpful, and the order by it                                 |
 | counts       | statistics, and the ranking of products by five-star comments                   |
 | hold_rules   | which comments wait for a moderator; what a member has posted                   |
 | notices      | replies of which authors are told by email                                      |

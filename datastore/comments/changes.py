@@ -16,6 +16,7 @@ from typing import Any
 from datastore.changes.occurrences import Ground, Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import change_updates
+from datastore.comments.helpful import change_writes
 from datastore.comments.notices import REPLY_NOTICE, ReplyNotice
 from datastore.comments.records import (
     COMMENT,
@@ -105,7 +106,7 @@ class CommentChange:
             writes.append(LATE_ARRIVAL.put(arrival))
         if self.notice is not None:
             writes.append(REPLY_NOTICE.put(self.notice))
-        return [*writes, *pointer_writes(self.old, self.new)]
+        return [*writes, *pointer_writes(self.old, self.new), *change_writes(self.old, self.new)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
         """Whether the items that the conditions failed on are what the change itself leaves.
@@ -150,7 +151,7 @@ def _leaving(old: Comment, thread: ThreadChange | None) -> Write:
 
 
 def _unchanged(old: Comment) -> Condition:
-    return present() & where(revision=old.revision, threaded=old.threaded, removed=None)
+    return present() & where(revision=old.revision, threaded=old.threaded, marked=old.marked, removed=None)
 
 
 # ── moderation ──

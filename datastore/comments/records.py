@@ -88,6 +88,8 @@ class Comment:
     held_by: str | None = None
     """The name of the rule that holds it, or held it before it was rejected."""
     answer: Answer | None = None
+    marked: bool | None = None
+    """Whether a member has found it helpful."""
 
     @property
     def status(self) -> Status:
@@ -107,8 +109,9 @@ class Comment:
 
     @property
     def size(self) -> int:
-        """Bytes of its item, in the table and in each index; the mark of its thread is not counted with it."""
-        return item_size(COMMENT.item(replace(self, threaded=None) if self.threaded else self))
+        """Bytes of its item, in the table and in each index, without what marks it as answered or helpful."""
+        has_marks = self.threaded or self.marked
+        return item_size(COMMENT.item(replace(self, threaded=None, marked=None) if has_marks else self))
 
 
 COMMENT = Entity(

@@ -79,6 +79,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         """
         updateProfile removeIdentity addIdentity continueVisit
         submitPrediction createLeague joinLeague leaveLeague postComment reportComment
+        markHelpful
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),
@@ -176,8 +177,9 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         **_each(
             EVERYBODY,
             "id product language rating title body author createdAt editedAt status removed inReplyTo replyCount "
-            "replies answer",
+            "replies answer helpful",
         ),
+        "viewerFoundHelpful": PERSONAL,
         "viewerCanEdit": PERSONAL,
         "moderationNote": AUTHOR_OR_MODERATORS,
         **_each(MODERATORS, "reportReasons heldBy"),

@@ -157,9 +157,9 @@ class World:
         )
         return match, event
 
-    async def comment(self, status: str = "PUBLISHED") -> str:
+    async def comment(self, status: str = "PUBLISHED", by: Viewer = Viewer.AUTHOR) -> str:
         posted = await self.do(
-            Viewer.AUTHOR, "postComment", "CommentPosted comment { id }", product="p", language="en", rating=5,
+            by, "postComment", "CommentPosted comment { id }", product="p", language="en", rating=5,
             title="Title", body="Body",
         )  # fmt: skip
         if status != "PUBLISHED":
@@ -317,6 +317,8 @@ class World:
         self.ids["rejected comment"] = await self.comment("REJECTED")
         answer = {"comment": published, "body": "Thank you."}
         await self.do(Viewer.EDITOR, "answerComment", "CommentAnswered comment { id }", **answer)
+        mark = {"comment": published, "helpful": True}
+        await self.do(Viewer.MEMBER, "markHelpful", "CommentMarked comment { id }", **mark)
         reason = {"comment": published, "reason": "Off topic."}
         await self.do(Viewer.MEMBER, "reportComment", "CommentReported comment { id }", **reason)
         await self.do(
