@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from datastore.changes.occurrences import Ground, Kind
@@ -34,6 +35,7 @@ from datastore.comments.records import (
     published_place,
     stub_in_place_of,
 )
+from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
@@ -106,7 +108,8 @@ class CommentChange:
             writes.append(LATE_ARRIVAL.put(arrival))
         if self.notice is not None:
             writes.append(REPLY_NOTICE.put(self.notice))
-        return [*writes, *pointer_writes(self.old, self.new), *change_writes(self.old, self.new)]
+        more = (pointer_writes(self.old, self.new), change_writes(self.old, self.new), place_writes(self.old, self.new))
+        return [*writes, *chain.from_iterable(more)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
         """Whether the items that the conditions failed on are what the change itself leaves.

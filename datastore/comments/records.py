@@ -88,6 +88,8 @@ class Comment:
     held_by: str | None = None
     """The name of the rule that holds it, or held it before it was rejected."""
     answer: Answer | None = None
+    placed: bool | None = None
+    """Whether it has its author's place for a review of the product."""
     marked: bool | None = None
     """Whether a member has found it helpful."""
 

@@ -4,7 +4,8 @@
      "author": {"name": "Ada", "email": "ada@example.com"}, "createdAt": "2026-11-20T20:00:00Z"}
 
 An export has the author's id instead. An address is the member's who signs in by it; there is one from the import on.
-What a member wrote who was erased lately is left out, if the line names their address.
+Where a member has one review of a product, a second one is imported without its rating. What a member wrote who was
+erased lately is left out, if the line names their address.
 
 `rating`, `title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one
 from `createdAt` and the line's content, so importing a file twice adds every comment once.
@@ -25,6 +26,7 @@ from typing import NamedTuple
 
 from datastore.comments import transfer
 from datastore.comments.records import Answer, Comment, Status
+from datastore.comments.reviews import find_review, is_review
 from datastore.dynamo import Table, gather_or_cancel, iso
 from datastore.people.identities import MemberErased, of_address
 from datastore.refusals import InvalidInput
@@ -50,6 +52,7 @@ from resolvers.values.texts import parse_line as parse_name
 
 BATCH_LIFETIME = timedelta(days=30)
 _MEMBERS_AT_ONCE = 8
+_SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
     "thread", "answer",
@@ -80,6 +83,7 @@ class CommentStore(Store[Line]):
         self._members = services.get(Members)
         self._expires = services.clock() + BATCH_LIFETIME
         self._once = services.unit()
+        self._one_review = services.policy.one_review
 
     def parse(self, row: Row) -> Line:
         return _parse_line(row)
@@ -87,6 +91,7 @@ class CommentStore(Store[Line]):
     async def add(self, records: Sequence[Line]) -> Added:
         placed = await self._in_threads(records)
         named = await gather_or_cancel(map(self._named, placed), _MEMBERS_AT_ONCE)
+        altered = await self._refuse_second_reviews(records, named) if self._one_review else []
         comments = [comment for comment in named if comment is not None]
         try:
             new = await transfer.import_comments(self._table, comments, self._expires, self._once)
@@ -94,7 +99,24 @@ class CommentStore(Store[Line]):
             message = "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`."
             line = records[named.index(taken.comment)]
             raise RecordRefused(line, InvalidInput(message, path=("id",))) from None
-        return Added(new, left_out=len(records) - len(comments))
+        return Added(new, left_out=len(records) - len(comments), altered=altered)
+
+    async def _refuse_second_reviews(
+        self, lines: Sequence[Line], comments: list[Comment | None]
+    ) -> list[tuple[Line, str]]:
+        """Take the rating from every comment whose author has another rated one on the product; return their lines."""
+        altered = []
+        first: dict[tuple[str, str], str] = {}
+        for place, comment in enumerate(comments):
+            if comment is None or not is_review(comment):
+                continue
+            own = first.setdefault((comment.author, comment.product), comment.ulid) == comment.ulid
+            if own and await find_review(self._table, comment) is None:
+                comments[place] = replace(comment, placed=True)
+            else:
+                comments[place] = replace(comment, rating=None)
+                altered.append((lines[place], _SECOND_REVIEW))
+        return altered
 
     async def _in_threads(self, lines: Sequence[Line]) -> list[Line]:
         """The lines, each reply with its thread; RecordRefused if it answers nothing."""

@@ -20,6 +20,7 @@ from resolvers.comments.challenges import require_challenge
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
+from resolvers.comments.reviews import with_place
 from resolvers.comments.rules import (
     LONGEST_REASON,
     validate_body,
@@ -77,9 +78,22 @@ async def post_comment(
     posted = await _held_if_asked(ctx, posted)
     if in_reply_to is not None:
         return await _post_reply(ctx, posted, in_reply_to)
-    await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+    await _post(ctx, posted)
     ctx.services.activity["comments"] += 1
     return posted
+
+
+async def _post(ctx: Context, posted: Comment) -> None:
+    """Another attempt, if it needs the place of a review, looks again who has it."""
+
+    async def post(_: None) -> None:
+        await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+
+    await optimistic(_nothing, post, idempotent=True)
+
+
+async def _nothing() -> None:
+    """A new comment has nothing to be read first."""
 
 
 async def _held_if_asked(ctx: Context, comment: Comment) -> Comment:
@@ -206,6 +220,7 @@ async def store_change(
 
     It may raise ConditionFailed or Stale. What a new reply answers is given by whoever has read it.
     """
+    change = await with_place(services, change)
     change = replace(change, notice=await notice_of(services, change, answered))
     await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
