@@ -66,6 +66,7 @@ from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
 from server.http.origins import ForeignOrigins
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import end_with_parent, tune_process
+from server.http.product_data import product_jsonld
 from server.http.protocol import ConnectionLimits
 from server.http.sign_in import SignInPage
 from server.http.websocket import serve_socket
@@ -151,6 +152,7 @@ def _routes(
         Route("/metrics", exposition),
         *SignInPage(settings).routes(),
         Route(EXPORT_PATH, member_export),
+        Route("/products/{product:path}.jsonld", product_jsonld),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
         *(front_page.routes(settings) or [Route("/", home)]),
