@@ -29,12 +29,19 @@ class Refusal(Exception):
     explanation: ClassVar[str] = "This was refused."
 
     def __init__(
-        self, message: str | None = None, *, path: tuple[str, ...] = (), retry_after: float | None = None
+        self,
+        message: str | None = None,
+        *,
+        path: tuple[str, ...] = (),
+        retry_after: float | None = None,
+        existing: str | None = None,
     ) -> None:
         self.message = message or self.explanation
         super().__init__(self.message)
         self.path = path
         self.retry_after = retry_after
+        self.existing = existing
+        """The id of the object that is in the way."""
 
 
 class InvalidInput(Refusal):

@@ -12,7 +12,7 @@ from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
 from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
-from resolvers.comments import challenges, counts, holding, moderating, pages, visibility, writing
+from resolvers.comments import challenges, counts, holding, marking, moderating, pages, visibility, writing
 from resolvers.people.challenges import Challenge as StoredChallenge
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
@@ -53,6 +53,24 @@ enum(
 )
 
 
+enum(
+    pages.CommentOrder,
+    "The order of a product's comments.",
+    NEWEST="The newest first.",
+    HELPFUL="First the 500 that most members found helpful, as they were at most two seconds ago, then the newest "
+    "without these. Only forwards. One that moves between two pages may show twice, or not at all.",
+)
+
+
+@record_type(records.Answer, "The site's own answer to a comment.")
+class CommentAnswer:
+    body: str = described("The answer as plain text. Escape it when you show it.")
+    at: datetime = described("When it was written.")
+    by: LazyUser | None = field(
+        pages.answerers, "The editor who wrote it; null for an API key, and for an editor who was erased."
+    )
+
+
 @record_type(records.Comment, "A member's comment on a product, or a reply to one.")
 class Comment(Node):
     product: strawberry.ID = described("The product's id in the shop.")
@@ -80,6 +98,11 @@ class Comment(Node):
         visibility.removed,
         "Whether it is gone, or held, and stands only for its replies: then it has no text, and nobody is its author.",
     )
+    helpful: int = field(marking.helpful_count, "How many members found it helpful.")
+    viewer_found_helpful: bool = field(
+        marking.viewer_found_helpful, "Whether the viewer found it helpful: see `markHelpful`."
+    )
+    answer: CommentAnswer | None = described("The site's own answer.")
     in_reply_to: Comment | None = field(
         visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
     )
@@ -227,6 +250,7 @@ class CommentsQuery:
         "A region makes no difference: en-US finds en.",
         ratings="Only comments with these ratings, 1 to 5; all five leave out those without a rating. An empty list is "
         "the same as none.",
+        order="The newest first, or the most helpful; these only with `first` and `after`.",
     )
     comment_statistics: CommentStatistics = field(
         counts.comment_statistics,
@@ -345,6 +369,26 @@ class CommentsMutation:
         result_description="The comment, or why it was not reported.",
         comment="The comment's id.",
         reason="What is wrong with it, 1 to 500 characters.",
+    )
+    mark_helpful = mutation(
+        marking.mark_helpful,
+        "Says that somebody else's comment is helpful, or takes that back. A member counts once.",
+        object_type("CommentMarked", "The mark was stored.", comment=(Comment, "The comment as it is now.")),
+        show=visibility.show_answer,
+        input_description="Whether a comment is helpful.",
+        result_description="The comment, or why it was not marked.",
+        comment="The comment's id. It is not one's own, and no reply.",
+        helpful="Whether it is helpful; false takes the mark back.",
+    )
+    answer_comment = mutation(
+        writing.answer_comment,
+        "Answers a comment in the site's name. For editors.",
+        object_type("CommentAnswered", "The answer was stored.", comment=(Comment, "The comment as it is now.")),
+        show=visibility.show_answer,
+        input_description="The site's answer to a comment.",
+        result_description="The comment, or why it was not answered.",
+        comment="The comment's id.",
+        body="The answer, up to 10,000 characters. It replaces one that is there; an empty one removes it.",
     )
     moderate_comment = mutation(
         writing.moderate_comment,

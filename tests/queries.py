@@ -164,6 +164,14 @@ mutation ($input: ModerateCommentInput!) {
   }
 }
 """
+ANSWER_COMMENT = """
+mutation ($input: AnswerCommentInput!) {
+  answerComment(input: $input) {
+    ... on CommentAnswered { comment { id editedAt answer { body at by { id name } } } }
+    ... on Refused { code message path }
+  }
+}
+"""
 MODERATE_COMMENTS = """
 mutation ($input: ModerateCommentsInput!) {
   moderateComments(input: $input) {

@@ -53,6 +53,7 @@ class Kind(StrEnum):
     COMMENT_DELETED = "comment.deleted"
     COMMENT_REPORTED = "comment.reported"
     COMMENT_MODERATED = "comment.moderated"
+    COMMENT_ANSWERED = "comment.answered"
     COMMENTS_IMPORTED = "comments.imported"
     HOLD_RULES_SET = "holdRules.set"
 

@@ -18,6 +18,8 @@
 | pages        | one comment, pages by a filter, arrivals                                        |
 | planner      | which partitions a page reads                                                   |
 | changes      | posting, editing, deleting, moderating; reports                                 |
+| helpful      | what members found helpful, and the order by it                                 |
+| reviews      | one rated comment of each member on a product                                   |
 | counts       | statistics, and the ranking of products by five-star comments                   |
 | hold_rules   | which comments wait for a moderator; what a member has posted                   |
 | notices      | replies of which authors are told by email                                      |

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from datastore.changes.occurrences import Ground, Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import change_updates
+from datastore.comments.helpful import change_writes
 from datastore.comments.notices import REPLY_NOTICE, ReplyNotice
 from datastore.comments.records import (
     COMMENT,
@@ -33,6 +35,7 @@ from datastore.comments.records import (
     published_place,
     stub_in_place_of,
 )
+from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
@@ -87,7 +90,10 @@ class CommentChange:
             return unit.occurred(Kind.COMMENT_MODERATED, name, ground=self.decision.ground, note=self.decision.note)
         if self.new is None:
             return unit.occurred(Kind.COMMENT_DELETED, name)
-        return unit.occurred(Kind.COMMENT_POSTED if self.old is None else Kind.COMMENT_EDITED, name)
+        if self.old is None:
+            return unit.occurred(Kind.COMMENT_POSTED, name)
+        was_answered = self.new.answer != self.old.answer
+        return unit.occurred(Kind.COMMENT_ANSWERED if was_answered else Kind.COMMENT_EDITED, name)
 
     def writes(self, thread: ThreadChange | None = None) -> list[Write]:
         """The comment's own writes come first: `was_applied` relies on their positions."""
@@ -102,7 +108,8 @@ class CommentChange:
             writes.append(LATE_ARRIVAL.put(arrival))
         if self.notice is not None:
             writes.append(REPLY_NOTICE.put(self.notice))
-        return [*writes, *pointer_writes(self.old, self.new)]
+        more = (pointer_writes(self.old, self.new), change_writes(self.old, self.new), place_writes(self.old, self.new))
+        return [*writes, *chain.from_iterable(more)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
         """Whether the items that the conditions failed on are what the change itself leaves.
@@ -147,7 +154,7 @@ def _leaving(old: Comment, thread: ThreadChange | None) -> Write:
 
 
 def _unchanged(old: Comment) -> Condition:
-    return present() & where(revision=old.revision, threaded=old.threaded, removed=None)
+    return present() & where(revision=old.revision, threaded=old.threaded, marked=old.marked, removed=None)
 
 
 # ── moderation ──

@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from datastore.comments.counts import LEADER, PRODUCT_TALLY
+from datastore.comments.helpful import HELPFUL, MARK
 from datastore.comments.hold_rules import PLACED_RULE, RULES_REVISION
 from datastore.comments.notices import DIGEST_MAIL, REPLY_MAIL, REPLY_NOTICE
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPLY, REPORTS, Pointer, Reports
+from datastore.comments.reviews import REVIEW_PLACE
 from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.dynamo import Table, optimistic
@@ -85,11 +87,13 @@ MEMBER_ITEMS = MemberItems(
             "Your report of a comment that moderators have yet to decide about.",
             _HELD,
         ),
+        MARK: in_file("helpful", "That you found a comment helpful.", _HELD),
         REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
         REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
+        REVIEW_PLACE: left_out("Says which of your comments, which the file has, is your review of a product.", _HELD),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
         **of_nobody(
-            DIGEST_MAIL, IMPORT_BATCH, LATE_ARRIVAL, LEADER, PLACED_RULE, PRODUCT_TALLY, RULES_REVISION, THREAD
+            DIGEST_MAIL, HELPFUL, IMPORT_BATCH, LATE_ARRIVAL, LEADER, PLACED_RULE, PRODUCT_TALLY, RULES_REVISION, THREAD
         ),
     },
     _read,

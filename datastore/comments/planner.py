@@ -70,6 +70,11 @@ class Filter:
         """The canonical filter: sorted and without repetitions. All five ratings leave out comments without one."""
         return cls(product, tuple(sorted(set(languages or ()))) or None, tuple(sorted(set(ratings or ()))) or None)
 
+    def matches(self, language: str, rating: int | None) -> bool:
+        return (self.languages is None or language in self.languages) and (
+            self.ratings is None or rating in self.ratings
+        )
+
     @property
     def scope(self) -> str:
         """The scope of this filter's cursors. No part of it can contain a line break."""

@@ -51,6 +51,16 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """The site's own answer to a comment."""
+
+    body: str
+    at: datetime
+    by: str | None = None
+    """The editor; None for an API key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A member's comment on a product. Values of None are not stored, since each item is stored four times."""
 
@@ -77,6 +87,11 @@ class Comment:
     """Whether this is a stub."""
     held_by: str | None = None
     """The name of the rule that holds it, or held it before it was rejected."""
+    answer: Answer | None = None
+    placed: bool | None = None
+    """Whether it has its author's place for a review of the product."""
+    marked: bool | None = None
+    """Whether a member has found it helpful."""
 
     @property
     def status(self) -> Status:
@@ -96,8 +111,9 @@ class Comment:
 
     @property
     def size(self) -> int:
-        """Bytes of its item, in the table and in each index; the mark of its thread is not counted with it."""
-        return item_size(COMMENT.item(replace(self, threaded=None) if self.threaded else self))
+        """Bytes of its item, in the table and in each index, without what marks it as answered or helpful."""
+        has_marks = self.threaded or self.marked
+        return item_size(COMMENT.item(replace(self, threaded=None, marked=None) if has_marks else self))
 
 
 COMMENT = Entity(

@@ -7,7 +7,7 @@
 | who has an id            | gsi1 LATEST#<shard>, for each missing comment                        | 25 at once |
 | threads of replies       | BatchGetItem THREAD#…, then COMMENT#…, HELD#…; consistent            | 2 for 25 |
 | a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record;  | 1 for 25 |
-|                          | of replies also THREAD#…                                             |          |
+|                          | of replies also THREAD#…, of reviews USER#… REVIEW#… if each is one  |          |
 
 A batch is identified by the comments in it, and its transaction writes all or nothing. So members never see a comment
 that is not counted yet, and an import that was killed finds either nothing of a batch or its record: what members have
@@ -58,6 +58,7 @@ from datastore.comments.records import (
     find_pointers,
     pointer_to,
 )
+from datastore.comments.reviews import place_writes
 from datastore.comments.threads import THREAD, Thread, is_visible, read_thread_states
 from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
 from datastore.dynamo.entity import Entity, Key, Partition
@@ -130,7 +131,8 @@ def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
     others: set[tuple[str, ...]] = set()
     for comment in comments:
         thread = ((name, comment.product, comment.root) for name in ("thread", "mark") if comment.root is not None)
-        own = {("counts", comment.product, comment.language), *thread}
+        review = [("review", comment.author, comment.product)] if comment.placed else []
+        own = {("counts", comment.product, comment.language), *thread, *review}
         if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
             yield batch
             batch, others = [], set()
@@ -172,6 +174,8 @@ def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iter
         yield POINTER.put(pointer_to(comment), when=absent() | where(product=comment.product))
     for comment in new:
         yield entity_for(comment).put(comment, when=absent())
+    for comment in new:
+        yield from place_writes(None, comment)
     yield from count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
     if new:
         yield from unit.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")

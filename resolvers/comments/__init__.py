@@ -6,6 +6,8 @@
 | visibility  | what a viewer sees of comments, one or a page of them, and counts                          |
 | pages       | pages of a product's, a member's and the site's comments, and the stream of new ones       |
 | writing     | posting, editing, deleting; the moderators' queue, reports and decisions                   |
+| marking     | which comments members find helpful                                                        |
+| reviews     | one rated comment of each member on a product                                              |
 | moderating  | one decision about many comments                                                           |
 | judging     | the words and links of a text that hold rules ask for                                      |
 | holding     | hold rules: setting, trying and applying them                                              |

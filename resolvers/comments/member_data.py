@@ -11,6 +11,7 @@ from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import pages
 from datastore.comments.changes import CommentChange, Decision
+from datastore.comments.helpful import delete_mark, member_marks
 from datastore.comments.member_items import MEMBER_ITEMS, delete_reports
 from datastore.comments.records import Comment, Pointer, Status, member_pointers
 from datastore.dynamo import optimistic
@@ -52,6 +53,8 @@ async def _erase(erasure: Erasure) -> None:
         async for pointer in member_pointers(erasure.table, erasure.user):
             erasure.run.done += await _delete(erasure, pointer)
         await delete_reports(erasure.table, erasure.user)
+        async for mark in member_marks(erasure.table, erasure.user):
+            await delete_mark(erasure.table, mark)
 
 
 async def _delete(erasure: Erasure, pointer: Pointer) -> bool:

@@ -6,13 +6,15 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any
 
 from datastore.comments import pages, records
+from datastore.comments.helpful import Helpful, read_most_helpful
 from datastore.comments.pages import ReadReport
 from datastore.comments.planner import Filter
-from datastore.comments.records import Comment, Status
-from datastore.dynamo import Window, metered
+from datastore.comments.records import Answer, Comment, Status
+from datastore.dynamo import PageRequest, Reads, Window, metered
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
@@ -25,6 +27,7 @@ from resolvers.comments.visibility import (
     ShownPage,
     load_comment,
     read_for_moderators,
+    read_helpful_page,
     read_member_page,
     read_page,
     show_published,
@@ -32,10 +35,17 @@ from resolvers.comments.visibility import (
 from resolvers.live.feed import Arrival, ResumePoint, Source
 from resolvers.loading.batched import batched
 from resolvers.people import visibility as member_visibility
-from resolvers.requests.context import AnyId, BothWaysWindow, Context
+from resolvers.requests.context import AnyId, BothWaysWindow, Context, Services
 from resolvers.values.node_ids import parse_node_key
 
 # ── a product's comments ──
+
+
+class CommentOrder(StrEnum):
+    """In which order a product's comments are shown."""
+
+    NEWEST = "NEWEST"
+    HELPFUL = "HELPFUL"
 
 
 async def comments_page(
@@ -46,20 +56,42 @@ async def comments_page(
     window: BothWaysWindow,
     languages: list[str] | None = None,
     ratings: list[int] | None = None,
+    order: CommentOrder = CommentOrder.NEWEST,
 ) -> ShownPage:
     """A page; on request the answer also tells how it was read. A cursor of another filter is refused unread."""
     comment_filter = parse_filter(product, languages, ratings)
-    request = window.open(comment_filter.scope)
-    counts = ctx.services.get(CountsCache).recent(comment_filter)
+    if order is CommentOrder.HELPFUL and not window.forward:
+        raise InvalidInput("The most helpful comments are read forwards only: use `first` and `after`.", path=("last",))
+    request = window.open(comment_filter.scope if order is CommentOrder.NEWEST else f"{comment_filter.scope}\n{order}")
     if not ctx.explain:
-        return await read_page(ctx, comment_filter, counts, request)
+        return await _read_page(ctx, comment_filter, request, order)
     began = time.perf_counter()
     with metered() as spent:
-        page = await read_page(ctx, comment_filter, counts, request)
+        page = await _read_page(ctx, comment_filter, request, order)
     milliseconds = round((time.perf_counter() - began) * 1000, 2)
     explanation = _explanation(comment_filter, page.report, units=spent.read_units, milliseconds=milliseconds)
     ctx.notes.setdefault("plan", []).append(explanation)
     return page
+
+
+async def _read_page(ctx: Context, comment_filter: Filter, request: PageRequest, order: CommentOrder) -> ShownPage:
+    counts = ctx.services.get(CountsCache).recent(comment_filter)
+    if order is CommentOrder.NEWEST:
+        return await read_page(ctx, comment_filter, counts, request)
+    ranked = await ctx.services.get(most_helpful_reads).load(comment_filter.product)
+    return await read_helpful_page(ctx, comment_filter, counts, request, ranked or ())
+
+
+_RANKED_SECONDS = 2.0
+
+
+def most_helpful_reads(services: Services) -> Reads[str, tuple[Helpful, ...]]:
+    """The most helpful comments of products, at most two seconds old."""
+
+    async def read(product: str) -> tuple[Helpful, ...]:
+        return await read_most_helpful(services.table, product)
+
+    return services.cache.each("most helpful comments", read, age=_RANKED_SECONDS, kept=_RANKED_SECONDS)
 
 
 def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, milliseconds: float) -> dict[str, Any]:
@@ -83,6 +115,14 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
 @batched
 async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[member_visibility.ShownProfile]:
     return await member_visibility.authors(ctx, [comment.author for comment in comments])
+
+
+@batched
+async def answerers(ctx: Context, answers: Sequence[Answer], /) -> list[member_visibility.ShownProfile | None]:
+    """Who wrote the site's answers; None for an API key, and for an editor who is no member any more."""
+    users = list({answer.by for answer in answers if answer.by is not None})
+    shown = dict(zip(users, await member_visibility.members(ctx, users), strict=True))
+    return [None if answer.by is None else shown[answer.by] for answer in answers]
 
 
 # ── latest ──

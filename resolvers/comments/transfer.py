@@ -4,13 +4,16 @@
      "author": {"name": "Ada", "email": "ada@example.com"}, "createdAt": "2026-11-20T20:00:00Z"}
 
 An export has the author's id instead. An address is the member's who signs in by it; there is one from the import on.
-What a member wrote who was erased lately is left out, if the line names their address.
+Where a member has one review of a product, a second one is imported without its rating. What a member wrote who was
+erased lately is left out, if the line names their address.
 
 `rating`, `title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one
 from `createdAt` and the line's content, so importing a file twice adds every comment once.
 
 A reply has no rating but `inReplyTo`, the id of the comment that it answers, which comes before it. `thread`, which an
 export also writes, is the id of the top-level comment; with it the answered one may be gone.
+
+`answer` is the site's own: `{"body": "Thank you.", "at": "2026-11-21T08:00:00Z"}`, with the editor's id as `by`.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from io import BytesIO
 from typing import NamedTuple
 
 from datastore.comments import transfer
-from datastore.comments.records import Comment, Status
+from datastore.comments.records import Answer, Comment, Status
+from datastore.comments.reviews import find_review, is_review
 from datastore.dynamo import Table, gather_or_cancel, iso
 from datastore.people.identities import MemberErased, of_address
 from datastore.refusals import InvalidInput
@@ -48,9 +52,10 @@ from resolvers.values.texts import parse_line as parse_name
 
 BATCH_LIFETIME = timedelta(days=30)
 _MEMBERS_AT_ONCE = 8
+_SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
-    "thread",
+    "thread", "answer",
 }  # fmt: skip
 LINE_START = b'{"id":"'
 """How each line of an export begins."""
@@ -78,6 +83,7 @@ class CommentStore(Store[Line]):
         self._members = services.get(Members)
         self._expires = services.clock() + BATCH_LIFETIME
         self._once = services.unit()
+        self._one_review = services.policy.one_review
 
     def parse(self, row: Row) -> Line:
         return _parse_line(row)
@@ -85,6 +91,7 @@ class CommentStore(Store[Line]):
     async def add(self, records: Sequence[Line]) -> Added:
         placed = await self._in_threads(records)
         named = await gather_or_cancel(map(self._named, placed), _MEMBERS_AT_ONCE)
+        altered = await self._refuse_second_reviews(records, named) if self._one_review else []
         comments = [comment for comment in named if comment is not None]
         try:
             new = await transfer.import_comments(self._table, comments, self._expires, self._once)
@@ -92,7 +99,24 @@ class CommentStore(Store[Line]):
             message = "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`."
             line = records[named.index(taken.comment)]
             raise RecordRefused(line, InvalidInput(message, path=("id",))) from None
-        return Added(new, left_out=len(records) - len(comments))
+        return Added(new, left_out=len(records) - len(comments), altered=altered)
+
+    async def _refuse_second_reviews(
+        self, lines: Sequence[Line], comments: list[Comment | None]
+    ) -> list[tuple[Line, str]]:
+        """Take the rating from every comment whose author has another rated one on the product; return their lines."""
+        altered = []
+        first: dict[tuple[str, str], str] = {}
+        for place, comment in enumerate(comments):
+            if comment is None or not is_review(comment):
+                continue
+            own = first.setdefault((comment.author, comment.product), comment.ulid) == comment.ulid
+            if own and await find_review(self._table, comment) is None:
+                comments[place] = replace(comment, placed=True)
+            else:
+                comments[place] = replace(comment, rating=None)
+                altered.append((lines[place], _SECOND_REVIEW))
+        return altered
 
     async def _in_threads(self, lines: Sequence[Line]) -> list[Line]:
         """The lines, each reply with its thread; RecordRefused if it answers nothing."""
@@ -151,6 +175,7 @@ def _parse_line(row: Row) -> Line:
         held=_parse_held(fields),
         reply_to=_parse_place(fields, "inReplyTo"),
         root=_parse_place(fields, "thread"),
+        answer=_parse_answer(fields.get("answer")),
     )
     return Line(comment, email, name)
 
@@ -171,6 +196,18 @@ def _parse_place(fields: Fields, name: str) -> str | None:
     if not is_ulid(ulid) or fields.get("inReplyTo") is None:
         raise InvalidInput("An id has 26 characters, and a `thread` comes with `inReplyTo`.", path=(name,))
     return ulid
+
+
+def _parse_answer(given: object) -> Answer | None:
+    """The site's answer, as an export has it."""
+    if given is None:
+        return None
+    if not isinstance(given, dict) or not {"body", "at"} <= given.keys() <= {"body", "at", "by"}:
+        raise InvalidInput('An answer is {"body": …, "at": …}, and from an export has `by`.', path=("answer",))
+    at, by = _parse_time(given, "at"), parse_optional_text(given, "by")
+    if at is None or (by is not None and not is_ulid(by)):
+        raise InvalidInput("An answer has its time, and a member's id of 26 characters if any.", path=("answer",))
+    return Answer(rules.validate_body(parse_text(given, "body")), at, by)
 
 
 def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
@@ -237,8 +274,14 @@ async def comment_lines(table: Table, product: str | None, after: Comment | None
             "status": comment.held,
             "inReplyTo": comment.reply_to,
             "thread": comment.root,
+            "answer": None if comment.answer is None else _answer_fields(comment.answer),
         }
         yield json_line({name: value for name, value in fields.items() if value is not None})
+
+
+def _answer_fields(answer: Answer) -> dict[str, str]:
+    fields = {"body": answer.body, "at": iso(answer.at)}
+    return fields if answer.by is None else {**fields, "by": answer.by}
 
 
 async def is_same_export(table: Table, product: str | None, first: Comment, last: Comment) -> bool:

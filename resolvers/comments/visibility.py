@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, NewType
 
-from datastore.comments import changes, pages, records, threads
+from datastore.comments import changes, helpful, pages, records, threads
 from datastore.comments.changes import Decisions, RefusedDecision
+from datastore.comments.helpful import Helpful
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
 from datastore.comments.records import Comment, MemberComments, Reports, Status
@@ -27,6 +28,9 @@ from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
 # ── who may ──
 
 AS_STORED: Final[Mapping[str, str]] = {
+    "CommentAnswer": "It belongs to a comment that the viewer sees.",
+    "Comment.helpful": "It is a number of members, and nobody's name.",
+    "Comment.viewerFoundHelpful": "It is the viewer's own mark.",
     "CommentStatistics": "It counts published comments.",
     "RatingCount": "It counts published comments.",
     "LanguageCount": "It counts published comments.",
@@ -140,6 +144,13 @@ async def read_page(ctx: Context, comment_filter: Filter, counts: CommentCounts,
         return ShownPage(page)
     nodes = await _with_own_held(ctx, page.nodes)
     return ShownPage(CommentPage.of(page, nodes, filter=page.filter, report=page.report))
+
+
+async def read_helpful_page(
+    ctx: Context, comment_filter: Filter, counts: CommentCounts, request: PageRequest, ranked: Sequence[Helpful]
+) -> ShownPage:
+    """The published comments of a product, the most helpful ones first."""
+    return ShownPage(await helpful.read_helpful_page(ctx.table, comment_filter, counts, request, ranked))
 
 
 async def _with_own_held(ctx: Context, comments: Sequence[Comment | None]) -> list[Comment | None]:

@@ -1,4 +1,4 @@
-"""Posting, editing and deleting comments, and moderating them: the queue, members' reports, and decisions.
+"""Posting, editing, deleting and answering comments, and moderating them: the queue, members' reports, and decisions.
 
 Each change is stored together with the counts that it moves.
 """
@@ -13,13 +13,14 @@ from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
-from datastore.comments.records import Comment, Status
+from datastore.comments.records import Answer, Comment, Status
 from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.challenges import require_challenge
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
+from resolvers.comments.reviews import with_place
 from resolvers.comments.rules import (
     LONGEST_REASON,
     validate_body,
@@ -77,9 +78,22 @@ async def post_comment(
     posted = await _held_if_asked(ctx, posted)
     if in_reply_to is not None:
         return await _post_reply(ctx, posted, in_reply_to)
-    await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+    await _post(ctx, posted)
     ctx.services.activity["comments"] += 1
     return posted
+
+
+async def _post(ctx: Context, posted: Comment) -> None:
+    """Another attempt, if it needs the place of a review, looks again who has it."""
+
+    async def post(_: None) -> None:
+        await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+
+    await optimistic(_nothing, post, idempotent=True)
+
+
+async def _nothing() -> None:
+    """A new comment has nothing to be read first."""
 
 
 async def _held_if_asked(ctx: Context, comment: Comment) -> Comment:
@@ -206,6 +220,7 @@ async def store_change(
 
     It may raise ConditionFailed or Stale. What a new reply answers is given by whoever has read it.
     """
+    change = await with_place(services, change)
     change = replace(change, notice=await notice_of(services, change, answered))
     await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
@@ -225,6 +240,21 @@ async def check_rate(ctx: Context, action: str) -> None:
 
 def _needs_moderation(ctx: Context) -> bool:
     return ctx.services.policy.premoderation and not ctx.viewer.may(Role.MODERATOR)
+
+
+# ── the site's answer ──
+
+
+async def answer_comment(ctx: Context, /, *, comment: CommentId, body: str) -> Comment:
+    """Answer a comment in the site's name. A second answer replaces the first, an empty one removes it."""
+    editor = ctx.with_role(Role.EDITOR)
+    author = editor.id if editor.is_member else None
+    answer = Answer(validate_body(body), ctx.now(), author) if body else None
+
+    async def answered(old: Comment) -> Comment:
+        return old if answer is old.answer else revised(old, answer=answer)
+
+    return await change_comment(ctx, comment, answered)
 
 
 # ── the moderators' queue ──

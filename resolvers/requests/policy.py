@@ -74,6 +74,8 @@ class Policy:
     """How often a member may post, edit or report comments: "30/minute"; None for unlimited."""
     premoderation: bool = False
     """Whether members' comments wait for a moderator before others see them."""
+    one_review: bool = False
+    """Whether a member has at most one rated comment on a product."""
     ballot_seconds: float = 24 * 3600.0
     """How long a ballot is valid after it was drawn."""
     votes_per_visitor: str = "3000/minute"

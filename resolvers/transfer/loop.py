@@ -43,6 +43,8 @@ class Added(NamedTuple):
     new: int
     left_out: int = 0
     """Records that it must not add."""
+    altered: Sequence[tuple[object, str]] = ()
+    """Records of which it has not added everything, and what not."""
 
 
 class Store(ABC, Generic[T]):
@@ -107,6 +109,8 @@ class Imported:
     added: int = 0
     left_out: int = 0
     problems: list[Problem] = field(default_factory=list)
+    altered: list[Problem] = field(default_factory=list)
+    """Rows of which not everything was imported, and what not."""
 
     @property
     def existing(self) -> int:
@@ -164,6 +168,8 @@ async def _add(some: Sequence[tuple[Row, T]], store: Store[T], done: Imported) -
     done.read += len(some)
     done.added += added.new
     done.left_out += added.left_out
+    rows = {id(record): row for row, record in some}
+    done.altered += [Problem(rows[id(record)], message) for record, message in added.altered]
     return None
 
 

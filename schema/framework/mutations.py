@@ -48,12 +48,17 @@ class Refused:
     message: str = described("The reason, for people: what is wrong and what to do.")
     path: list[str] | None = described("The path of the input field at fault.")
     retry_after_seconds: float | None = described("Seconds after which a retry may succeed.")
+    existing: strawberry.ID | None = described("The id of the object that is in the way.")
 
 
 def refused(refusal: Refusal) -> Refused:
     code = RefusalCode.INVALID_INPUT if refusal.code == "INVALID_CURSOR" else RefusalCode[refusal.code]
     return Refused(
-        code=code, message=refusal.message, path=list(refusal.path) or None, retry_after_seconds=refusal.retry_after
+        code=code,
+        message=refusal.message,
+        path=list(refusal.path) or None,
+        retry_after_seconds=refusal.retry_after,
+        existing=None if refusal.existing is None else strawberry.ID(refusal.existing),
     )
 
 

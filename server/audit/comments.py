@@ -1,6 +1,7 @@
 """Statistics equal a recount of the published comments; indexes list each comment once; leaders follow the counts.
 
-Threads count their replies, are marked on their comments, and stubs stand where they must.
+Threads count their replies, are marked on their comments, and stubs stand where they must. Numbers of members who found
+a comment helpful equal their marks.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeAlias
 
 from datastore.comments.counts import Leader, ProductTally
+from datastore.comments.helpful import Helpful, all_marks
 from datastore.comments.planner import RATINGS
 from datastore.comments.records import Comment, Pointer, Status, pointer_to
 from datastore.comments.threads import Hidden, Thread
@@ -36,6 +39,8 @@ async def breaches(services: Services) -> AsyncIterator[str]:
     async for breach in records.threads.breaches(services):
         yield breach
     async for breach in _pointer_breaches(services, records):
+        yield breach
+    async for breach in _helpful_breaches(services, records.marked):
         yield breach
 
 
@@ -101,6 +106,8 @@ class _Records:
     """By member: the sum of the hashes of the pointers that were found, minus those that their comments ask for."""
     pointers: int = 0
     threads: _Threads = field(default_factory=_Threads)
+    marked: set[Place] = field(default_factory=set)
+    """The comments that members have found helpful, as they say themselves."""
 
     def add(self, record: Comment | ProductTally | Leader | Pointer | Thread) -> None:
         match record:
@@ -123,6 +130,8 @@ class _Records:
         self.threads.add(comment)
         if comment.removed:
             return
+        if comment.marked:
+            self.marked.add((comment.product, comment.ulid))
         self.unmatched[comment.author] -= hash(pointer_to(comment))
         recount = self.recount[comment.product]
         if comment.held is not None:
@@ -150,6 +159,24 @@ async def _read(services: Services) -> _Records:
     async for record in all_records(services.table):
         records.add(record)
     return records
+
+
+async def _helpful_breaches(services: Services, marked: set[Place]) -> AsyncIterator[str]:
+    """A comment is marked if and only if it has a number, which counts the marks that belong to it."""
+    numbers: dict[Place, Helpful] = {}
+    marks: Counter[tuple[Place, datetime]] = Counter()
+    async for record in all_marks(services.table):
+        place = (record.product, record.ulid)
+        if isinstance(record, Helpful):
+            numbers[place] = record
+        else:
+            marks[place, record.since] += 1
+    for place in sorted(marked ^ numbers.keys()):
+        yield f"comments: product {place[0]}, comment {place[1]}: its mark and its number do not go together"
+    for place, number in sorted(numbers.items()):
+        expected = marks[place, number.since]
+        if number.number != expected:
+            yield f"comments: product {place[0]}, comment {place[1]}: {number.number} found it helpful, not {expected}"
 
 
 async def _index_breaches(services: Services, product: str, recount: Counts) -> AsyncIterator[str]:

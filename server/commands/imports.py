@@ -137,6 +137,8 @@ def comments(
         place = source.tell if size else None
         imported = _import("comments", json_lines(source), CommentStore, OnProblem.STOP, size, place)
     out.print(f"{imported.read:,} comments read: {imported.added:,} are new, {imported.existing:,} existed already.")
+    for altered in imported.altered:
+        out.print(f"{altered}")
     if imported.left_out:
         out.print(f"{imported.left_out:,} were written by erased members and left out.")
     _require_valid(imported.problems, "lines", "Earlier lines were imported.")

@@ -499,6 +499,11 @@ class Settings(SignInSettings, StorageSettings):
         write="true or false",
         default=False,
     )
+    one_review_per_product: bool = setting(
+        "Whether a member may have one rated comment on a product only. What exists stays as it is.",
+        write="true or false",
+        default=False,
+    )
     demo: bool = setting(
         "Whether this is a demo, with the front page; `ringside serve --demo` also adds the demo data.",
         write="true or false",
@@ -596,6 +601,7 @@ class Settings(SignInSettings, StorageSettings):
         return Policy(
             comment_rate=self.comment_rate,
             premoderation=self.premoderation,
+            one_review=self.one_review_per_product,
             ballot_seconds=self.ballot_hours * 3600,
             votes_per_visitor=self.votes_per_visitor,
             votes_per_address=self.votes_per_address,

@@ -79,13 +79,14 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         """
         updateProfile removeIdentity addIdentity continueVisit
         submitPrediction createLeague joinLeague leaveLeague postComment reportComment
+        markHelpful
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),
     **_each(
         EDITORS,
         """
-        createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
+        answerComment createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
         voidVoters restoreVoters
         createEvent updateEvent addMatch updateMatch removeMatch reorderMatches lockEvent recordResult
         recordTieBreak scoreEvent unscoreEvent importContenders importEvents importWords
@@ -176,12 +177,14 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         **_each(
             EVERYBODY,
             "id product language rating title body author createdAt editedAt status removed inReplyTo replyCount "
-            "replies",
+            "replies answer helpful",
         ),
+        "viewerFoundHelpful": PERSONAL,
         "viewerCanEdit": PERSONAL,
         "moderationNote": AUTHOR_OR_MODERATORS,
         **_each(MODERATORS, "reportReasons heldBy"),
     },
+    "CommentAnswer": _each(EVERYBODY, "body at by"),
     "Challenge": _each(PERSONAL, "token salt target expiresAt"),
     "HoldRules": _each(MODERATORS, "rules revision"),
     "HoldRule": _each(MODERATORS, "name language words links firstComments perHour guests"),

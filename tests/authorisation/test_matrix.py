@@ -389,6 +389,13 @@ async def somebody_waiting(world: World, _: Viewer) -> Mapping[str, Any]:
     return {"league": league, "user": moderator["id"]}
 
 
+async def somebody_elses_comment(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {
+        "comment": await world.comment(by=Viewer.MEMBER if viewer is Viewer.AUTHOR else Viewer.AUTHOR),
+        "helpful": True,
+    }
+
+
 async def a_hidden_comment(world: World, _: Viewer) -> Mapping[str, Any]:
     return {"comment": await world.comment("PENDING")}
 
@@ -536,6 +543,8 @@ CASES: Final = (
     Case("editComment", "CommentEdited", a_hidden_comment, AUTHOR_OR_MODERATORS, "NOT_FOUND"),
     Case("deleteComment", "CommentDeleted", a_new("comment")),
     Case("reportComment", "CommentReported", a_new("comment", reason="Spam")),
+    Case("markHelpful", "CommentMarked", somebody_elses_comment),
+    Case("answerComment", "CommentAnswered", a_new("comment", body="Thank you.")),
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
     Case("setHoldRules", "HoldRulesSet", the_next_hold_rules),
     Case("moderateComments", "CommentsModerated", a_new_comment_among_others),

@@ -157,9 +157,9 @@ class World:
         )
         return match, event
 
-    async def comment(self, status: str = "PUBLISHED") -> str:
+    async def comment(self, status: str = "PUBLISHED", by: Viewer = Viewer.AUTHOR) -> str:
         posted = await self.do(
-            Viewer.AUTHOR, "postComment", "CommentPosted comment { id }", product="p", language="en", rating=5,
+            by, "postComment", "CommentPosted comment { id }", product="p", language="en", rating=5,
             title="Title", body="Body",
         )  # fmt: skip
         if status != "PUBLISHED":
@@ -315,6 +315,10 @@ class World:
         self.ids["published comment"] = published = await self.comment()
         self.ids["pending comment"] = await self.comment("PENDING")
         self.ids["rejected comment"] = await self.comment("REJECTED")
+        answer = {"comment": published, "body": "Thank you."}
+        await self.do(Viewer.EDITOR, "answerComment", "CommentAnswered comment { id }", **answer)
+        mark = {"comment": published, "helpful": True}
+        await self.do(Viewer.MEMBER, "markHelpful", "CommentMarked comment { id }", **mark)
         reason = {"comment": published, "reason": "Off topic."}
         await self.do(Viewer.MEMBER, "reportComment", "CommentReported comment { id }", **reason)
         await self.do(
@@ -496,6 +500,11 @@ class World:
             _node("pending comment", "Comment", ids["pending comment"], AUTHOR_OR_MODERATORS, rules=no_rule),
             _node("rejected comment", "Comment", ids["rejected comment"], AUTHOR_OR_MODERATORS, rules=no_rule),
             _node("held comment", "Comment", ids["held comment"], AUTHOR_OR_MODERATORS),
+            Instance(
+                "answer",
+                "CommentAnswer",
+                f'{{ comment(id: "{ids["published comment"]}") {{ answer {{ SELECTION }} }} }}',
+            ),
             Instance("hold rules", "HoldRules", "{ holdRules { SELECTION } }", MODERATORS),
             Instance("hold rule", "HoldRule", "{ holdRules { rules { SELECTION } } }", MODERATORS),
             Instance("preview", "HeldComment", f"{{ previewHoldRules({RULES}) {{ SELECTION }} }}", MODERATORS),

@@ -238,6 +238,10 @@ def comments(owner: Person, ada: Person, bo: Person) -> None:
     assert heard["body"] == "Bought one, then two more."
     assert ada.run("EditComment", comment=id_)["comment"]["rating"] == 4
     assert ada.run("OneComment", comment=id_)["viewerCanEdit"]
+    marked = bo.run("MarkHelpful", comment=id_)["comment"]
+    assert (marked["helpful"], marked["viewerFoundHelpful"]) == (1, True)
+    until(lambda: bo.run("MostHelpful")["nodes"][0]["viewerFoundHelpful"])
+    assert owner.run("AnswerComment", comment=id_)["comment"]["answer"]["body"].startswith("Thank you.")
     assert bo.run("ReportComment", comment=id_)["comment"]["status"] == "PUBLISHED"
     until(lambda: owner.run("Queue", status="PUBLISHED")["waiting"] == 1)
     assert owner.run("Queue", status="PUBLISHED")["nodes"][0]["reportReasons"] == ["Advertising."]

@@ -122,6 +122,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "IMAGE_HOSTS": "Images.example.com, cdn.example.org",
         "COMMENT_RATE": "30/minute",
         "PREMODERATION": "true",
+        "ONE_REVIEW_PER_PRODUCT": "true",
         "DEMO": "true",
         "BALLOT_HOURS": "0.5",
         "VOTES_PER_VISITOR": "9/second",

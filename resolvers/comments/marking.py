@@ -1,0 +1,83 @@
+"""What members found helpful: marking a comment, how many did, and the reads of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from datastore.comments import helpful as store
+from datastore.comments.helpful import Helpful, Mark
+from datastore.comments.records import Comment
+from datastore.dynamo import Reads, optimistic
+from datastore.refusals import Conflict, InvalidInput, NotAllowed
+from resolvers.comments.visibility import CommentId, ShownComment, load_visible_comment
+from resolvers.comments.writing import check_rate
+from resolvers.loading.batched import batched
+from resolvers.requests.context import Context, Services
+
+# ── marking ──
+
+_COMMENT = ("input", "comment")
+
+
+async def mark_helpful(ctx: Context, /, *, comment: CommentId, helpful: bool) -> Comment:
+    """Say that a comment of somebody else is helpful, once, or take it back."""
+    member = ctx.member()
+    await check_rate(ctx, "mark")
+
+    async def mark(found: Comment) -> Comment:
+        if member.is_user(found.author):
+            raise NotAllowed("You cannot mark your own comment.", path=_COMMENT)
+        if found.root is not None:
+            raise InvalidInput("A reply cannot be marked: mark the comment that it answers.", path=_COMMENT)
+        if found.held is not None:
+            raise Conflict("The comment is not public, so it cannot be marked.", path=_COMMENT)
+        return await store.mark_helpful(ctx.table, ctx.unit, found, member.id, helpful=helpful)
+
+    return await optimistic(lambda: load_visible_comment(ctx, comment), mark, idempotent=True)
+
+
+# ── fields ──
+
+
+@batched
+async def helpful_count(ctx: Context, comments: Sequence[ShownComment], /) -> list[int]:
+    """How many members found each comment helpful; those of a page are read in one batch."""
+    numbers = await _numbers(ctx, comments)
+    return [number.number if (number := numbers.get((one.product, one.ulid))) else 0 for one in comments]
+
+
+@batched
+async def viewer_found_helpful(ctx: Context, comments: Sequence[ShownComment], /) -> list[bool]:
+    """Whether the viewer marked each comment."""
+    if not ctx.viewer.is_member:
+        return [False] * len(comments)
+    numbers = await _numbers(ctx, comments)
+    keys = [(ctx.viewer.id, *place) for place in numbers]
+    found = await ctx.services.get(mark_reads).load_many(keys) if keys else []
+    own = {place: mark for place, mark in zip(numbers, found, strict=True) if mark is not None}
+    return [store.counts(own.get((one.product, one.ulid)), numbers.get((one.product, one.ulid))) for one in comments]
+
+
+async def _numbers(ctx: Context, comments: Sequence[ShownComment]) -> dict[tuple[str, str], Helpful]:
+    """The numbers of the comments that anybody has marked."""
+    keys = [(one.product, one.ulid) for one in comments if one.marked]
+    found = await ctx.services.get(number_reads).load_many(keys) if keys else []
+    return {key: number for key, number in zip(keys, found, strict=True) if number is not None}
+
+
+def number_reads(services: Services) -> Reads[tuple[str, str], Helpful]:
+    """Numbers by product and comment, read in one batch for a page."""
+
+    async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Helpful]:
+        return await store.read_numbers(services.table, keys)
+
+    return services.cache.batches("helpful numbers", read)
+
+
+def mark_reads(services: Services) -> Reads[tuple[str, str, str], Mark]:
+    """What members marked, by member, product and comment, read in one batch for a page."""
+
+    async def read(keys: Sequence[tuple[str, str, str]]) -> Mapping[tuple[str, str, str], Mark]:
+        return await store.read_marks(services.table, keys)
+
+    return services.cache.batches("helpful marks", read)

@@ -1,0 +1,125 @@
+"""One rated comment of each member on a product, where the site wants that."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+
+from resolvers.comments.transfer import CommentStore
+from resolvers.requests.context import Role
+from resolvers.transfer.loop import OnProblem, import_records
+from resolvers.transfer.readers import json_lines
+from server.audit.comments import breaches
+from server.settings import Settings
+from tests.client import Client, serving
+from tests.comments import author_id, post
+from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
+
+POST = """mutation ($input: PostCommentInput!) { postComment(input: $input) {
+  ... on CommentPosted { comment { id rating } } ... on Refused { code path existing } } }"""
+RATED = "query ($product: ID!) { commentStatistics(product: $product) { rated } }"
+REVIEW = {"product": "42", "language": "en", "rating": 4, "body": "Good."}
+
+
+@pytest.fixture
+async def shop(client: Client) -> AsyncIterator[Client]:
+    """The same table, where one review a product is allowed."""
+    settings: Settings = client.settings.model_copy(update={"one_review_per_product": True})
+    async with serving(settings) as other:
+        yield other
+
+
+async def moderate(client: Client, comment: dict[str, Any], status: str) -> dict[str, Any]:
+    moderator = client.member("mod", Role.MODERATOR)
+    answer: dict[str, Any] = await moderator.ask(MODERATE_COMMENT, input={"comment": comment["id"], "status": status})
+    return answer
+
+
+async def sound(client: Client) -> bool:
+    return [breach async for breach in breaches(client.services)] == []
+
+
+async def test_a_second_review_is_refused_and_names_the_first(shop: Client) -> None:
+    """On this product, by this member; without a rating one may write more."""
+    ada = shop.member("ada")
+    first = await post(ada)
+    refused = await ada.ask(POST, input=REVIEW)
+    assert refused == {"code": "CONFLICT", "path": ["input", "product"], "existing": first["id"]}
+    unrated = await post(ada, rating=None)
+    edit = await ada.ask(EDIT_COMMENT, input={"comment": unrated["id"], "rating": 3})
+    assert (edit["code"], edit["path"]) == ("CONFLICT", ["input", "comment"])
+    assert (await ada.ask(EDIT_COMMENT, input={"comment": first["id"], "rating": 3}))["comment"]["rating"] == 3
+    await post(ada, "43")
+    await post(shop.member("bob"))
+    assert await sound(shop)
+
+
+async def test_of_many_reviews_at_once_one_is_posted(shop: Client) -> None:
+    ada = shop.member("ada")
+    answers = await asyncio.gather(*(ada.ask(POST, input=REVIEW) for _ in range(6)))
+    assert [answer.get("code") for answer in answers].count("CONFLICT") == 5
+    assert (await shop.ask(COMMENT_STATISTICS, product="42"))["total"] == 1
+    assert await sound(shop)
+
+
+async def test_a_review_that_is_gone_or_rejected_frees_its_place(shop: Client) -> None:
+    """So does one that loses its stars; a rejected one comes back only while the place is free."""
+    ada = shop.member("ada")
+    first = await post(ada)
+    await ada.ask(DELETE_COMMENT, input={"comment": first["id"]})
+    second = await post(ada)
+    await ada.ask(EDIT_COMMENT, input={"comment": second["id"], "rating": None})
+    third = await post(ada)
+    await moderate(shop, third, "REJECTED")
+    fourth = await post(ada)
+    assert (await moderate(shop, third, "PUBLISHED"))["code"] == "CONFLICT"
+    await moderate(shop, fourth, "PENDING")
+    assert (await ada.ask(POST, input=REVIEW))["existing"] == fourth["id"]
+    await moderate(shop, fourth, "REJECTED")
+    assert (await moderate(shop, third, "PUBLISHED"))["comment"]["status"] == "PUBLISHED"
+    assert await sound(shop)
+
+
+async def test_what_was_there_before_stays(client: Client, shop: Client) -> None:
+    """Two reviews of before may be edited and deleted; a third is refused until both are gone."""
+    old = [await post(client.member("ada")) for _ in range(2)]
+    ada = shop.member("ada")
+    assert (await ada.ask(POST, input=REVIEW))["code"] == "CONFLICT"
+    for comment in old:
+        assert (await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "rating": 2}))["comment"]["rating"] == 2
+    for comment in old:
+        assert (await ada.ask(POST, input=REVIEW))["code"] == "CONFLICT"
+        await ada.ask(DELETE_COMMENT, input={"comment": comment["id"]})
+    new = await ada.ask(POST, input=REVIEW)
+    assert new["comment"]["rating"] == 4
+    # With the setting off again nothing is refused, and the place is freed all the same.
+    await client.member("ada").ask(DELETE_COMMENT, input={"comment": new["comment"]["id"]})
+    assert (await ada.ask(POST, input=REVIEW))["comment"]["rating"] == 4
+    assert await sound(shop)
+
+
+async def test_an_import_keeps_a_second_review_without_its_rating(shop: Client) -> None:
+    """Of a member's reviews of a product, in the table or in the file, the first stays; the others' lines are named."""
+    ada = author_id("ada")
+    first = await post(shop.member(ada, name="Ada"), "posted")
+    line = {"language": "en", "rating": 3, "body": "Fine.", "author": ada}
+    lines = [
+        {**line, "product": product, "createdAt": f"2026-01-0{day}T00:00:00Z"}
+        for day, product in enumerate(("posted", "new", "other", "new"), 1)
+    ]
+    file = b"\n".join(map(orjson.dumps, lines))
+    for added in (4, 0):
+        imported = await import_records(json_lines(io.BytesIO(file)), CommentStore(shop.services), OnProblem.STOP)
+        assert (imported.added, imported.problems) == (added, [])
+        assert [problem.row.place for problem in imported.altered] == ["line 1", "line 4"]
+    rated = [(await shop.ask(RATED, product=product))["rated"] for product in ("posted", "new", "other")]
+    assert rated == [1, 1, 1]
+    refused = await shop.member(ada, name="Ada").ask(POST, input={**REVIEW, "product": "new"})
+    assert refused["code"] == "CONFLICT"
+    assert (await shop.ask("query ($id: ID!) { comment(id: $id) { rating } }", id=first["id"]))["rating"] == 5
+    assert await sound(shop)
