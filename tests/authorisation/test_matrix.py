@@ -35,8 +35,9 @@ from tests.authorisation.rules import (
 )
 from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
+from tests.command import ringside
 from tests.journal_kinds import NOT_RECORDED, RECORDED
-from tests.service import Service, ringside
+from tests.service import Service
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")

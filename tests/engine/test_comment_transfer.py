@@ -27,6 +27,7 @@ from server.commands.imports import comments as import_comments
 from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.comments import post
 from tests.conftest import SECRET
 from tests.erasing import items_naming
@@ -38,7 +39,6 @@ from tests.queries import (
     MODERATE_COMMENT,
     MODERATION_QUEUE,
 )
-from tests.service import ringside
 from tests.transfers import import_lines
 
 GOOD = {

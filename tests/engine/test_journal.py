@@ -52,6 +52,8 @@ async def kinds(moderator: Client, **wanted: Any) -> list[str]:
     return [occurrence["kind"] for occurrence in await pages(moderator, JOURNAL, size=50, **wanted)]
 
 
+@pytest.mark.quick
+@pytest.mark.lagging
 async def test_a_comments_journal_says_who_did_what_and_why(client: Client) -> None:
     """Newest first, each by its own actor; a decision with its ground and note; never a word of the comment."""
     ada, max_ = client.member("ada"), client.member("max", Role.MODERATOR)
@@ -82,6 +84,7 @@ async def test_a_comments_journal_says_who_did_what_and_why(client: Client) -> N
     assert not any("text" in str(item) for item in items if item["pk"]["S"].startswith("JOURNAL#"))
 
 
+@pytest.mark.every_engine
 async def test_pages_of_the_journal_show_each_occurrence_once(client: Client) -> None:
     """Over all shards, whatever the page's size; also while others write."""
     ada, max_ = client.member("ada"), client.member("max", Role.MODERATOR)
@@ -157,6 +160,7 @@ async def test_the_journal_is_for_moderators_and_takes_ids_only(one_client: Clie
     assert await max_.code(JOURNAL, after="forged") == "INVALID_CURSOR"
 
 
+@pytest.mark.lagging
 async def test_a_forgotten_member_is_in_no_occurrence(client: Client) -> None:
     """What they did stays, without them; what names them as its object loses the name. Others stay as they were."""
     ada, max_ = client.member("ada"), client.member("max", Role.MODERATOR)
@@ -178,6 +182,7 @@ async def test_a_forgotten_member_is_in_no_occurrence(client: Client) -> None:
     assert {actor for kind, actor, _ in found if kind == "comment.posted"} == {None, node_id("User", "bo")}
 
 
+@pytest.mark.lagging
 async def test_a_league_keeps_its_name_when_somebody_it_admitted_is_forgotten(client: Client) -> None:
     """It is not the member's own, so its moderators go on finding what its captains did."""
     bo, ada, max_ = client.member("bo"), client.member("ada"), client.member("max", Role.MODERATOR)
@@ -221,6 +226,7 @@ async def test_two_members_of_one_occurrence_may_be_forgotten_at_once(
     assert (stored.actor, stored.object, stored.about, stored.note) == (None, None, None, None)
 
 
+@pytest.mark.every_engine
 async def test_two_members_of_one_delivery_may_be_forgotten_at_once(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,9 +25,9 @@ from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.jobs import SECRET
 from tests.season import EventEditor, in_hours, submit
-from tests.service import ringside
 
 COMMENT = {"product": "42", "language": "en", "rating": 5, "body": "Good.", "author": "ada"}
 
