@@ -1,4 +1,4 @@
-# The first stage builds the explorer and the wheel. The image has Python, the locked packages and Ringside; the target
+# The first stage builds the explorer, the elements and the wheel. The image has Python, the locked packages and Ringside; the target
 # `embedded` adds the embedded engine, for one machine. `.ci/container.py` runs these steps without a container engine
 # and starts the results.
 #
@@ -14,14 +14,15 @@ RUN python -m venv --without-pip /opt/ringside \
     && /opt/build/bin/pip --python /opt/ringside install -qq --require-hashes -r requirements.lock
 COPY explorer explorer
 COPY examples examples
+COPY elements elements
+COPY schema schema
 RUN PATH="/opt/build/bin:$PATH" \
     && npm ci --silent --prefix explorer \
-    && npm run --silent build --prefix explorer -- --logLevel warn
+    && npm run --silent build --prefix explorer
 COPY pyproject.toml LICENSE ./
 COPY deploy/wheel.md deploy/wheel_build.py deploy/notices.py deploy/
 COPY datastore datastore
 COPY resolvers resolvers
-COPY schema schema
 COPY server server
 # The bill of materials, as CycloneDX, and the licences of everything, which the service also shows.
 RUN PATH="/opt/build/bin:$PATH" \

@@ -23,7 +23,7 @@ DOCS := .venv/.installed-docs
 DEV := .venv/.installed-dev
 ENGINE := deploy/engine/node_modules/.installed
 NODE := tests/node/node_modules/.installed
-PAGE := server/http/pages/explorer/index.html
+PAGE := server/http/pages/elements/documents.json
 HAS_ENGINE := test -n "$$(find deploy/engine/node_modules -path '*/@dynoxide/*/dynoxide' 2> /dev/null)"
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -35,7 +35,8 @@ AT_ONCE := $(MAKE) -s --no-print-directory -j 4 AT_ONCE_BEGAN=yes
 ifndef AT_ONCE_BEGAN
 .NOTPARALLEL:
 endif
-.PHONY: help run quick test soak check format bench coverage docs explorer generated lock audit-dependencies clean
+.PHONY: help run quick test soak check format bench bench-faults attack coverage docs pages generated lock \
+	audit-dependencies clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -78,11 +79,17 @@ bench: $(DEV) $(ENGINE) ## Run every benchmark (about an hour); BENCH=name runs 
 	@for one in $(or $(BENCH),$$(grep -l '^if __name__' bench/*.py | sed 's,bench/,,; s,\.py,,')); do \
 		echo "bench/$$one"; $(BIN)/python -m bench.$$one $(ARGS) || exit 1; done
 
+bench-faults: $(DEV) $(ENGINE) ## Run twenty fault-injection rounds and check that nothing is lost or counted twice
+	@$(BIN)/python -m bench.faults $(ARGS)
+
+attack: $(DEV) $(ENGINE) ## Attack one process for ten minutes, with honest load beside; ARGS="--seconds 60"
+	@$(BIN)/python -m bench.attacks $(ARGS)
+
 docs: $(DOCS) ## Build the guide into site/ and serve it on http://127.0.0.1:8001/
 	@$(BIN)/zensical build --strict
 	@$(BIN)/zensical serve -a 127.0.0.1:8001
 
-explorer: $(LOCAL) $(PAGE) ## Build the explorer into server/http/pages/explorer/
+pages: $(LOCAL) $(PAGE) ## Build the explorer and the elements into server/http/pages/
 
 generated: $(DEV) ## Write the SDL, the table templates and the documentation's tables from the code
 	@$(BIN)/python -m tests.generated
@@ -104,7 +111,8 @@ audit-dependencies: $(DEV) ## Check the locked packages for known vulnerabilitie
 	@$(BIN)/python .ci/audit_dependencies.py
 
 clean: ## Remove everything installed or built; the data in .ringside/ stays
-	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/http/pages/explorer dist site .cache
+	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/http/pages/explorer \
+		server/http/pages/elements elements/generated dist site .cache
 
 $(BIN)/pip:
 	@$(PYTHON) -c '' 2> /dev/null || { echo "$(PYTHON) was not found. Install Python 3.11 or later, or choose an interpreter: make PYTHON=…"; exit 1; }
@@ -153,8 +161,8 @@ $(NODE): tests/node/package-lock.json | $(INSTALLERS)
 	@$(NPM) ci --prefix tests/node > /dev/null
 	@touch $@
 
-$(PAGE): explorer/package-lock.json explorer/vite.config.js explorer/index.html $(wildcard explorer/src/* examples/*.graphql) \
-		| $(INSTALLERS)
-	@echo "Building the explorer"
+$(PAGE): explorer/package-lock.json explorer/index.html schema/schema.graphql \
+		$(wildcard explorer/*.js explorer/src/* examples/*.graphql elements/*.ts elements/*/*) | $(INSTALLERS)
+	@echo "Building the explorer and the elements"
 	@$(NPM) ci --prefix explorer > /dev/null
-	@$(NPM) run --silent build --prefix explorer -- --logLevel warn
+	@$(NPM) run --silent build --prefix explorer

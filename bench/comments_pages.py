@@ -47,10 +47,10 @@ def generate_comments(product: str, number: int, body: int | None, whole: int | 
 
 
 async def load(table: Table, comments: Iterator[Comment]) -> CommentCounts:
-    counts, size = [0] * 5, 0
+    counts, size = [0] * 6, 0
     stored = list(comments)
     for comment in stored:
-        counts[comment.rating - 1] += 1
+        counts[comment.rating or 0] += 1
         size += comment.size
     parts = [stored[start::8] for start in range(8)]
     await asyncio.gather(*(table.write_many(map(COMMENT.put, part)) for part in parts))

@@ -72,7 +72,7 @@ PURPOSES: Final = {
     "JOBS": "jobs to take over",
     "WEBHOOKS": "webhooks",
     "DELIVERIES": "webhooks",
-    "SUSPENDED": "suspended members",
+    "RIGHTS": "suspended members and roles",
     "APIKEY": "API keys",
     "APIKEYS": "API keys",
 }

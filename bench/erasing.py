@@ -47,8 +47,8 @@ HEAD: Final = """# Erasing a member
     python -m bench.erasing --write
 
 A member with {size:,} contributions (half votes, three tenths comments, then quiz results and sentences) is erased on
-the embedded engine, while others post a comment and read a page in turns, in the process that erases. The first ten
-seconds of each erasure wait for indexes. Memory is that of the process, before and at most.
+the embedded engine, while others post a comment and read a page in turns, in the process that erases. Memory is that of
+the process, before and at most.
 
 | contributions | seconds | memory before, most (MB) | others' p99 before, meanwhile (ms) | ratio |
 |---|---|---|---|---|

@@ -100,7 +100,7 @@ class Site:
 
 async def add_board(site: Site, slug: str, contenders: int, rate: int | None = None) -> None:
     now = utc_now()
-    board = Board(slug, slug, now, size=contenders, revision=contenders)
+    board = Board(slug, slug, now, size=contenders, contender_changes=contenders)
     if rate is not None:
         board = replace(board, rate=rate)
     rows = {Contender(slug, ordinal, f"c{ordinal}", now): Shown("", "") for ordinal in range(contenders)}

@@ -20,7 +20,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from bench.heat import BODY, SECRET, Site, add_board, vote
-from datastore.changes.occurrences import DELIVERY_SHARDS, Journal, Kind, Webhook
+from datastore.changes.occurrences import DELIVERY_SHARDS, Journal, Kind, Source, Webhook
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.journal import webhooks
@@ -110,7 +110,8 @@ async def heat(engines: EnginePair) -> list[str]:
             site = Site(engine, table, client)
 
             async def occur(n: int) -> None:
-                await table.transact(*journal.occurrence(Kind.COMMENT_POSTED, "ApiKey:one", f"Comment:42#{n}"))
+                name, source = f"Comment:42#{n}", Source.API_KEY
+                await table.transact(*journal.occurrence(Kind.COMMENT_POSTED, "ApiKey:one", name, source=source))
 
             await site.count(partial(occur, n) for n in range(OCCURRENCES))
             rows = [site.row(f"{OCCURRENCES:,} occurrences/s of one actor, wanted by a webhook")]

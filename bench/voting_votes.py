@@ -60,7 +60,7 @@ async def create_board(table: Table, contenders: int) -> None:
     rows = [Contender("main", ordinal, f"c{ordinal}", now) for ordinal in range(contenders)]
     await table.write_many(CONTENDER.put(row) for row in rows)
     await table.write_many(NAME.put(Name("main", row.sort_name, row.ordinal, "")) for row in rows)
-    await table.write(BOARD.put(Board("main", "Main", now, size=contenders, revision=contenders)))
+    await table.write(BOARD.put(Board("main", "Main", now, size=contenders, contender_changes=contenders)))
 
 
 async def run_concurrently(votes: int, vote: Callable[[int], Awaitable[None]]) -> float:

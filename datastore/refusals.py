@@ -48,27 +48,27 @@ class InvalidCursor(InvalidInput):
 
 class NotFound(Refusal):
     code = "NOT_FOUND"
-    explanation = "There is nothing with this id."
+    explanation = "This does not exist, or not any more."
 
 
 class NotSignedIn(Refusal):
     code = "NOT_SIGNED_IN"
-    explanation = "Sign in first: send a bearer token in the Authorization header."
+    explanation = "Sign in first."
 
 
 class NotAllowed(Refusal):
     code = "NOT_ALLOWED"
-    explanation = "Your roles do not allow this."
+    explanation = "You may not do this."
 
 
 class Conflict(Refusal):
     code = "CONFLICT"
-    explanation = "Somebody changed this at the same time. Read it again, then decide."
+    explanation = "Somebody changed this at the same time. Look at it again, then decide."
 
 
 class IdempotencyMismatch(Refusal):
     code = "IDEMPOTENCY_MISMATCH"
-    explanation = "This idempotencyKey was used before with another input. Choose a new key for a new request."
+    explanation = "This was sent before, with something else in it. Load the page again, then send it again."
 
 
 class RateLimited(Refusal):
@@ -78,9 +78,18 @@ class RateLimited(Refusal):
 
 class Unavailable(Refusal):
     code = "UNAVAILABLE"
-    explanation = "The table did not answer in time. Nothing is lost; try again shortly."
+    explanation = "This took too long. Nothing is lost; try again shortly."
 
 
 class Overloaded(Refusal):
     code = "OVERLOADED"
     explanation = "The service is at its limit. Try again shortly."
+
+
+def require_revision(current: int, seen: int | None) -> None:
+    """Conflict if somebody has changed what an editor saw. One who names no revision changes whatever is there."""
+    if seen is not None and seen != current:
+        raise Conflict(
+            "Somebody else has changed this in the meantime. Look at it again, then change it.",
+            path=("input", "revision"),
+        )

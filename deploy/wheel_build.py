@@ -1,4 +1,4 @@
-"""A check that hatchling runs when it builds the wheel or the source distribution: both contain the explorer.
+"""A check that hatchling runs when it builds the wheel or the source distribution: both contain the built pages.
 
 An editable installation reads the pages from the checkout, where `make` builds them later.
 """
@@ -10,13 +10,16 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PAGE = Path("server/http/pages/explorer/index.html")
+PAGES = Path("server/http/pages")
+BUILT = {"explorer": "index.html", "elements": "documents.json"}
 
 
-class ExplorerIsBuilt(BuildHookInterface[Any]):
-    """Ends the build with a message if the explorer's page is missing."""
+class PagesAreBuilt(BuildHookInterface[Any]):
+    """Ends the build with a message if the explorer or the elements are missing."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - the hook's signature
         """Is called by hatchling before it collects the files."""
-        if version != "editable" and not Path(self.root, PAGE).is_file():
-            self.app.abort(f"{PAGE} is missing: the explorer is part of every build. Run `make explorer` first.")
+        for folder, name in BUILT.items():
+            file = PAGES / folder / name
+            if version != "editable" and not Path(self.root, file).is_file():
+                self.app.abort(f"{file} is missing: the pages are part of every build. Run `make pages` first.")

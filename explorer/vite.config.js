@@ -1,23 +1,6 @@
-import { gzipSync } from 'node:zlib';
-
 import { defineConfig } from 'vite';
 
-// Compressed once here, at the highest level, and not for each visitor.
-const gzipped = {
-  name: 'gzipped',
-  apply: 'build',
-  generateBundle: {
-    order: 'post',
-    handler(_, bundle) {
-      for (const [fileName, file] of Object.entries(bundle)) {
-        if (fileName.startsWith('assets/')) {
-          const source = gzipSync(file.code ?? file.source, { level: 9 });
-          this.emitFile({ type: 'asset', fileName: `${fileName}.gz`, source });
-        }
-      }
-    },
-  },
-};
+import { gzipped } from './gzipped.js';
 
 export default defineConfig({
   base: '/explorer/',

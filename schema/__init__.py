@@ -1,7 +1,8 @@
 """The schema, from its parts.
 
-schema ── Query ──┬─ node, nodes
+schema ── Query ──┬─ now, node, nodes
                   ├─ people       viewer, user
+                  ├─ sign_in      by which methods people sign in
                   ├─ jobs         job
                   ├─ voting       boards, contenders, leaderboards
                   ├─ pickem       events, standings
@@ -9,14 +10,18 @@ schema ── Query ──┬─ node, nodes
                   ├─ comments     comments, statistics
                   ├─ vocabulary   word lists, daily words
                   ├─ api_keys     machines' keys
-                  └─ journal      who did what
+                  ├─ journal      who did what
+                  └─ imports      what an editor pastes
 """
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import strawberry
 from strawberry.schema.config import StrawberryConfig
 
+from resolvers.requests import context
 from resolvers.whole import node as node_resolvers
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
 from schema.framework import error_codes
@@ -24,9 +29,11 @@ from schema.framework.arguments import NAMED_IN_ALL
 from schema.framework.connections import Schema
 from schema.framework.fields import READ, field
 from schema.framework.types import SCALARS, Node
+from schema.imports import ImportsMutation
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
 from schema.members.members import ApiKeysMutation, ApiKeysQuery, MembersMutation
+from schema.members.sign_in import SignInMutation, SignInQuery
 from schema.people import PeopleMutation, PeopleQuery
 from schema.pickem.events import PickemMutation, PickemQuery, PickemSubscription, ScoringMutation
 from schema.pickem.leagues import LeaguesMutation, LeaguesQuery
@@ -38,6 +45,7 @@ from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 @strawberry.type(description="All queries.")
 class Query(
     PeopleQuery,
+    SignInQuery,
     JobsQuery,
     VotingQuery,
     PickemQuery,
@@ -47,6 +55,7 @@ class Query(
     ApiKeysQuery,
     JournalQuery,
 ):
+    now: datetime = field(context.server_time, "The server's clock, for a page that counts down.")
     node: Node | None = field(node_resolvers.node, "The object with this id.", id="An id from an earlier response.")
     nodes: list[Node | None] = field(
         node_resolvers.nodes,
@@ -59,6 +68,7 @@ class Query(
 @strawberry.type(description="All mutations.")
 class Mutation(
     PeopleMutation,
+    SignInMutation,
     MembersMutation,
     VotingMutation,
     PickemMutation,
@@ -70,6 +80,7 @@ class Mutation(
     AddressSubscriptionMutation,
     ApiKeysMutation,
     JournalMutation,
+    ImportsMutation,
 ):
     pass
 

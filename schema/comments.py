@@ -8,13 +8,17 @@ import strawberry
 
 from datastore.changes.occurrences import Ground
 from datastore.comments import records
+from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
-from resolvers.comments import counts, pages, visibility, writing
-from schema.framework.arguments import NAMED_IN_ALL
+from datastore.comments.hold_rules import HoldRule as StoredRule
+from datastore.comments.hold_rules import HoldRules as StoredRules
+from resolvers.comments import counts, holding, moderating, pages, visibility, writing
+from resolvers.whole.mutations import Terms
+from schema.framework.arguments import NAMED_IN_ALL, input_type
 from schema.framework.connections import connection, subscription
-from schema.framework.fields import READ, described, field
+from schema.framework.fields import READ, described, field, objects
 from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
+from schema.framework.mutations import RefusalCode, mutation
 from schema.framework.types import (
     Node,
     enum,
@@ -48,11 +52,13 @@ enum(
 )
 
 
-@record_type(records.Comment, "A member's comment on a product, with a rating.")
+@record_type(records.Comment, "A member's comment on a product, or a reply to one.")
 class Comment(Node):
     product: strawberry.ID = described("The product's id in the shop.")
-    language: str = described("The language it is written in, as a BCP 47 tag.")
-    rating: int = described("One to five stars.")
+    language: str = described(
+        "The language it is written in: a BCP 47 tag without region, with its script where that is not the usual one."
+    )
+    rating: int | None = described("One to five stars; null if it takes part in a discussion. A reply has none.")
     title: str | None = described("The comment's title.")
     body: str = described("The comment as plain text, unchanged. Escape it when you show it.")
     author: LazyUser = field(pages.authors, "Who wrote it.")
@@ -66,6 +72,22 @@ class Comment(Node):
     report_reasons: list[str] | None = field(
         visibility.report_reasons, "The reasons given by members who reported it; for moderators."
     )
+    held_by: str | None = field(
+        visibility.held_by, "The name of the rule by which it waits for a moderator; for moderators."
+    )
+    removed: bool = field(
+        visibility.removed,
+        "Whether it is gone, or held, and stands only for its replies: then it has no text, and nobody is its author.",
+    )
+    in_reply_to: Comment | None = field(
+        visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
+    )
+    reply_count: int = field(visibility.reply_count, "How many replies stand in its thread.")
+    replies: CommentConnection = field(
+        visibility.replies,
+        "The replies in its thread, oldest first: those to it, and those to its replies. A reply has none of its own.",
+        complexity=READ,
+    )
 
 
 CommentConnection = connection(
@@ -75,7 +97,19 @@ CommentConnection = connection(
     total_count=field(visibility.total_count, "The current number of comments in the whole list.", complexity=READ),
 )
 ModerationConnection = connection(
-    Comment, "A page of a list for moderators.", name="Moderation", edge="A comment in a list for moderators."
+    Comment,
+    "A page of a list for moderators.",
+    name="Moderation",
+    edge="A comment in a list for moderators.",
+    waiting=(
+        int,
+        field(
+            visibility.waiting,
+            "How many comments the moderation queue has of the status that was asked for, or of PENDING ones: exact up "
+            "to 1,000, then 1,001.",
+            complexity=4 * READ,
+        ),
+    ),
 )
 
 
@@ -87,7 +121,7 @@ class RatingCount:
 
 @record_type(counts.LanguageCount, "The number of comments in a language.")
 class LanguageCount:
-    language: str = described("A BCP 47 tag.")
+    language: str = described("Its BCP 47 tag, such as en or zh-Hant.")
     count: int = described("Comments in this language.")
 
 
@@ -95,8 +129,10 @@ class LanguageCount:
 class CommentStatistics:
     product: strawberry.ID = described("The product's id.")
     language: str | None = described("The only language counted; null for all languages.")
-    total: int = described("The number of comments.")
-    average: float | None = described("The mean rating; null if there are no comments.")
+    total: int = described("The number of comments, without replies.")
+    rated: int = described("The number of comments with a rating.")
+    replies: int = described("The number of replies.")
+    average: float | None = described("The mean rating; null if no comment has one.")
     histogram: list[RatingCount] = described("Five rows, rating 5 first, including those with count 0.")
     languages: list[LanguageCount] = described("The counted languages, most frequent first.")
 
@@ -115,6 +151,44 @@ ProductConnection = connection(
     "A page of products by their number of five-star comments, most first.",
     name="Product",
     edge="A product in its list.",
+)
+
+
+@record_type(StoredRule, "A comment that meets all conditions of a rule waits for a moderator.")
+class HoldRule:
+    name: str = described("Its name, which moderators see.")
+    language: str | None = described("The comment is in this language.")
+    words: list[str] = described("The comment has one of these words; none if any text will do.")
+    links: int | None = described("The comment has more links than this.")
+    first_comments: int | None = described("Fewer of the author's comments than this are published.")
+    per_hour: int | None = described("The author has posted more comments than this within an hour.")
+    guests: bool = described("The author is a guest.")
+
+
+@record_type(StoredRules, "The site's rules that hold comments. The first rule whose conditions are all met holds one.")
+class HoldRules:
+    rules: list[HoldRule] = objects(holding.MOST_RULES, "In the order in which they are tried.")
+    revision: int = described("How often they were set; `setHoldRules` takes it.")
+
+
+@record_type(visibility.ShownHeld, "A comment that rules would have held.")
+class HeldComment:
+    comment: Comment = described("The comment.")
+    held_by: str = described("The name of the rule.")
+
+
+input_type(
+    holding.HoldRuleInput,
+    "HoldRuleInput",
+    "A rule that holds comments. It has at least one condition, and a comment has to meet all of them.",
+    name=f"Its name, which moderators see: 1 to {holding.LONGEST_NAME} characters.",
+    language="The comment is in this language: a BCP 47 tag.",
+    words=f"The comment has one of these words: at most {holding.MOST_WORDS} of {holding.LONGEST_WORD} letters. Whole "
+    "words, without case, accents, invisible characters and look-alike letters.",
+    links=f"The comment has more links than this: 0 to {holding.MOST_LINKS}.",
+    first_comments=f"Fewer of the author's comments than this are published: 1 to {holding.MOST_FIRST_COMMENTS}.",
+    per_hour=f"The author has posted more comments than this within an hour: 0 to {holding.MOST_PER_HOUR:,}.",
+    guests="The author is a guest.",
 )
 
 
@@ -137,10 +211,13 @@ class CommentsQuery:
     comments: CommentConnection = field(
         pages.comments_page,
         "A product's comments, newest first. A comment that exists during a whole traversal appears exactly once. Only "
-        "a page with a filter may miss one, if it was posted or edited a moment ago.",
+        "a page with a filter may miss one, if it was posted or edited a moment ago. A page without any filter shows "
+        "where a comment with replies was `removed`; `totalCount` leaves these out.",
         product="The product's id.",
-        languages="Only comments in these languages: BCP 47 tags, at most 25. An empty list is the same as none.",
-        ratings="Only comments with these ratings, 1 to 5. An empty list is the same as none.",
+        languages="Only comments in these languages: BCP 47 tags, at most 25. An empty list is the same as none. "
+        "A region makes no difference: en-US finds en.",
+        ratings="Only comments with these ratings, 1 to 5; all five leave out those without a rating. An empty list is "
+        "the same as none.",
     )
     comment_statistics: CommentStatistics = field(
         counts.comment_statistics,
@@ -163,6 +240,16 @@ class CommentsQuery:
         "The whole site's comments, newest first. For moderators.",
         status="Only comments of this status.",
     )
+    hold_rules: HoldRules = field(holding.hold_rules, "The rules that hold comments. For moderators.")
+    preview_hold_rules: list[HeldComment] = field(
+        holding.preview_hold_rules,
+        "Which of the site's latest comments these rules would have held when they were posted, newest first. For "
+        "moderators.",
+        complexity=20 * READ,
+        most_objects=holding.MOST_PREVIEWED,
+        rules="The rules to try.",
+        of=f"How many of the latest comments: at most {holding.MOST_PREVIEWED}.",
+    )
     moderation_queue: ModerationConnection = field(
         writing.moderation_queue,
         "Comments waiting for a moderator, oldest first. For moderators.",
@@ -173,35 +260,46 @@ class CommentsQuery:
 # ── mutations ──
 
 
+@record_type(RefusedDecision, "Why one of many comments was not decided.")
+class RefusedComment:
+    id: strawberry.ID = described("The id that was given.")
+    code: RefusalCode = described("The reason, for programs.")
+    message: str = described("The reason, for people.")
+
+
 @strawberry.type
 class CommentsMutation:
     post_comment = mutation(
         writing.post_comment,
-        "Posts a comment on a product.",
+        "Posts a comment on a product, or a reply to one.",
         object_type(
             "CommentPosted",
             "The comment was posted.",
             comment=(Comment, "The comment; PENDING if it waits for a moderator."),
         ),
         show=visibility.show_answer,
+        terms=Terms(guests="comments"),
         input_description="A new comment.",
         result_description="The new comment, or why it was not posted.",
         product="The product's id: 1 to 128 characters without '#'.",
-        language="The language it is written in, as a BCP 47 tag: en, pt-BR, zh-Hant.",
-        rating="One to five stars.",
+        language="The language it is written in, as a BCP 47 tag. Its region is dropped, so a browser's "
+        "`navigator.language` will do: en-US becomes en, zh-TW becomes zh-Hant.",
+        rating="One to five stars; none for a discussion, and for a reply.",
         title="The title, up to 200 characters.",
         body="The comment, 1 to 10,000 characters.",
+        in_reply_to="The comment or reply that this one answers. It stands in the same thread.",
     )
     edit_comment = mutation(
         writing.edit_comment,
         "Edits a comment. For its author and moderators.",
         object_type("CommentEdited", "The comment was edited.", comment=(Comment, "The comment as it is now.")),
         show=visibility.show_answer,
-        input_description="Changes to a comment. Omitted fields stay as they are; null clears the title.",
+        terms=Terms(guests=True),
+        input_description="Changes to a comment. Omitted fields stay as they are; null clears the title or the rating.",
         result_description="The changed comment, or why it was not changed.",
         comment="The comment's id.",
         language="A new language, as a BCP 47 tag.",
-        rating="A new rating, 1 to 5.",
+        rating="A new rating, 1 to 5; null takes the stars away.",
         title="A new title; null removes it.",
         body="A new text, 1 to 10,000 characters.",
     )
@@ -213,6 +311,7 @@ class CommentsMutation:
             "The comment no longer exists. Deleting it again returns the same result.",
             deleted_id=(strawberry.ID, "The deleted comment's id."),
         ),
+        terms=Terms(guests=True),
         input_description="A comment to delete.",
         result_description="The deleted comment's id, or why it was not deleted.",
         comment="The comment's id.",
@@ -242,6 +341,44 @@ class CommentsMutation:
         status="The new status. Any decision clears the comment's reports.",
         note="A note for its author, up to 500 characters.",
         ground="The reason for the decision; for the journal.",
+    )
+    moderate_comments = mutation(
+        moderating.moderate_comments,
+        "Decides about many comments in the same way, each by itself. For moderators.",
+        object_type(
+            "CommentsModerated",
+            "What was decided. A comment that could not be decided leaves the others as they are.",
+            comments=(
+                list[Comment],
+                objects(moderating.MOST_DECIDED, "The comments that were decided, as they are now."),
+            ),
+            refused=(
+                list[RefusedComment],
+                objects(moderating.MOST_DECIDED, "The comments that were not decided, and why."),
+            ),
+        ),
+        show=visibility.show_decisions,
+        input_description="A moderator's decision about many comments.",
+        result_description="What was decided, or why nothing was.",
+        complexity=moderating.MOST_DECIDED * READ,
+        comments=f"The comments' ids, at most {moderating.MOST_DECIDED}.",
+        status="The new status of all of them. Any decision clears a comment's reports.",
+        note="A note for their authors, up to 500 characters.",
+        ground="The reason for the decision; for the journal.",
+    )
+    set_hold_rules = mutation(
+        holding.set_hold_rules,
+        "Replaces the rules that hold comments. For admins.",
+        object_type(
+            "HoldRulesSet",
+            "The rules were set. Every process holds comments by them within ten seconds.",
+            rules=(HoldRules, "The rules as they are now."),
+        ),
+        show=holding.show_rules,
+        input_description="All rules that hold comments.",
+        result_description="The rules, or why they were not set.",
+        rules=f"The rules, in the order in which they are tried: at most {holding.MOST_RULES}.",
+        revision="The revision of the rules that you have read. Another one is CONFLICT.",
     )
 
 

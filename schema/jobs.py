@@ -1,4 +1,4 @@
-"""Jobs: work that continues in the background."""
+"""Jobs: work that continues in the background; and how far it is behind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import strawberry
 
 from datastore.jobs import jobs as job_store
 from resolvers.jobs import running
+from resolvers.whole import lag
+from schema.framework.connections import connection
 from schema.framework.fields import described, field
 from schema.framework.types import Node, enum, record_type
 
@@ -33,10 +35,24 @@ class Job(Node):
     message: str | None = described("Its result, or why it failed, for people.")
 
 
+JobConnection = connection(Job, "A page of jobs, newest first.", edge="A job in a list.")
+
+
+@record_type(lag.Lag, "How far the service is behind.")
+class Lag:
+    settling_seconds: float = described("For how long the oldest vote that is not in the results yet has waited.")
+    oldest_job_seconds: float = described("For how long the oldest unfinished job has been due.")
+
+
 @strawberry.type
 class JobsQuery:
     job: Job | None = field(
         running.job,
-        "A job, for the member who began it and for admins. Jobs of scoring and unscoring are for editors too.",
+        "A job, for the member who began it and for admins. Jobs of scoring and unscoring, and of finding, voiding and "
+        "restoring voters, are for editors too.",
         id="The job's id.",
     )
+    jobs: JobConnection = field(
+        running.jobs, "Jobs, newest first. The newest may be missing for a moment. For admins.", state="Only these."
+    )
+    lag: Lag = field(lag.lag, "How far the service is behind. For admins.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 import strawberry
 
 from datastore.changes import occurrences as occurrence_store
-from datastore.changes.occurrences import DeliveryState, Ground
-from resolvers.journal import occurrences, webhooks
+from datastore.changes.occurrences import DeliveryState, Ground, Source
+from resolvers.journal import occurrences, usage, webhooks
+from resolvers.whole import node as whole_node
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection
-from schema.framework.fields import described, field
+from schema.framework.fields import READ, described, field
+from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
 from schema.framework.types import (
     Node,
@@ -23,17 +26,37 @@ from schema.jobs import Job
 # ── types and queries ──
 
 
+enum(
+    Source,
+    "What an occurrence came from.",
+    MEMBER="A member or a visitor.",
+    API_KEY="A machine with an API key.",
+    COMMAND="The command line.",
+    SERVICE="The service itself, such as an event that locked at its start.",
+)
+
+
 @record_type(occurrence_store.Occurrence, "Something that was done, as the journal keeps it: never the content itself.")
 class Occurrence(Node):
     at: datetime = described("When it was done.")
     kind: str = described("What was done: `comment.posted`, `event.locked`, …")
+    source: Source = described("What did it. It stays when the actor is erased.")
     actor: strawberry.ID | None = field(
-        occurrences.actor, "Who did it; null for visitors, the command line, the service itself, and erased members."
+        occurrences.actor,
+        "Who did it; null for visitors, commands without `--as`, the service itself, and erased members.",
+    )
+    actor_user: LazyUser | None = field(
+        occurrences.actor_users, "The member who did it; null for an API key, and where `actor` is."
     )
     object: strawberry.ID | None = field(
         occurrences.occurrence_object,
         "What it was done to. Votes and subscriptions have ids here, but are not nodes. Null if it was a member's own "
         "and they were erased.",
+    )
+    object_node: Node | None = field(
+        whole_node.object_node,
+        "The object itself; null if it is no node, is gone, or may not be seen by the viewer.",
+        complexity=READ,
     )
     ground: Ground | None = described("The reason for a moderator's decision.")
     note: str | None = described("A moderator's note.")
@@ -85,6 +108,25 @@ class Webhook(Node):
 WebhookConnection = connection(Webhook, "A page of webhooks, oldest first.", edge="A webhook in a list.")
 
 
+@record_type(usage.DayActivity, "What was done on one day, in UTC; up to a minute old.")
+class DayActivity:
+    day: date = described("The day.")
+    votes: int = described("Votes that were counted, without skips.")
+    comments: int = described("Comments that were posted.")
+    predictions: int = described("Predictions that were submitted or replaced.")
+    quizzes: int = described("Quizzes that were answered.")
+    new_members: int = described("Members who came for the first time.")
+
+
+@record_type(usage.Operation, "What an operation has taken; up to a minute old.")
+class OperationFigures:
+    name: str = described("The operation's name; `anonymous` if it has none, `other` for rare ones.")
+    requests: int = described("How often it was asked for.")
+    refusals: int = described("How many of these were refused, or answered with an error.")
+    units: float = described("Read and write units of the table.")
+    dollars: float = described("What the units cost with on-demand capacity in us-east-1.")
+
+
 @strawberry.type
 class JournalQuery:
     webhooks: WebhookConnection = field(webhooks.webhooks, "All webhooks, oldest first. For admins.")
@@ -95,6 +137,19 @@ class JournalQuery:
         "moment.",
         actor="Only what this member did: the id of a User.",
         object="Only what was done to the object with this id.",
+    )
+    activity: list[DayActivity] = field(
+        usage.activity,
+        "How much was done on each of at most 92 days, the first one first. For editors.",
+        from_="The first day.",
+        to="The last day.",
+    )
+    operations: list[OperationFigures] = field(
+        usage.operations,
+        "What each operation has taken in the hours that begin at or after `from` and before `to`, at most 31 days, "
+        "the dearest one first. For admins.",
+        from_="The beginning.",
+        to="The end.",
     )
 
 
@@ -115,6 +170,7 @@ class JournalMutation:
                 "The secret that signs its messages, in the format of Standard Webhooks. It is not shown again.",
             ),
         ),
+        terms=Terms(recent=True),
         input_description="A new webhook.",
         result_description="The webhook with its secret, or why it was not added.",
         url="Where to send messages: https:// and a public address, without a user or password.",
@@ -129,6 +185,7 @@ class JournalMutation:
             "The webhook was removed. Nothing is sent to it any more.",
             deleted_id=(strawberry.ID, "The removed webhook's id."),
         ),
+        terms=Terms(recent=True),
         input_description="A webhook to remove.",
         result_description="The removed webhook's id, or why it was not removed.",
         webhook="The webhook's id.",
@@ -143,6 +200,7 @@ class JournalMutation:
             webhook=(Webhook, "The webhook."),
             secret=(str, "The new secret. For a day the old one signs too."),
         ),
+        terms=Terms(recent=True),
         input_description="A webhook to give a new secret.",
         result_description="The webhook with its new secret, or why it keeps the old one.",
         webhook="The webhook's id.",

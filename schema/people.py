@@ -7,10 +7,15 @@ from datetime import datetime
 import strawberry
 
 from datastore.people import profiles as profile_store
+from datastore.people.identities import Identity as Identity_
+from datastore.people.identities import SignInMethod
+from resolvers.people import identities as identity_resolvers
 from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
+from resolvers.whole.mutations import Terms
 from schema.comments import CommentsOfUser
-from schema.framework.fields import described, field
+from schema.framework.connections import connection
+from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
 from schema.framework.types import Node, object_type, record_type
 from schema.members.members import SuspensionOfUser
@@ -18,6 +23,14 @@ from schema.pickem.events import PickemOfUser
 from schema.pickem.leagues import LeaguesOfUser
 from schema.vocabulary.learning import LearningOfUser
 from schema.vocabulary.lists import VocabularyOfUser
+
+
+@record_type(Identity_, "By what a member signs in.")
+class Identity:
+    method: SignInMethod = described("How.")
+    label: str = described('What people recognise it by: the address, the issuer\'s name, "Guest".')
+    since: datetime = described("When it was added.")
+    last_used_at: datetime | None = described("When it was last used, to the day; null if it never was.")
 
 
 @record_type(profile_store.Profile, "A member of the community.")
@@ -38,13 +51,27 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
         "How many hours before an event's lock the member is reminded by email of a missing prediction; null for none. "
         "Visible to the member only.",
     )
-    joined_at: datetime = described("When the member first wrote something.")
+    joined_at: datetime = described("When the member first signed in.")
+    is_guest: bool = described("Whether the member has signed in with a name alone, so that anyone may have that name.")
+    identities: list[Identity] | None = field(
+        visibility.identities,
+        "By what the member signs in, the oldest first. Visible to the member and to admins only.",
+        complexity=READ,
+    )
+
+
+UserConnection = connection(User, "A page of members.", edge="A member in a list.")
 
 
 @strawberry.type
 class PeopleQuery:
     viewer: User | None = field(visibility.viewer, "The signed-in member; null for a visitor.")
     user: User | None = field(visibility.user, "A member.", id="The member's id.")
+    members: UserConnection = field(
+        visibility.find_members,
+        "Members, the newest first; or those that a search finds, by name. For moderators.",
+        search="The beginning of a name, in whatever case, or an id; for admins, also a whole email address.",
+    )
 
 
 @strawberry.type
@@ -54,6 +81,7 @@ class PeopleMutation:
         "Changes the viewer's profile.",
         object_type("ProfileUpdated", "The profile was changed.", user=(User, "The member as they are now.")),
         show=visibility.show_changed,
+        terms=Terms(guests=True),
         input_description="Changes to the viewer's profile. Omitted fields stay as they are; null clears an optional "
         "field.",
         result_description="The changed profile, or why it was not changed.",
@@ -65,4 +93,14 @@ class PeopleMutation:
         daily_word_at="The time of day for the daily words, in the member's time zone, such as 07:30.",
         lock_reminder_hours="Hours before an event's lock, 1 to 168, at which a member without a prediction is "
         "reminded by email; 0 for none.",
+    )
+    remove_identity = mutation(
+        identity_resolvers.remove_identity,
+        "Lets the viewer not sign in by this any more. The only identity of a member cannot be removed.",
+        object_type("IdentityRemoved", "The identity was removed.", user=(User, "The member as they are now.")),
+        show=visibility.show_changed,
+        input_description="An identity of the viewer's.",
+        result_description="The member without the identity, or why it was not removed.",
+        method="How one signs in by it.",
+        label="Its label, as `User.identities` shows it.",
     )

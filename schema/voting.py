@@ -8,9 +8,10 @@ import strawberry
 
 from datastore.voting import boards as board_store
 from datastore.voting.ballots import Verdict
-from datastore.voting.contenders import CountedContender
-from resolvers.voting import ballots, boards, bradley_terry, visibility, voiding
+from datastore.voting.contenders import Contender as StoredContender
+from resolvers.voting import ballots, boards, bradley_terry, svg, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection, counted, subscription
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
@@ -39,6 +40,8 @@ LEADERBOARD_ORDER = (
     "counted, a contender that moves may appear on two pages or on none."
 )
 
+HIDDEN = " Null while results are hidden."
+
 enum(
     Verdict,
     "A voter's verdict on the two contenders of a ballot.",
@@ -46,6 +49,22 @@ enum(
     RIGHT="The right one wins.",
     TIE="Neither is better.",
     SKIP="No opinion: the pair only counts as seen.",
+)
+
+
+enum(
+    board_store.Electorate,
+    "Who may vote on a board.",
+    EVERYBODY="Visitors and members.",
+    MEMBERS="Members who have signed in: no visitors, guests or API keys.",
+)
+enum(
+    board_store.ResultsVisible,
+    "When a board's results are shown: counts, ranks, strengths, the leaderboard and head-to-head records. Editors and "
+    "admins always see them.",
+    ALWAYS="At all times.",
+    AFTER_CLOSE="Once the board has closed.",
+    AFTER_VOTING="To each viewer once a vote of theirs counts, and to all once the board has closed. A skip is none.",
 )
 
 
@@ -69,7 +88,7 @@ class Strength:
     high: float = described("Upper end of the interval.")
 
 
-@record_type(CountedContender, "Someone or something to vote for.")
+@record_type(StoredContender, "Someone or something to vote for.")
 class Contender(Node):
     board: Board = field(board_resolvers.contender_board, "Its board.")
     name: str = described("Unique on its board, ignoring case.")
@@ -84,17 +103,18 @@ class Contender(Node):
     )
     created_at: datetime = described("When it joined.")
     retired: bool = described("Whether it has left the draws and the leaderboard.")
-    wins: int = described("Votes for it. Like the other counts, at most two seconds old.")
-    losses: int = described("Votes for the other contender.")
-    ties: int = described("Votes for neither.")
-    score: int = described("Wins minus losses.")
-    win_rate: float | None = described("Wins as a share of wins plus losses; null if there are none.")
+    revision: int = described("Another number after each change of it.")
+    wins: int | None = described("Votes for it. Like the other counts, at most two seconds old." + HIDDEN)
+    losses: int | None = described("Votes for the other contender." + HIDDEN)
+    ties: int | None = described("Votes for neither." + HIDDEN)
+    score: int | None = described("Wins minus losses." + HIDDEN)
+    win_rate: float | None = described("Wins as a share of wins plus losses; null if there are none." + HIDDEN)
     rank: int | None = field(
-        visibility.rank, "One more than the number of contenders with a higher score; null if it has retired."
+        visibility.rank, "One more than the number of contenders with a higher score; null if it has retired." + HIDDEN
     )
     matchups: MatchupConnection = field(
         board_resolvers.contender_matchups,
-        "Its head-to-head records; it is the left one in all of them. " + SHORT_PAGES,
+        "Its head-to-head records; it is the left one in all of them. None while results are hidden. " + SHORT_PAGES,
         complexity=MATCHUPS_COMPLEXITY,
         complexity_of_each=MATCHUP_COMPLEXITY,
     )
@@ -102,12 +122,12 @@ class Contender(Node):
 
 @record_type(visibility.LeaderboardRow, "A ranked contender.")
 class LeaderboardRow:
-    rank: int = described("The rank, shared by equal scores: 1, 1, 3.")
+    rank: int | None = described("The rank, shared by equal scores: 1, 1, 3." + HIDDEN)
     contender: Contender = described("The contender in this row.")
-    wins: int = described("Votes for it.")
-    losses: int = described("Votes for the other contender.")
-    ties: int = described("Votes for neither.")
-    score: int = described("Wins minus losses.")
+    wins: int | None = described("Votes for it." + HIDDEN)
+    losses: int | None = described("Votes for the other contender." + HIDDEN)
+    ties: int | None = described("Votes for neither." + HIDDEN)
+    score: int | None = described("Wins minus losses." + HIDDEN)
     strength: Strength | None = field(
         visibility.strength, "The strength, a few seconds old; null before the first vote."
     )
@@ -117,23 +137,30 @@ class LeaderboardRow:
 class Matchup:
     left: Contender = field(board_resolvers.matchup_left, "One of the two.")
     right: Contender = field(board_resolvers.matchup_right, "The other one.")
-    left_wins: int = described("Votes for the left one.")
-    right_wins: int = described("Votes for the right one.")
-    ties: int = described("Votes for neither.")
-    votes: int = described("The total, without skips.")
+    left_wins: int | None = described("Votes for the left one." + HIDDEN)
+    right_wins: int | None = described("Votes for the right one." + HIDDEN)
+    ties: int | None = described("Votes for neither." + HIDDEN)
+    votes: int | None = described("The total, without skips." + HIDDEN)
 
 
-@record_type(board_store.Board, "A set of contenders to vote on in pairs.")
+@record_type(visibility.ShownBoard, "A set of contenders to vote on in pairs.")
 class Board(Node):
     slug: str = described("The name used in queries.")
     title: str = described("The name shown to people.")
     created_at: datetime = described("When it was created.")
     opens_at: datetime | None = described("The time from which it takes votes; null if there is no such limit.")
     closes_at: datetime | None = described("The time from which it takes no more votes; null if it stays open.")
+    electorate: board_store.Electorate = described("Who may vote on it.")
+    members_since: datetime | None = described("If set, only members whose `joinedAt` is not later may vote on it.")
     closed: bool = field(board_resolvers.closed, "Whether it takes no votes now: it has not opened, or has closed.")
+    revision: int = described("Another number after each change of its settings.")
     contender_count: int = described("The number of active contenders.")
     pair_count: int = described("The number of pairs of active contenders.")
-    votes: int = described("The number of votes, including ties but not skips; at most two seconds old.")
+    votes: int | None = field(
+        visibility.votes, "The number of votes, including ties but not skips; at most two seconds old." + HIDDEN
+    )
+    results_visible: board_store.ResultsVisible = described("When its results are shown.")
+    results_hidden: bool = described("Whether its results are hidden from the viewer now.")
     contenders: ContenderConnection = field(
         board_resolvers.board_contenders,
         "All contenders in the order they joined, including retired ones.",
@@ -177,13 +204,22 @@ LeaderboardConnection = connection(
     name="Leaderboard",
     edge="A row of a leaderboard in a list.",
     total_count=counted(),
+    results_hidden=(bool, "Whether the leaderboard is hidden from the viewer now: then it is empty."),
 )
 MatchupConnection = connection(
-    Matchup, "Head-to-head records of pairs that were voted on.", edge="A head-to-head record in a list."
+    Matchup,
+    "Head-to-head records of pairs that were voted on; none while results are hidden.",
+    edge="A head-to-head record in a list.",
 )
 
 
 # ── queries and subscriptions ──
+
+
+@record_type(svg.PicturePreview, "A picture as it would be stored.")
+class PicturePreview:
+    svg: str = described("The sanitised SVG.")
+    removed: list[str] = described("The elements and attributes that are not allowed, such as `<script>` and `onload`.")
 
 
 @strawberry.type
@@ -196,6 +232,11 @@ class VotingQuery:
         board_resolvers.contenders,
         "A board's contenders in the order they joined, including retired ones.",
         board=BOARD_SLUG,
+    )
+    preview_contender: PicturePreview = field(
+        board_resolvers.preview_contender,
+        "What a contender's picture would become. For editors.",
+        svg="The picture, an SVG of at most 48 KB.",
     )
     leaderboard: LeaderboardConnection = field(board_resolvers.leaderboard, LEADERBOARD_ORDER, board=BOARD_SLUG)
     matchup: Matchup | None = field(
@@ -218,7 +259,8 @@ class VotingQuery:
 class VotingSubscription:
     leaderboard_changed: list[LeaderboardRow] = subscription(
         board_resolvers.leaderboard_changed,
-        "The first rows immediately, then again after each change, at most every two seconds.",
+        "The first rows immediately, then again after each change, at most every two seconds. Nothing while results "
+        "are hidden.",
         board=BOARD_SLUG,
         first="The number of rows from the top: 1 to 100, default 20.",
     )
@@ -234,7 +276,7 @@ class VotingSubscription:
 )
 class VoteCast:
     winner: Contender | None = field(ballots.winner, "The contender voted for; null for a tie or a skip.")
-    matchup: Matchup = field(ballots.cast_matchup, "The pair's record now, this vote included.")
+    matchup: Matchup | None = field(ballots.cast_matchup, "The pair's record now, this vote included." + HIDDEN)
     progress: BoardProgress = described("The voter's progress after this pair.")
 
 
@@ -257,10 +299,14 @@ class VotingMutation:
         title="The name shown to people, 1 to 120 characters.",
         opens_at="The time from which it takes votes, at least 10 seconds ahead. Open at once if left out.",
         closes_at="The time from which it takes no more votes, at least 10 seconds ahead and later than `opensAt`.",
+        electorate="Who may vote on it.",
+        members_since="With MEMBERS: only those whose `joinedAt` is not later may vote.",
+        results_visible="When its results are shown.",
     )
     update_board = mutation(
         boards.update_board,
-        "Changes a board's title and hours. New hours hold everywhere within 10 seconds. For editors.",
+        "Changes a board. New hours and a new electorate hold everywhere within 10 seconds, also for ballots drawn "
+        "earlier; votes that were cast before stay. For editors.",
         object_type("BoardUpdated", "The board was changed.", board=(Board, "The board as it is now.")),
         show=visibility.show_board,
         input_description="Changes to a board. Omitted fields stay as they are. For editors.",
@@ -269,6 +315,10 @@ class VotingMutation:
         title="A new title, 1 to 120 characters.",
         opens_at="A new opening time, at least 10 seconds ahead; null if it is open from the beginning.",
         closes_at="A new closing time, at least 10 seconds ahead and later than `opensAt`; null if it stays open.",
+        electorate="A new electorate.",
+        members_since="With MEMBERS: only those whose `joinedAt` is not later may vote; null for all members.",
+        results_visible="When its results are shown from now on; it holds everywhere within 10 seconds.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     add_contender = mutation(
         boards.add_contender,
@@ -299,6 +349,7 @@ class VotingMutation:
         description="A new description; null removes it.",
         link="A new link; null removes it.",
         image_url="The address of a new picture; null removes it.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     retire_contender = mutation(
         boards.retire_contender,
@@ -334,6 +385,7 @@ class VotingMutation:
         ballots.draw_matchup,
         "Draws the viewer's next pair. It returns the same pair until the viewer votes on it or skips it.",
         Ballot,
+        terms=Terms(guests=True),
         input_description="The next pair of a board.",
         result_description="A ballot, or why there is none.",
         takes_key=False,
@@ -343,6 +395,7 @@ class VotingMutation:
         ballots.cast_vote,
         "Counts a verdict. It counts once, even if it is sent again.",
         VoteCast,
+        terms=Terms(guests=True),
         input_description="A verdict on a drawn pair.",
         result_description="The counted vote, or why it was not counted.",
         takes_key=False,
@@ -361,4 +414,23 @@ class VotingMutation:
             "Whether to also void all votes of the last seven days from the network addresses that this voter voted "
             "from."
         ),
+    )
+    void_voters = mutation(
+        voiding.void_voters,
+        "Begins to void all votes of several voters on a board. `restoreVoters` takes it back for a day. A repeat gets "
+        "the same job, unless one of them has voted since. For editors.",
+        object_type("VotersVoided", "The votes are being voided.", job=(Job, "The job that voids them.")),
+        input_description="Voters whose votes on a board are voided. For editors.",
+        result_description="The job, or why there is none.",
+        board=BOARD_SLUG,
+        voters="1 to 100 of them: a suspect's `voter`, a member's id, or the `voter` of a ballot or an exported vote.",
+    )
+    restore_voters = mutation(
+        voiding.restore_voters,
+        "Begins to restore the votes that a job of `voidVoters` has voided in the last 24 hours: they count as before. "
+        "A repeat gets the same job. For editors.",
+        object_type("VotersRestored", "The votes are being restored.", job=(Job, "The job that restores them.")),
+        input_description="Votes to restore. For editors.",
+        result_description="The job, or why there is none.",
+        job="The job that voided them.",
     )

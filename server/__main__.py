@@ -51,7 +51,9 @@ COMMANDS: Final = {
     "import": ("imports", "Import data from files. Existing data is left alone."),
     "export": ("exports", "Export data to files."),
     "migrate": ("migration", "Migrate data from another layout."),
+    "comments": ("comments", "Comments: which ones wait for a moderator."),
     "board": ("voting", "Boards: how they count votes."),
+    "member": ("members", "Members: the first admin, and another issuer of those who sign in by a provider."),
     "apikey": ("api_keys", "API keys, by which machines sign in."),
     "webhooks": ("webhooks", "Webhooks: deliver what waits for them."),
 }
@@ -96,8 +98,15 @@ def _options(
     _version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
+    member: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="The id of the member whom the journal names for a change.")
+    ] = None,
 ) -> None:
-    """Declare the options that stand before a command."""
+    """Take the options that stand before a command."""
+    if member is not None:
+        from server.commands import operator
+
+        operator.set(member)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

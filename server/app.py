@@ -1,15 +1,18 @@
 """The ASGI application: a composition of layers, from the outside in, and the services that its lifespan opens.
 
-request ids ─ hosts ─ CORS ─ fast path ─┬─ /graphql       POST
-                                        └─ gzip ─ FastAPI ─┬─ /graphql       GET, WebSocket; the explorer for a browser
-                                                           ├─ /explorer      the explorer's files
-                                                           ├─ /              the voting page, in demo mode
-                                                           ├─ /livez         the process runs
-                                                           ├─ /readyz        the table answers
-                                                           ├─ /member-export the link to a member's file
-                                                           ├─ /confirm       the link in an email that asks for it
-                                                           ├─ /unsubscribe   the link in an email
-                                                           └─ /metrics       Prometheus
+request ids ─ hosts ─ origins ─ CORS ─ fast path
+  ├─ /graphql       POST
+  └─ gzip ─ FastAPI ─┬─ /graphql       GET, WebSocket; the explorer for a browser
+                     ├─ /explorer      the explorer's files
+                     ├─ /elements.js   the elements' script, and its parts
+                     ├─ /              the front page of elements, or what this is
+                     ├─ /livez         the process runs
+                     ├─ /readyz        the table answers
+                     ├─ /sign-in       the page on which people sign in
+                     ├─ /member-export the link to a member's file
+                     ├─ /confirm       the link in an email that asks for it
+                     ├─ /unsubscribe   the link in an email
+                     └─ /metrics       Prometheus
 
 The lifespan opens the table, the services and the pipeline; requests find them in their ASGI state.
 """
@@ -20,10 +23,10 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -35,7 +38,11 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from datastore.dynamo import DynamoError, Table, deadline
+from datastore.voting.boards import ensure_main
+from resolvers.comments.holding import Holding
 from resolvers.jobs.running import JobRunner
+from resolvers.journal.usage import UsageReports
+from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.confirmations import PATH as CONFIRM_PATH
 from resolvers.requests.context import Services
@@ -47,24 +54,32 @@ from server.engine import backup_figures
 from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
-from server.http import voting_page
+from server.http import front_page
+from server.http.elements import Elements
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
 from server.http.health import Readiness, alive
+from server.http.home import home
 from server.http.hosts import ANY, public_host
 from server.http.member_export import member_export
 from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
+from server.http.origins import ForeignOrigins
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import end_with_parent, tune_process
 from server.http.protocol import ConnectionLimits
+from server.http.sign_in import SignInPage
 from server.http.websocket import serve_socket
 from server.mail.confirmation import confirm, sending_confirmations
 from server.mail.emails_due import EmailSchedule
 from server.mail.pages import unsubscribe
+from server.mail.sign_in import sending_codes
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, configure_logging, open_traces
 from server.webhooks.delivering import Deliverer
 from server.webhooks.sending import open_sender
+
+if TYPE_CHECKING:
+    from server.auth.oidc_client import OidcClient
 
 
 def application(settings: Settings, table: Table | None = None) -> ASGIApp:
@@ -78,10 +93,12 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         )
     configure_logging(settings.log)
     manifest = read_manifest(settings.trusted_documents) if settings.trusted_documents else None
+    elements = Elements()
     documents = Documents(
         schema._schema,  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
         Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity),
         manifest=manifest,
+        own=elements.documents(),
         cache_bytes=settings.document_cache_bytes,
     )
     backups = partial(backup_figures, settings.data) if settings.backup_hours is not None else None
@@ -95,7 +112,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         openapi_url=None,
         redirect_slashes=False,  # it would redirect to whatever host the request names
         lifespan=lambda _: _opened(settings, documents, metrics, table),
-        routes=_routes(settings, graphql, explorer, metrics),
+        routes=_routes(settings, graphql, explorer, elements, metrics),
         exception_handlers={HTTPException: outside_graphql},
     )
     pages = GZipMiddleware(fastapi, MIN_BYTES, LEVEL)
@@ -110,12 +127,15 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
             allow_credentials=True,
             max_age=600,
         )
+    app = ForeignOrigins(app, settings.cors_origins)
     if settings.allowed_hosts and ANY not in settings.allowed_hosts:
         app = AllowedHosts(app, (*settings.allowed_hosts, *public_host(settings.public_url)))
     return with_request_ids(app)
 
 
-def _routes(settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, metrics: Metrics) -> list[BaseRoute]:
+def _routes(
+    settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, elements: Elements, metrics: Metrics
+) -> list[BaseRoute]:
     def exposition(request: Request) -> Response:
         body, content_type = metrics.render(request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
@@ -124,13 +144,15 @@ def _routes(settings: Settings, graphql: GraphQLEndpoint, explorer: Explorer, me
         Route("/graphql", graphql),
         WebSocketRoute("/graphql", serve_socket),
         *explorer.routes(),
+        *elements.routes(),
         Route("/livez", alive),
         Route("/readyz", Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint),
         Route("/metrics", exposition),
+        *SignInPage(settings).routes(),
         Route(EXPORT_PATH, member_export),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
-        *(voting_page.routes(settings.image_hosts) if settings.demo else ()),
+        *(front_page.routes(settings) or [Route("/", home)]),
     ]
 
 
@@ -144,10 +166,12 @@ async def _opened(
             table = await stack.enter_async_context(_checked_table(settings))
         services = Services(table, settings.seal(), settings.policy())
         stack.push_async_callback(services.close)
-        await _learn_webhooks(services)
+        await _prepare(services)
         await stack.enter_async_context(sending_confirmations(settings, services))
+        await stack.enter_async_context(sending_codes(settings, services))
         services.get(JobRunner).start(JOB_KINDS)
         services.get(Suspensions).start()
+        services.get(Holding).start()
         deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
         stack.push_async_callback(deliverer.close)
         deliverer.start()
@@ -158,6 +182,9 @@ async def _opened(
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.cache.loads)
+        usage = UsageReports(services, metrics.take_figures)
+        stack.push_async_callback(usage.close)
+        usage.start()
         traces = open_traces(settings.otlp_endpoint)
         if traces:
             stack.push_async_callback(traces.close)
@@ -170,8 +197,21 @@ async def _opened(
         pipeline = Pipeline(
             documents, services, identification, settings, metrics, traces, requests, streams, subscriptions, closing
         )
-        yield {"pipeline": pipeline, "services": services}
+        oidc_client = await stack.enter_async_context(_oidc_client(settings))
+        yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}
         closing.set()
+
+
+@asynccontextmanager
+async def _oidc_client(settings: Settings) -> AsyncIterator[OidcClient | None]:
+    """The client as which `/sign-in` signs people in at the provider, if there is one."""
+    if settings.oidc_client_id is None:
+        yield None
+        return
+    from server.auth.oidc_client import OidcClient  # noqa: PLC0415 - it needs the memory of server.auth.tokens
+
+    async with aclosing(OidcClient(settings, f"{settings.public_url.rstrip('/')}{SIGN_IN_PATH}/callback")) as client:
+        yield client
 
 
 def _set_at_signals(closing: asyncio.Event) -> None:
@@ -199,11 +239,16 @@ def from_environment() -> ASGIApp:
     return app
 
 
-async def _learn_webhooks(services: Services) -> None:
-    """Before anything is recorded: by a job or a query too, and only mutations check whether the webhooks are known."""
+async def _prepare(services: Services) -> None:
+    """Learn the webhooks, and create the board `main` at the first start.
+
+    Webhooks are learned before anything is recorded: by a job or a query too, and only mutations check whether they are
+    known.
+    """
     try:
         with deadline(START_SECONDS):
             await services.journal.learn(services.table)
+            await ensure_main(services.table, services.clock())
     except DynamoError as error:
         raise not_answered(error) from None
 

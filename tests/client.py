@@ -16,6 +16,7 @@ from resolvers.requests.context import Role, Services
 from server.app import application
 from server.auth.tokens import mint
 from server.settings import Settings
+from tests.members import introduce
 from tests.waiting import caught_up
 
 
@@ -59,15 +60,32 @@ async def lifespan(app: ASGIApp) -> AsyncIterator[Served]:
 
 
 class Client:
-    """A visitor with a cookie, or a member with a token."""
+    """A visitor with a cookie, or a member with a token; a `user` is introduced by the first request."""
 
-    def __init__(self, served: Served, settings: Settings, token: str | None = None) -> None:
+    def __init__(
+        self, served: Served, settings: Settings, token: str | None = None, user: Mapping[str, Any] | None = None
+    ) -> None:
         self.served = served
         self.settings = settings
+        self._user = user
         headers = {"authorization": f"Bearer {token}"} if token else {}
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(served), base_url="http://ringside.test", headers=headers, timeout=120
+            transport=httpx.ASGITransport(served),
+            base_url="http://ringside.test",
+            headers=headers,
+            timeout=120,
+            event_hooks={"request": [self._introduce]},
         )
+
+    async def _introduce(self, _: httpx.Request) -> None:
+        user, self._user = self._user, None
+        if user is not None:
+            services = self.services
+            made = await introduce(
+                services.table, user["id"], name=user["name"], email=user["email"], now=services.clock()
+            )
+            for profile in made:  # the process that makes a member knows them
+                services.profiles.put(profile.user, services.with_name(profile))
 
     @property
     def services(self) -> Services:
@@ -76,9 +94,10 @@ class Client:
         return services
 
     def member(self, user: str, *roles: Role, name: str | None = None, email: str | None = None) -> Client:
-        """Another client, signed in as a member."""
-        token = mint(self.settings, user, name=name or user.title(), email=email, roles=roles)
-        return Client(self.served, self.settings, token)
+        """Another client, signed in as a member whose id is the name."""
+        name = name or user.title()
+        token = mint(self.settings, user, name=name, email=email, roles=roles)
+        return Client(self.served, self.settings, token, {"id": user, "name": name, "email": email})
 
     def visitor(self) -> Client:
         """Another client, a new visitor."""

@@ -1,24 +1,31 @@
-"""Helpers for the tests of comments: posting one, reading all pages of a filter, what belongs on them."""
+"""Helpers for the tests of comments: posting one, an author, all pages of a filter, what belongs on them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from datastore.comments.planner import Filter
+from datastore.values.ids import derived_id
 from tests.client import Client, next_cursor
 from tests.queries import COMMENTS_PAGE, POST_COMMENT
 
 
-def matches(wanted: Filter, language: str, rating: int) -> bool:
+def matches(wanted: Filter, language: str, rating: int | None) -> bool:
     """Whether a comment in this language with this rating belongs on the pages of a filter."""
     return (wanted.languages is None or language in wanted.languages) and (
         wanted.ratings is None or rating in wanted.ratings
     )
 
 
+def author_id(name: str) -> str:
+    """A member's id, as an export has it."""
+    return derived_id(datetime(2025, 1, 1, tzinfo=UTC), name.encode())
+
+
 async def post(
-    member: Client, product: str = "42", rating: int = 5, language: str = "en", **more: Any
+    member: Client, product: str = "42", rating: int | None = 5, language: str = "en", **more: Any
 ) -> dict[str, Any]:
     """Posts a comment; returns it as the answer shows it."""
     fields = {"product": product, "rating": rating, "language": language, "body": "Well made.", **more}

@@ -10,16 +10,20 @@ import orjson
 from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job
+from datastore.people.identities import IdentityKey, erase_profile
+from datastore.people.profiles import read_profile
 from datastore.vocabulary.subscriptions import AddressClaim, note_claim
 from resolvers.jobs.running import JobRunner
-from resolvers.people.member_data import ERASE_MEMBER, Contributions
+from resolvers.people.identities import Members
+from resolvers.people.member_data import Contributions
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
-from resolvers.whole.erasing import new_alias
+from resolvers.whole.erasing import ERASE_MEMBER
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
 from tests.jobs import run_of
 from tests.killed import Killed, killed_at
+from tests.members import introduce
 from tests.queries import (
     ADD_WORDS,
     CREATE_LIST,
@@ -48,8 +52,12 @@ def admin(client: Client) -> Client:
 
 
 async def bury(services: Services, member: str, lasts: timedelta = timedelta(days=1)) -> None:
-    """Write a member's tombstone."""
-    await services.table.transact(*services.tombstones.puts(member, services.clock() + lasts, "job", services.clock()))
+    """Erase a member's profile and ways to sign in, and nothing else, as the first step of an erasure does."""
+    await introduce(services.table, member)
+    now, profile = services.clock(), await read_profile(services.table, member)
+    assert profile is not None
+    await services.table.transact(*erase_profile(profile, now, now + lasts))
+    services.get(Members).forget(map(IdentityKey.parse, profile.identities))
 
 
 async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> list[str]:
@@ -60,6 +68,12 @@ async def items_naming(table: Table, *texts: str, but: tuple[str, ...] = ()) -> 
         stored = orjson.dumps(seen, default=repr, option=orjson.OPT_SORT_KEYS).decode()
         found += [stored for text in texts if text in stored][:1]
     return found
+
+
+async def owners(table: Table) -> set[str]:
+    """Whose items there are, by the partitions of members and their parts."""
+    keys = [item["pk"]["S"].split("#") async for item in table.scan_items(consistent=True)]
+    return {key[1] for key in keys if key[0] in ("USER", "VOTER")}
 
 
 async def leave_traces(site: Site) -> None:
@@ -93,11 +107,12 @@ async def leave_traces(site: Site) -> None:
 
 
 async def begin_erasure(services: Services, contributions: Contributions, member: str = MEMBER) -> Job:
-    """The job of an erasure, with the tombstone."""
-    now, job = services.clock(), services.ids.next(services.clock())
-    wanted = {"user": member, "contributions": contributions.value, "alias": new_alias(member)}
-    await services.table.transact(*services.tombstones.puts(member, now.replace(year=now.year + 1), job, now))
-    new = job_store.new_job(job, ERASE_MEMBER, "somebody", now, wanted)
+    """The job of an erasure whose answer was sent; nobody works on it."""
+    now, profile = services.clock(), await read_profile(services.table, member)
+    assert profile is not None
+    await services.table.transact(*erase_profile(profile, now, now + timedelta(days=1)))
+    wanted = {"user": member, "contributions": contributions.value}
+    new = job_store.new_job(services.ids.next(now), ERASE_MEMBER, "somebody", now, wanted)
     return await job_store.begin_job(services.table, new)
 
 

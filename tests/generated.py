@@ -71,11 +71,14 @@ def _filled(name: str, **tables: str) -> str:
 ADVICE: Final = {
     "INVALID_INPUT": "Show `message` next to the input that `path` names. Do not repeat it unchanged.",
     "NOT_FOUND": "Drop the id from your cache, and show that it is gone.",
-    "NOT_SIGNED_IN": "Let the member sign in, then send the same again.",
-    "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with `retryAfterSeconds` if it ends.",
+    "NOT_SIGNED_IN": "Let the member sign in, then send the same again with the token: `Authorization: Bearer …`.",
+    "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with `retryAfterSeconds` if it ends; a page "
+    "that starts a visit, if `RINGSIDE_CORS_ORIGINS` does not list its origin; and who signs in by a method that is "
+    "off: `RINGSIDE_SMTP_URL` turns emails on, `RINGSIDE_GUESTS` guests.",
     "CONFLICT": "Read the object again and show it. With `retryAfterSeconds`, send the same again after that time.",
     "LOCKED": "Show it as closed. With `retryAfterSeconds`, it opens after that time.",
-    "TOKEN_UNKNOWN": "Draw again, or start a new quiz.",
+    "TOKEN_UNKNOWN": "It was altered, or is another viewer's. Draw again, or start a new quiz. A code: look at the "
+    "newest email.",
     "TOKEN_EXPIRED": "Draw again: the same pair comes with a new token. Or start a new quiz.",
     "TOKEN_SPENT": "The first use counts. Draw the next pair, or start a new quiz.",
     "EXHAUSTED": "Say that there is nothing to vote on yet.",

@@ -9,6 +9,9 @@ from datastore.changes.occurrences import Kind
 
 RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "updateProfile": (Kind.PROFILE_CHANGED,),
+    "removeIdentity": (Kind.PROFILE_CHANGED,),
+    "addIdentity": (Kind.PROFILE_CHANGED,),
+    "setRoles": (Kind.MEMBER_ROLES_SET,),
     "eraseMember": (Kind.MEMBER_ERASED,),
     "exportMember": (Kind.MEMBER_EXPORTED,),
     "takeBack": (Kind.MEMBER_TAKEN_BACK,),
@@ -29,7 +32,12 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "restoreContender": (Kind.CONTENDER_RESTORED,),
     "castVote": (Kind.VOTE_CAST,),
     "voidVoter": (Kind.VOTE_VOIDED,),
+    "voidVoters": (Kind.VOTERS_VOIDED,),
+    "restoreVoters": (Kind.VOTERS_RESTORED,),
     # ── pick'em ──
+    "importContenders": (Kind.CONTENDER_ADDED,),
+    "importEvents": (Kind.EVENT_CREATED,),
+    "importWords": (Kind.WORDS_ADDED,),
     "createEvent": (Kind.EVENT_CREATED,),
     "updateEvent": (Kind.EVENT_CHANGED,),
     "addMatch": (Kind.MATCH_ADDED,),
@@ -56,6 +64,8 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "deleteComment": (Kind.COMMENT_DELETED,),
     "reportComment": (Kind.COMMENT_REPORTED,),
     "moderateComment": (Kind.COMMENT_MODERATED,),
+    "moderateComments": (Kind.COMMENT_MODERATED,),
+    "setHoldRules": (Kind.HOLD_RULES_SET,),
     # ── vocabulary ──
     "createWordList": (Kind.WORD_LIST_CREATED,),
     "updateWordList": (Kind.WORD_LIST_CHANGED,),
@@ -73,7 +83,12 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
 }
 
 NOT_RECORDED: Final[Mapping[str, str]] = {
+    "continueVisit": "It changes whose votes they are, and each of them was recorded, if at all.",
     "startVisit": "It writes nothing: the token says all there is to know.",
+    "requestSignIn": "It stores nothing but a keyed hash of digits.",
+    "signIn": "It concerns the member alone, whose file has their sessions.",
+    "signInAsGuest": "It concerns the guest alone, whose file has their sessions.",
+    "signOut": "It concerns the member alone, whose file has their sessions.",
     "requestSubscription": "It stores nothing but a keyed hash; the subscription is recorded once it is confirmed.",
     "startQuiz": "A quiz that is only asked counts for nothing; its answers are recorded.",
     "reviewWord": "It changes when one member is asked for a word again, which concerns nobody else.",

@@ -164,6 +164,22 @@ mutation ($input: ModerateCommentInput!) {
   }
 }
 """
+MODERATE_COMMENTS = """
+mutation ($input: ModerateCommentsInput!) {
+  moderateComments(input: $input) {
+    ... on CommentsModerated { comments { id status moderationNote author { id } } refused { id code message } }
+    ... on Refused { code message path }
+  }
+}
+"""
+SET_HOLD_RULES = """
+mutation ($input: SetHoldRulesInput!) {
+  setHoldRules(input: $input) {
+    ... on HoldRulesSet { rules { revision rules { name language words links firstComments perHour guests } } }
+    ... on Refused { code message path }
+  }
+}
+"""
 COMMENTS_PAGE = """
 query ($product: ID!, $languages: [String!], $ratings: [Int!], $first: Int, $after: String, $last: Int,
        $before: String) {

@@ -20,6 +20,7 @@ from graphql import (
     GraphQLType,
     GraphQLUnionType,
     OperationDefinitionNode,
+    ast_from_value,
     get_named_type,
     parse,
     print_ast,
@@ -85,26 +86,34 @@ def _root_field(name: str, field: GraphQLField, example: str | None) -> str:
 
 
 def _type(named: GraphQLNamedType) -> str:
-    lines = [f"### {named.name} ({KINDS[type(named)]})", "", _text(named.description), ""]
+    lines = [f"### {named.name} ({KINDS[type(named)]})", ""]
+    lines += [_text(named.description), ""] if named.description else []
     if isinstance(named, GraphQLObjectType | GraphQLInterfaceType | GraphQLInputObjectType):
         lines += _table("field", named.fields)
     elif isinstance(named, GraphQLEnumType):
         rows = (f"| `{name}` | {_cell(value.description)} |" for name, value in named.values.items())
-        lines += ["| value | |", "|---|---|", *rows, ""]
+        lines += ["| value | meaning |", "|---|---|", *rows, ""]
     elif isinstance(named, GraphQLUnionType):
         lines += ["One of " + ", ".join(_linked(each) for each in named.types) + ".", ""]
     return "\n".join(lines) + "\n"
 
 
 def _table(title: str, fields: Mapping[str, GraphQLField | GraphQLArgument | GraphQLInputField]) -> list[str]:
-    return [f"| {title} | type | |", "|---|---|---|", *_rows(fields), ""]
+    return [f"| {title} | type | meaning |", "|---|---|---|", *_rows(fields), ""]
 
 
 def _rows(fields: Mapping[str, GraphQLField | GraphQLArgument | GraphQLInputField]) -> Iterator[str]:
     for name, field in fields.items():
         taken = isinstance(field, GraphQLField) and field.args
         inside = f"({', '.join(field.args)})" if isinstance(field, GraphQLField) and taken else ""
-        yield f"| `{name}{inside}` | {_linked(field.type)} | {_cell(field.description)} |"
+        yield f"| `{name}{inside}` | {_linked(field.type)}{_default(field)} | {_cell(field.description)} |"
+
+
+def _default(field: GraphQLField | GraphQLArgument | GraphQLInputField) -> str:
+    """What counts if the argument is left out."""
+    if isinstance(field, GraphQLField) or (value := ast_from_value(field.default_value, field.type)) is None:
+        return ""
+    return f" = `{print_ast(value)}`"
 
 
 def _linked(of: GraphQLType) -> str:

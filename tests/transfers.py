@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
@@ -17,7 +18,7 @@ from resolvers.pickem.season_files import Card, SeasonStore, season_rows
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Imported, OnProblem, Problem, import_records
 from resolvers.transfer.readers import json_lines
-from resolvers.vocabulary.transfer import WordStore
+from resolvers.vocabulary.transfer import WordStore, ensure_list
 from resolvers.voting.transfer import ContenderStore, open_votes
 from server import Failed
 from server.commands.imports import read_contenders, read_words
@@ -32,7 +33,8 @@ async def import_lines(services: Services, source: BinaryIO) -> tuple[int, int, 
 
 
 async def import_words(services: Services, file: Path, name: str) -> Imported:
-    return await import_records(read_words(file), WordStore(services, name, None), OnProblem.SKIP)
+    store = WordStore(services, partial(ensure_list, name=name, level=None))
+    return await import_records(read_words(file), store, OnProblem.SKIP)
 
 
 async def import_contenders(services: Services, source: Path, board: str = "main") -> Imported:

@@ -13,7 +13,7 @@ from tests.queries import ADD_WORDS, CREATE_LIST
 START_QUIZ = """
 mutation ($input: StartQuizInput!) {
   startQuiz(input: $input) {
-    ... on Quiz { token expiresAt list { id } questions { number prompt choices } }
+    ... on Quiz { token earliestAnswerAt expiresAt list { id } questions { number prompt choices } }
     ... on Refused { code message path retryAfterSeconds }
   }
 }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from datastore.dynamo import Table
 from resolvers.requests.context import Role
 from resolvers.voting.settling import BoardCache
 from server.audit.voting import breaches
 from tests.client import Client
+from tests.intercepted import intercepted
 from tests.queries import ADD_CONTENDER, CAST_VOTE, DRAW_MATCHUP
 
 
@@ -41,3 +45,16 @@ async def vote(client: Client, verdict: str = "LEFT", board: str = "main") -> di
 
 def pair_names(ballot: dict[str, Any]) -> frozenset[str]:
     return frozenset((ballot["left"]["name"], ballot["right"]["name"]))
+
+
+@contextmanager
+def read_keys(table: Table) -> Iterator[list[str]]:
+    """The keys of what is read meanwhile, as text."""
+    keys: list[str] = []
+
+    async def note(_: str, send: Any) -> Any:
+        keys.append(str(send.keywords))
+        return await send()
+
+    with intercepted(table, ("get_item", "batch_get_item", "query"), note):
+        yield keys

@@ -219,10 +219,8 @@ async def counts_of(engine: Engine, product: str) -> CommentCounts:
     sizes: dict[str, int] = {}
     for item in await engine.all(PRODUCT_TALLY.on(product=product)):
         language = item["sk"]["S"].split("#")[1]
-        before = counts.get(language, (0,) * len(RATINGS))
-        counts[language] = tuple(
-            count + number(item, f"r{rating}") for rating, count in zip(RATINGS, before, strict=True)
-        )
+        before = counts.get(language, (0,) * (1 + len(RATINGS)))
+        counts[language] = tuple(count + number(item, f"r{rating}") for rating, count in enumerate(before))
         sizes[language] = sizes.get(language, 0) + number(item, "bytes")
     return CommentCounts(counts, sizes)
 

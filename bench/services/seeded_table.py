@@ -60,4 +60,4 @@ def board(slug: str, title: str) -> Iterator[Put]:
         yield NAME.put(contenders.Name(slug, contender.sort_name, contender.ordinal, "bench"))
     counts = {ordinal: Counts(900 - ordinal, 400 + ordinal // 2, 3) for ordinal in range(CONTENDERS)}
     yield RESULTS.put(ResultsBlock.of(slug, 0, counts))
-    yield BOARD.put(Board(slug, title, now, CONTENDERS, revision=CONTENDERS, votes=50_000))
+    yield BOARD.put(Board(slug, title, now, CONTENDERS, contender_changes=CONTENDERS, votes=50_000))

@@ -1,7 +1,7 @@
-"""What is written with every change, in its own transaction: the receipt, the journal's record, the check of erasure.
+"""What is written with every change, in its own transaction: the receipt, and the journal's record.
 
 | module       | contents                                                              |
 |--------------|-----------------------------------------------------------------------|
-| unit_of_work | a request's changes and their receipt; new objects and erased members |
+| unit_of_work | a request's changes and their receipt; objects that are about to be   |
 | occurrences  | the journal's records, and its writes for a change                    |
 """

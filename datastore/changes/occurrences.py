@@ -54,6 +54,7 @@ class Kind(StrEnum):
     COMMENT_REPORTED = "comment.reported"
     COMMENT_MODERATED = "comment.moderated"
     COMMENTS_IMPORTED = "comments.imported"
+    HOLD_RULES_SET = "holdRules.set"
 
     BOARD_CREATED = "board.created"
     BOARD_CHANGED = "board.changed"
@@ -63,6 +64,9 @@ class Kind(StrEnum):
     CONTENDER_RESTORED = "contender.restored"
     VOTE_CAST = "vote.cast"
     VOTE_VOIDED = "vote.voided"
+    VOTE_RESTORED = "vote.restored"
+    VOTERS_VOIDED = "voters.voided"
+    VOTERS_RESTORED = "voters.restored"
 
     EVENT_CREATED = "event.created"
     EVENT_CHANGED = "event.changed"
@@ -103,6 +107,7 @@ class Kind(StrEnum):
     PROFILE_CHANGED = "profile.changed"
     MEMBER_EXPORTED = "member.exported"
     MEMBER_ERASED = "member.erased"
+    MEMBER_ROLES_SET = "member.rolesSet"
     MEMBER_SUSPENDED = "member.suspended"
     MEMBER_REINSTATED = "member.reinstated"
     MEMBER_TAKEN_BACK = "member.takenBack"
@@ -139,6 +144,16 @@ REMOVALS = frozenset(
 
 # ── occurrences ──
 
+
+class Source(StrEnum):
+    """What an occurrence came from."""
+
+    MEMBER = "MEMBER"
+    API_KEY = "API_KEY"
+    COMMAND = "COMMAND"
+    SERVICE = "SERVICE"
+
+
 SHARDS = 16
 """Of the journal. A thousand occurrences a second are 125 units a second and key."""
 
@@ -154,19 +169,18 @@ transaction, and deleted."""
 class Occurrence:
     """What was done, by whom, to which object; never the content of the object.
 
-    `actor` and `object` name nodes as "User:ada" or "Comment:42#01J…". `about` is the member whose id is part of the
-    object's key, if the object is a member's own, or to whom something was done there, as by a league's captain. Both
-    it and `actor` are indexed, so that an erased member is found.
+    `actor` and `object` name nodes as "User:01J…" or "Comment:42#01J…". An erased member's id leads to nobody.
     """
 
     ulid: str
     kind: str
     actor: str | None = None
     object: str | None = None
-    about: str | None = None
     ground: Ground | None = None
     note: str | None = None
     expires: datetime | None = None
+    source: Source = Source.SERVICE
+    """It stays when its actor is erased."""
 
     @property
     def node_key(self) -> str:
@@ -199,7 +213,6 @@ OCCURRENCE = Entity(
     Key("JOURNAL#{shard:02d}", "{ulid}"),
     gsi1=Key("ACTOR#{actor}#{actor_shard}", "{ulid}", when="actor"),
     gsi2=Key("OBJECT#{object_key}", "{ulid}", when="object"),
-    gsi3=Key("ABOUT#{about}", "{ulid}", when="about"),
     ttl="expires",
 )
 
@@ -321,9 +334,10 @@ _NEW = absent()
 
 
 class Journal:
-    """What one process records: for how many days, and for which webhooks."""
+    """What one process records: for how many days, for which webhooks, and whether it runs a command."""
 
-    def __init__(self, days: int, new_id: Callable[[], str]) -> None:
+    def __init__(self, days: int, new_id: Callable[[], str], *, of_command: bool = False) -> None:
+        self.of_command = of_command
         self._days = timedelta(days=days)
         self._new_id = new_id
         self._webhooks: tuple[Webhook, ...] = ()
@@ -364,20 +378,19 @@ class Journal:
         actor: str | None,
         name: str | None,
         *,
-        about: str | None = None,
+        source: Source,
         ground: Ground | None = None,
         note: str | None = None,
     ) -> tuple[Put, ...]:
         """The writes to append to a transaction that does something to the object of a `name` such as "Event:01J…".
 
-        `about` is the member whose id is part of the name, or to whom something is done. There is one write for the
-        journal, and one for each webhook that wants the kind.
+        There is one write for the journal, and one for each webhook that wants the kind.
         """
         telling = [webhook.id for webhook in self._webhooks if wants(webhook, kind)]
         recorded = self._days and (telling or kind not in ON_DEMAND)
         if not telling and not recorded:
             return ()
-        occurred = Occurrence(self._new_id(), kind, actor, name, about, ground, note)
+        occurred = Occurrence(self._new_id(), kind, actor, name, ground, note, source=source)
         deliveries = [new_delivery(webhook, occurred) for webhook in telling]
         for delivery in deliveries:
             self.on_delivery(delivery)

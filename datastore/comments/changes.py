@@ -19,15 +19,20 @@ from datastore.comments.records import (
     COMMENT,
     HELD,
     LATE_ARRIVAL,
+    POINTER,
     REPORTS,
     Comment,
     LateArrival,
     Reports,
     Status,
     entity_for,
+    is_reply,
     pointer_writes,
+    published_place,
+    stub_in_place_of,
 )
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
+from datastore.comments.threads import ThreadChange, read_thread_change
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 
 # ── changes ──
@@ -39,6 +44,23 @@ class Decision:
 
     ground: Ground | None = None
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedDecision:
+    """Why one of several comments was not decided."""
+
+    id: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The keys of the comments that were decided, and the others."""
+
+    decided: tuple[str, ...]
+    refused: tuple[RefusedDecision, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +84,17 @@ class CommentChange:
             return unit.occurred(Kind.COMMENT_DELETED, name)
         return unit.occurred(Kind.COMMENT_POSTED if self.old is None else Kind.COMMENT_EDITED, name)
 
-    def writes(self) -> list[Write]:
+    def writes(self, thread: ThreadChange | None = None) -> list[Write]:
         """The comment's own writes come first: `was_applied` relies on their positions."""
-        writes: list[Write] = [*_comment_writes(self.old, self.new), *change_updates(self.old, self.new)]
+        writes: list[Write] = [*_comment_writes(self.old, self.new, thread), *change_updates(self.old, self.new)]
+        if thread is not None:
+            writes += thread.writes()
         comment = self.new or self.old
         if comment is not None and (self.decision is not None or self.new is None):
             writes.append(REPORTS.delete(REPORTS.at(product=comment.product, ulid=comment.ulid)))
         if self.new is not None and self.new.arrived and (self.old is None or self.new.arrived != self.old.arrived):
-            writes.append(LATE_ARRIVAL.put(LateArrival(self.new.product, self.new.arrived, self.new.ulid)))
+            arrival = LateArrival(self.new.product, self.new.arrived, self.new.ulid, is_reply(self.new))
+            writes.append(LATE_ARRIVAL.put(arrival))
         return [*writes, *pointer_writes(self.old, self.new)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
@@ -80,7 +105,7 @@ class CommentChange:
         if self.new is None:
             return False
         if self.old is None:
-            return True  # the id is new, so only this change can have created the item
+            return failed.at(0)  # the id is new, so only this change can have created the item
         position = 0 if entity_for(self.old) is entity_for(self.new) else 1
         return failed.stored(entity_for(self.new), position) == self.new
 
@@ -88,27 +113,34 @@ class CommentChange:
 async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
     """Write the comment, its counts and the receipt, all or none.
 
-    ConditionFailed if the comment is no longer `old`, unless an earlier attempt without an answer applied the change.
+    ConditionFailed or Stale if the comment is no longer `old`, or its thread has changed, unless an earlier attempt
+    without an answer applied the change.
     """
-    about = change.new or change.old
-    not_erased = () if about is None else unit.not_erased(about.author)
+    thread = await read_thread_change(table, change.old, change.new)
     try:
-        await unit.transact(table, answer, *change.writes(), *change.occurrence(unit), *not_erased)
+        await unit.transact(table, answer, *change.writes(thread), *change.occurrence(unit))
     except ConditionFailed as failed:
         if not (failed.doubtful and change.was_applied(failed)):
             raise
 
 
-def _comment_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
+def _comment_writes(old: Comment | None, new: Comment | None, thread: ThreadChange | None) -> Iterator[Write]:
     if old is not None and (new is None or entity_for(old) is not entity_for(new)):
-        yield entity_for(old).delete(entity_for(old).item_key(old), when=_unchanged(old))
+        yield _leaving(old, thread)
     if new is not None:
         in_place = old is not None and entity_for(old) is entity_for(new)
-        yield entity_for(new).put(new, when=_unchanged(old) if in_place and old is not None else absent())
+        free = where(removed=True) if thread is not None and thread.replaces_stub else absent()
+        yield entity_for(new).put(new, when=_unchanged(old) if in_place and old is not None else free)
+
+
+def _leaving(old: Comment, thread: ThreadChange | None) -> Write:
+    if thread is not None and thread.leaves_stub:
+        return COMMENT.put(stub_in_place_of(old.product, old.ulid), when=_unchanged(old))
+    return entity_for(old).delete(entity_for(old).item_key(old), when=_unchanged(old))
 
 
 def _unchanged(old: Comment) -> Condition:
-    return present() & where(revision=old.revision)
+    return present() & where(revision=old.revision, threaded=old.threaded, removed=None)
 
 
 # ── moderation ──
@@ -117,6 +149,7 @@ def _unchanged(old: Comment) -> Condition:
 _MAX_REPORTERS = 50
 _AT_ONCE = 100
 _ROUNDS = 5
+MOST_COUNTED = 1_000
 
 
 async def read_queue(table: Table, status: Status, window: Window) -> Page[Comment]:
@@ -136,7 +169,7 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
     rest, last, limit = REPORTS.on("gsi1").past(request.position), None, request.wanted
     for _ in range(_ROUNDS):
         reports = await table.query(rest, limit=limit)
-        keys = [COMMENT.at(product=one.product, ulid=one.ulid) for one in reports.records]
+        keys = [published_place(one.product, one.ulid, reply=one.reply) for one in reports.records]
         comments = await table.get_many(keys, consistent=True)
         pairs = zip(reports.items, comments, strict=True)
         published += [(place, comment) for (place, _), comment in pairs if comment is not None]
@@ -145,6 +178,19 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
             break
         rest, limit = rest.past(last), _AT_ONCE
     return Page.cut(published, request, end=last)
+
+
+async def count_queue(table: Table, status: Status) -> int:
+    """How many comments the queue of a status has: exact up to `MOST_COUNTED`, then one more than that."""
+    if status is not Status.PUBLISHED:
+        return len((await table.query(POINTER.on("gsi2", held=status), limit=MOST_COUNTED + 1)).records)
+    count = 0
+    async for some in batches(table.iterate(REPORTS.on("gsi1")), _AT_ONCE):
+        places = [published_place(one.product, one.ulid, reply=one.reply) for one in some]
+        count += sum(comment is not None for comment in await table.get_many(places))
+        if count > MOST_COUNTED:
+            break
+    return min(count, MOST_COUNTED + 1)
 
 
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
@@ -162,17 +208,20 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
     key = REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
-        await unit.store_receipt(table, comment, about=comment.author)
+        await unit.store_receipt(table, comment)
         return
     if current is None:
-        changed, unchanged = Reports(comment.product, comment.ulid, {reporter: reason}), absent()
+        first = Reports(comment.product, comment.ulid, {reporter: reason}, reply=is_reply(comment))
+        changed, unchanged = first, absent()
     else:
         changed = replace(current, reasons={**current.reasons, reporter: reason}, revision=current.revision + 1)
         unchanged = current.unchanged
-    writes: list[Write] = [REPORTS.put(changed, when=unchanged), COMMENT.check(COMMENT.item_key(comment), present())]
+    place = entity_for(comment)
+    still_there = place.check(place.item_key(comment), present() & where(removed=None))
+    writes: list[Write] = [REPORTS.put(changed, when=unchanged), still_there]
     occurrence = unit.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
-        await unit.transact(table, comment, *writes, *occurrence, *unit.not_erased(comment.author))
+        await unit.transact(table, comment, *writes, *occurrence)
     except ConditionFailed as failed:
         if not failed.was_written(REPORTS, changed):
             raise

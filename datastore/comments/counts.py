@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import add
 
-from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts
+from datastore.comments.planner import NO_COUNTS, CommentCounts
 from datastore.comments.records import Comment
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, optimistic
 from datastore.dynamo.entity import Entity, Key
@@ -50,12 +50,15 @@ class ProductTally:
     product: str
     language: str
     shard: int
+    r0: int = 0
+    """Comments without a rating."""
     r1: int = 0
     r2: int = 0
     r3: int = 0
     r4: int = 0
     r5: int = 0
     bytes: int = 0
+    replies: int = 0
     unsettled: bool | None = None
     marks: int | None = None
     """How often it was marked as unsettled. So a number that changed and changed back does not look unchanged."""
@@ -85,8 +88,11 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
         if comment.held is None:
             own_shard = shard_of(comment.ulid, SHARDS) if shard is None else shard
             delta = deltas.setdefault((comment.product, comment.language, own_shard), Counter())
-            delta[f"r{comment.rating}"] += sign
-            delta["bytes"] += sign * comment.size
+            if comment.root is not None:
+                delta["replies"] += sign
+            else:
+                delta[f"r{comment.rating or 0}"] += sign
+                delta["bytes"] += sign * comment.size
     return [
         _addition(ProductTally(*tally_key, unsettled=True), numbers)
         for tally_key, delta in deltas.items()
@@ -104,11 +110,13 @@ async def read_counts(table: Table, product: str) -> CommentCounts:
     """A product's counts, summed over their shards."""
     counts: dict[str, tuple[int, ...]] = {}
     sizes: Counter[str] = Counter()
+    replies: Counter[str] = Counter()
     for tally in await read_tallies(table, product):
-        numbers = (tally.r1, tally.r2, tally.r3, tally.r4, tally.r5)
-        counts[tally.language] = tuple(map(add, counts.get(tally.language, (0,) * len(RATINGS)), numbers))
+        numbers = (tally.r0, tally.r1, tally.r2, tally.r3, tally.r4, tally.r5)
+        counts[tally.language] = tuple(map(add, counts.get(tally.language, (0,) * len(numbers)), numbers))
         sizes[tally.language] += tally.bytes
-    return CommentCounts(counts, sizes) if counts else NO_COUNTS
+        replies[tally.language] += tally.replies
+    return CommentCounts(counts, sizes, replies) if counts else NO_COUNTS
 
 
 async def read_tallies(table: Table, product: str) -> list[ProductTally]:

@@ -4,7 +4,7 @@
 |-----------------------|-----------------------------------------------------------------------|---------------|
 | comments              | Query USER#<id> of their pointers, then BatchGetItem; both consistent | 2 for 100     |
 | reports               | gsi1 MODERATION#PUBLISHED                                             | 1 a page      |
-| forget who made one   | GetItem, then PutItem or DeleteItem if unchanged                      | 2             |
+| delete a report       | GetItem, then PutItem or DeleteItem if unchanged                      | 2             |
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from datastore.comments.counts import LEADER, PRODUCT_TALLY
-from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPORTS, Pointer, Reports
+from datastore.comments.hold_rules import PLACED_RULE, RULES_REVISION
+from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPLY, REPORTS, Pointer, Reports
+from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Partition
@@ -21,7 +23,7 @@ from datastore.people.member_items import ErasurePolicy, MemberItems, Policies, 
 # ── member items ──
 
 _AT_ONCE = 100
-_HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.KEPT)
+_HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,10 @@ async def _read(table: Table, user: str) -> Records:
     rest: Partition[Pointer] | None = POINTER.on(author=user).newest_first()
     while rest is not None:
         some = await table.query(rest, limit=_AT_ONCE, consistent=True)
-        for entity in (COMMENT, HELD):
+        for entity in (COMMENT, REPLY, HELD):
             keys = [entity.at(product=pointer.product, ulid=pointer.ulid) for pointer in some.records]
             for comment in await table.get_many(keys, consistent=True):
-                if comment is not None:
+                if comment is not None and not comment.removed:
                     yield entity, comment
         rest = rest.past(some.last) if some.last else None
     async for reports in table.iterate(REPORTS.on("gsi1")):
@@ -53,7 +55,13 @@ MEMBER_ITEMS = MemberItems(
         COMMENT: in_file(
             "comment",
             "One of your comments that everybody sees. `arrivedAt`: when it was published after it had been held.",
-            Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.REJECTED),
+            Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
+            times_in_id=("created_at", "arrived_at"),
+        ),
+        REPLY: in_file(
+            "reply",
+            "One of your replies that everybody sees, to the comment `replyTo` in the thread of `root`.",
+            Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
             times_in_id=("created_at", "arrived_at"),
         ),
         HELD: in_file(
@@ -65,10 +73,10 @@ MEMBER_ITEMS = MemberItems(
         REPORTS: in_file(
             "report",
             "Your report of a comment that moderators have yet to decide about.",
-            Policies(ErasurePolicy.FORGOTTEN, ErasurePolicy.MOVED, ErasurePolicy.KEPT),
+            _HELD,
         ),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
-        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PRODUCT_TALLY),
+        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PLACED_RULE, PRODUCT_TALLY, RULES_REVISION, THREAD),
     },
     _read,
 )
@@ -78,23 +86,22 @@ MEMBER_ITEMS = MemberItems(
 # A member's reports of other members' comments.
 
 
-async def forget_reporter(table: Table, user: str, alias: str | None) -> None:
-    """Remove a member's reports that the index shows, or let them be those of another name."""
+async def delete_reports(table: Table, user: str) -> None:
+    """Remove a member's reports that the index shows."""
     async for listed in table.iterate(REPORTS.on("gsi1")):
         if user in listed.reasons:
-            await _forget(table, listed, user, alias)
+            await _delete(table, listed, user)
 
 
-async def _forget(table: Table, listed: Reports, user: str, alias: str | None) -> None:
+async def _delete(table: Table, listed: Reports, user: str) -> None:
     key = REPORTS.item_key(listed)
 
-    async def forget(current: Reports | None) -> None:
+    async def delete(current: Reports | None) -> None:
         if current is None or user not in current.reasons:
             return
-        reasons = {(alias if name == user else name): reason for name, reason in current.reasons.items()}
-        left = {name: reason for name, reason in reasons.items() if name is not None}
+        left = {name: reason for name, reason in current.reasons.items() if name != user}
         after = replace(current, reasons=left, revision=current.revision + 1)
         when = current.unchanged
         await table.write(REPORTS.put(after, when=when) if left else REPORTS.delete(key, when=when))
 
-    await optimistic(lambda: table.get(key, consistent=True), forget, idempotent=True)
+    await optimistic(lambda: table.get(key, consistent=True), delete, idempotent=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datastore.comments.planner import CommentCounts, Filter, PartitionRead, Plan, continuation, plans
-from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, Comment
+from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, REPLY, Comment, published_place
 from datastore.dynamo import Page, PageRequest, Table
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.paging import merge
@@ -19,14 +19,29 @@ ULID_LENGTH = 26
 
 
 async def read_comment(table: Table, product: str, ulid: str, *, held: bool = True) -> Comment | None:
-    """One comment, by consistent reads; a held one only if `held` is set."""
-    for _ in range(2):  # between the two reads a moderator may have moved it
+    """One comment or reply, by consistent reads; a held one only if `held` is set, and else the stub in its place."""
+    stub = None
+    for _ in range(2):  # between the reads a moderator may have moved it
         comment = await table.get(COMMENT.at(product=product, ulid=ulid), consistent=True)
-        if comment is None and held:
-            comment = await table.get(HELD.at(product=product, ulid=ulid), consistent=True)
-        if comment is not None or not held:
+        if comment is not None and not comment.removed:
             return comment
-    return None
+        stub = comment
+        others = (HELD, REPLY) if held else (REPLY,)
+        found = await table.get_many([entity.at(product=product, ulid=ulid) for entity in others], consistent=True)
+        if (comment := next(filter(None, found), None)) is not None:
+            return comment
+        if not held:
+            break
+    return stub
+
+
+async def read_comments(table: Table, keys: Sequence[tuple[str, str]]) -> list[Comment | None]:
+    """Comments and replies by product and id, held ones too; consistent. None for one that is gone."""
+    entities = (COMMENT, REPLY, HELD)
+    places = [entity.at(product=product, ulid=ulid) for product, ulid in keys for entity in entities]
+    found = await table.get_many(places, consistent=True)
+    comments = (found[place : place + len(entities)] for place in range(0, len(found), len(entities)))
+    return [next((each for each in some if each is not None and not each.removed), None) for some in comments]
 
 
 @dataclass(slots=True)
@@ -96,26 +111,31 @@ _AT_ONCE = 100
 async def read_arrivals(table: Table, product: str, past: str, up_to: str) -> tuple[list[tuple[str, Comment]], str]:
     """The comments that arrived between two positions, oldest first, and the position up to which they are complete.
 
-    The reads are consistent. At most a hundred posted comments and as many late arrivals are read, so that position may
-    be before `up_to`.
+    The reads are consistent. At most a hundred comments, replies and late arrivals each are read, so that position
+    may be before `up_to`.
     """
-    posts, late_arrivals = COMMENT.on(product=product), LATE_ARRIVAL.on(product=product)
-    posted, late = await asyncio.gather(
-        table.query(posts.past(f"COMMENT#{past}").between(None, f"COMMENT#{up_to}"), limit=_AT_ONCE, consistent=True),
-        table.query(
-            late_arrivals.past(f"ARRIVAL#{past}").between(None, f"ARRIVAL#{up_to}"),
-            limit=_AT_ONCE,
-            consistent=True,
-        ),
+    partitions: dict[str, Partition[Any]] = {
+        "COMMENT": COMMENT.on(product=product),
+        "REPLY": REPLY.on(product=product),
+        "ARRIVAL": LATE_ARRIVAL.on(product=product),
+    }
+    posted, replies, late = await asyncio.gather(
+        *(
+            table.query(
+                partition.past(f"{name}#{past}").between(None, f"{name}#{up_to}"), limit=_AT_ONCE, consistent=True
+            )
+            for name, partition in partitions.items()
+        )
     )
-    late_keys = [COMMENT.at(product=product, ulid=one.comment) for one in late.records]
+    late_keys = [published_place(product, one.comment, reply=one.reply) for one in late.records]
     late_comments = await table.get_many(late_keys, consistent=True)
-    arrivals = [(comment.ulid, comment) for comment in posted.records if comment.arrived is None]
+    on_time = [one for one in (*posted.records, *replies.records) if one.arrived is None and not one.removed]
+    arrivals = [(comment.ulid, comment) for comment in on_time]
     arrivals += [
         (arrival.position, comment)
         for arrival, comment in zip(late.records, late_comments, strict=True)
         if comment is not None and comment.arrived == arrival.position
     ]
-    complete_to = min((part.last[-ULID_LENGTH:] for part in (posted, late) if part.last), default=up_to)
+    complete_to = min((part.last[-ULID_LENGTH:] for part in (posted, replies, late) if part.last), default=up_to)
     in_reach = [(position, comment) for position, comment in arrivals if position <= complete_to]
     return sorted(in_reach, key=lambda arrival: arrival[0]), complete_to

@@ -1,13 +1,13 @@
 """Which partitions to read for a filtered page of comments, and how many comments from each.
 
-A comment is stored in four places, and the key of each fixes a part of a filter:
+A comment is stored in four places, one without a rating in two, and the key of each fixes a part of a filter:
 
 | path                | partitions read           | filtered by an expression   |
 |---------------------|---------------------------|-----------------------------|
 | product             | 1, the table itself       | languages, ratings          |
 | language            | 1 a language              | ratings                     |
 | rating              | 1 a rating                | languages                   |
-| language and rating | 1 a pair, at most 100     | nothing                     |
+| language and rating | 1 a pair, at most 125     | nothing                     |
 
 Invariant: for every language and rating that its filter matches, a plan reads exactly one partition with such comments,
 whatever the counts say. Counts decide what a page costs and never what is on it. So a partition that was empty by the
@@ -35,7 +35,7 @@ from datastore.dynamo.writes import ALWAYS, Condition, among
 
 RATINGS = (1, 2, 3, 4, 5)
 MAX_VALUES = 25
-"""The languages that a filter may name: at most 100 pairs, since all five ratings are no filter."""
+"""The languages that a filter may name: at most 125 pairs."""
 
 _FEW_PARTITIONS = 25
 _STEP = 4096
@@ -44,7 +44,7 @@ _FILLED = 0.8
 _EACH_QUERY = 0.05
 _DEVIATIONS = 1.5
 _LIKELY_SIZE = 1500
-_LIKELY_COUNTS = (1000, 500, 1000, 2000, 5500)
+_LIKELY_COUNTS = (0, 1000, 500, 1000, 2000, 5500)
 _OTHERS = "other languages"
 
 
@@ -59,7 +59,7 @@ class Path(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The comments of a product that a reader wants; None matches every language or every rating."""
+    """The comments of a product that a reader wants; None matches every language, or every rating and none at all."""
 
     product: str
     languages: tuple[str, ...] | None = None
@@ -67,9 +67,8 @@ class Filter:
 
     @classmethod
     def of(cls, product: str, languages: Any = None, ratings: Any = None) -> Filter:
-        """The canonical filter: sorted, without repetitions, and with None for all five ratings."""
-        chosen = tuple(sorted(set(ratings or ())))
-        return cls(product, tuple(sorted(set(languages or ()))) or None, None if chosen in ((), RATINGS) else chosen)
+        """The canonical filter: sorted and without repetitions. All five ratings leave out comments without one."""
+        return cls(product, tuple(sorted(set(languages or ()))) or None, tuple(sorted(set(ratings or ()))) or None)
 
     @property
     def scope(self) -> str:
@@ -81,19 +80,23 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class CommentCounts:
-    """The number of a product's comments by language and rating (1 first), and their bytes by language."""
+    """The number of a product's comments by language and rating, their bytes by language, and the replies to them.
+
+    The first number of a language is of comments without a rating, the second of those with one star.
+    """
 
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    replies: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def __hash__(self) -> int:
         return hash((frozenset(self.counts.items()), frozenset(self.sizes.items())))
 
     def count(self, languages: tuple[str, ...] | None = None, ratings: tuple[int, ...] | None = None) -> int:
         rows = self.counts.values() if languages is None else (self.counts.get(tag, ()) for tag in languages)
-        return sum(
-            number for row in rows for rating, number in enumerate(row, 1) if ratings is None or rating in ratings
-        )
+        if ratings is None:
+            return sum(map(sum, rows))
+        return sum(row[rating] for row in rows if row for rating in ratings)
 
     @property
     def mean_size(self) -> float:

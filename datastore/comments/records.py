@@ -1,4 +1,8 @@
-"""The records of comments: comments themselves, what members reported about them, late arrivals; and pointers.
+"""The records of comments: comments and replies, what members reported about them, late arrivals; and pointers.
+
+A reply is a comment that answers another one. It belongs to the thread of a top-level comment, its `root`, also when it
+answers a reply there. A stub stands where a top-level comment was that is not to be seen any more but has replies: it
+has nothing of the comment but its place.
 
 A pointer lies in its member's own item collection, and in an index of the site's latest comments.
 
@@ -20,8 +24,9 @@ may be short. Its cursors lie around everything that was read for it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -52,7 +57,7 @@ class Comment:
     product: str
     ulid: str
     language: str
-    rating: int
+    rating: int | None
     body: str
     author: str
     title: str | None = None
@@ -62,6 +67,16 @@ class Comment:
     arrived: str | None = None
     """The position of its late arrival, if it was published after it had been held."""
     revision: int | None = None
+    reply_to: str | None = None
+    """The id of the comment that a reply answers."""
+    root: str | None = None
+    """The id of the top-level comment in whose thread a reply stands."""
+    threaded: bool | None = None
+    """Whether there is a thread of replies to it."""
+    removed: bool | None = None
+    """Whether this is a stub."""
+    held_by: str | None = None
+    """The name of the rule that holds it, or held it before it was rejected."""
 
     @property
     def status(self) -> Status:
@@ -81,22 +96,35 @@ class Comment:
 
     @property
     def size(self) -> int:
-        """Bytes of its item, in the table and in each index."""
-        return item_size(COMMENT.item(self))
+        """Bytes of its item, in the table and in each index; the mark of its thread is not counted with it."""
+        return item_size(COMMENT.item(replace(self, threaded=None) if self.threaded else self))
 
 
 COMMENT = Entity(
     Comment,
     Key("PRODUCT#{product}", "COMMENT#{ulid}"),
-    gsi1=Key("PRODUCT#{product}#{language}", "{ulid}"),
-    gsi2=Key("PRODUCT#{product}#~#{rating}", "{ulid}"),
-    gsi3=Key("PRODUCT#{product}#{language}#{rating}", "{ulid}"),
+    gsi1=Key("PRODUCT#{product}#{language}", "{ulid}", unless="removed"),
+    gsi2=Key("PRODUCT#{product}#~#{rating}", "{ulid}", when="rating"),
+    gsi3=Key("PRODUCT#{product}#{language}#{rating}", "{ulid}", when="rating"),
 )
+REPLY = Entity(Comment, Key("PRODUCT#{product}", "REPLY#{ulid}"), gsi1=Key("THREAD#{product}#{root}", "{ulid}"))
 HELD = Entity(Comment, Key("PRODUCT#{product}", "HELD#{ulid}"), gsi1=Key("MODERATION#{status}", "{ulid}"))
 
 
 def entity_for(comment: Comment) -> Entity[Comment]:
-    return COMMENT if comment.held is None else HELD
+    if comment.held is not None:
+        return HELD
+    return COMMENT if comment.root is None else REPLY
+
+
+_NO_LANGUAGE = "und"
+"""The language of a stub: no filter can ask for it."""
+
+
+def stub_in_place_of(product: str, ulid: str) -> Comment:
+    """The stub of a comment. Its author is nobody, and always the same nobody."""
+    nobody = f"former-{hashlib.sha256(f'{product}#{ulid}'.encode()).hexdigest()[:16]}"
+    return Comment(product, ulid, _NO_LANGUAGE, None, "", nobody, threaded=True, removed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +135,8 @@ class Reports:
     ulid: str
     reasons: dict[str, str]
     revision: int = 1
+    reply: bool | None = None
+    """Whether the comment is a reply."""
 
     @property
     def unchanged(self) -> Condition:
@@ -124,6 +154,8 @@ class LateArrival:
     product: str
     position: str
     comment: str
+    reply: bool | None = None
+    """Whether the comment is a reply."""
 
     @property
     def expires(self) -> datetime:
@@ -131,6 +163,16 @@ class LateArrival:
 
 
 LATE_ARRIVAL = Entity(LateArrival, Key("PRODUCT#{product}", "ARRIVAL#{position}"), ttl="expires")
+
+
+def is_reply(comment: Comment) -> bool | None:
+    """Whether a comment is a reply, as records say that name one."""
+    return None if comment.root is None else True
+
+
+def published_place(product: str, ulid: str, *, reply: bool | None) -> ItemKey[Comment]:
+    """Where a comment is as long as it is published."""
+    return (REPLY if reply else COMMENT).at(product=product, ulid=ulid)
 
 
 # ── pointers ──
@@ -146,6 +188,7 @@ class Pointer:
     ulid: str
     product: str
     held: Status | None = None
+    reply: bool | None = None
 
     @property
     def shard(self) -> int:
@@ -160,11 +203,12 @@ POINTER = Entity(
     Pointer,
     Key("USER#{author}", "COMMENT#{ulid}"),
     gsi1=Key("LATEST#{shard}", "{ulid}"),
+    gsi2=Key("WAITING#{held}", "{ulid}", when="held"),
 )
 
 
 def pointer_to(comment: Comment) -> Pointer:
-    return Pointer(comment.author, comment.ulid, comment.product, comment.held)
+    return Pointer(comment.author, comment.ulid, comment.product, comment.held, is_reply(comment))
 
 
 def pointer_writes(old: Comment | None, new: Comment | None) -> list[Put | Delete]:
@@ -231,7 +275,8 @@ async def read_latest_comments(table: Table, status: Status | None, window: Wind
 
 async def _shown(table: Table, pointers: Sequence[Pointer], *, with_held: bool) -> list[Comment | None]:
     """The comment of each pointer; None if it was deleted, or is held and those are not wanted."""
-    comments = await table.get_many([_place(pointer) for pointer in pointers], consistent=True)
+    found = await table.get_many([_place(pointer) for pointer in pointers], consistent=True)
+    comments = [None if comment is None or comment.removed else comment for comment in found]
     if with_held:  # a moderator may have moved some since the pointers were read
         missing = [place for place, comment in enumerate(comments) if comment is None]
         moved = await table.get_many([_place(pointers[place], moved=True) for place in missing], consistent=True)
@@ -241,5 +286,6 @@ async def _shown(table: Table, pointers: Sequence[Pointer], *, with_held: bool) 
 
 
 def _place(pointer: Pointer, *, moved: bool = False) -> ItemKey[Comment]:
-    entity = HELD if (pointer.held is None) is moved else COMMENT
-    return entity.at(product=pointer.product, ulid=pointer.ulid)
+    if (pointer.held is None) is moved:
+        return HELD.at(product=pointer.product, ulid=pointer.ulid)
+    return published_place(pointer.product, pointer.ulid, reply=pointer.reply)

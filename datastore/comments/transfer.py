@@ -3,30 +3,34 @@
 | wanted                   | read or write                                                        | requests |
 |--------------------------|----------------------------------------------------------------------|----------|
 | which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 100 |
-| which comments exist     | BatchGetItem COMMENT#…, HELD#…, consistent                           | 1 for 25 |
+| which comments exist     | BatchGetItem COMMENT#…, HELD#… or REPLY#…, consistent                | 1 for 25 |
 | who has an id            | gsi1 LATEST#<shard>, for each missing comment                        | 25 at once |
-| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record,  | 1 for 25 |
-|                          | checks that the authors are not erased                               |          |
+| threads of replies       | BatchGetItem THREAD#…, then COMMENT#…, HELD#…; consistent            | 2 for 25 |
+| a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record;  | 1 for 25 |
+|                          | of replies also THREAD#…                                             |          |
 
 A batch is identified by the comments in it, and its transaction writes all or nothing. So members never see a comment
 that is not counted yet, and an import that was killed finds either nothing of a batch or its record: what members have
 edited or deleted since is left alone. In exchange a comment costs 8 write units, twice as much as alone, and its
-pointer 3. The checks cost 2 for each author of a batch.
+pointer 3.
 
 An id belongs to one comment of all products: pointers, the lists of the latest comments and the moderators' queue have
 nothing else to tell comments apart. The index shows who has an id. It may be behind, so a pointer is also written on
 the condition that its member has no comment with this id on another product.
 
-Comments of erased members are left out. They are found by the checks alone, even if a member is erased meanwhile.
+Of the comments that are given at once, replies are written last, so that they find what they answer. A reply whose
+top-level comment is nowhere gets a stub to stand under. A stub counts as existing: what was removed stays removed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from datastore.changes.occurrences import MOST_WEBHOOKS, Kind
@@ -46,6 +50,7 @@ from datastore.comments.records import (
     HELD,
     LATEST_SHARDS,
     POINTER,
+    REPLY,
     Comment,
     Pointer,
     Status,
@@ -53,10 +58,10 @@ from datastore.comments.records import (
     find_pointers,
     pointer_to,
 )
+from datastore.comments.threads import THREAD, Thread, is_visible, read_thread_states
 from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
 from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.dynamo.writes import Write, absent, where
-from datastore.values.seal import MOST_SECRETS
 
 # ── imports and exports ──
 
@@ -72,7 +77,6 @@ class ImportBatch:
 
     digest: str
     expires: datetime
-    left_out: int | None = None
 
 
 IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires")
@@ -86,28 +90,32 @@ class IdTaken(Exception):
         self.comment = comment
 
 
-async def import_comments(
-    table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork
-) -> tuple[int, int]:
-    """Write and count those of up to `AT_ONCE` comments that are missing, or raise IdTaken.
+async def import_comments(table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    """Write and count those of up to `AT_ONCE` comments that are missing, or raise IdTaken; return how many are new.
 
-    Returns how many are new, and how many erased members had written. Batch records are kept until `expires`, so that a
-    repeated import passes over them. The journal says of each batch how many comments it had: one occurrence for each
-    would fill the transaction.
+    Batch records are kept until `expires`, so that a repeated import passes over them. The journal says of each batch
+    how many comments it had: one occurrence for each would fill the transaction.
     """
     products: dict[str, str] = {}
     for comment in comments:
         if products.setdefault(comment.ulid, comment.product) != comment.product:
             raise IdTaken(comment)
-    batches = list(_batches({comment.node_key: comment for comment in reversed(comments)}.values()))
+    distinct = list({comment.node_key: comment for comment in reversed(comments)}.values())
+    tops = [comment for comment in distinct if comment.root is None]
+    replies = [comment for comment in distinct if comment.root is not None]
+    return await _import_some(table, tops, expires, unit) + await _import_some(table, replies, expires, unit)
+
+
+async def _import_some(table: Table, comments: Iterable[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    batches = list(_batches(comments))
     done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches], consistent=True)
-    counts = [(0, record.left_out or 0) for record in done if record is not None]
-    counts += await gather_or_cancel(
-        _import_batch(table, batch, expires, unit)
-        for batch, record in zip(batches, done, strict=True)
-        if record is None
+    return sum(
+        await gather_or_cancel(
+            _import_batch(table, batch, expires, unit)
+            for batch, record in zip(batches, done, strict=True)
+            if record is None
+        )
     )
-    return sum(new for new, _ in counts), sum(left_out for _, left_out in counts)
 
 
 async def settle_products(table: Table) -> None:
@@ -117,16 +125,12 @@ async def settle_products(table: Table) -> None:
 
 
 def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
-    """Comments that fit into one transaction, however many counts and tombstones they have.
-
-    They depend on the comments alone, and not on how many secrets there are now: a repeated import finds by them what
-    it has done.
-    """
+    """Comments that fit into one transaction, however many counts and threads they have."""
     batch: list[Comment] = []
     others: set[tuple[str, ...]] = set()
     for comment in comments:
-        checks = ((comment.author, f"{place}") for place in range(MOST_SECRETS))
-        own = {("counts", comment.product, comment.language), *checks}
+        thread = ((name, comment.product, comment.root) for name in ("thread", "mark") if comment.root is not None)
+        own = {("counts", comment.product, comment.language), *thread}
         if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
             yield batch
             batch, others = [], set()
@@ -140,28 +144,24 @@ def _digest(comments: Iterable[Comment]) -> str:
     return hashlib.sha256("\n".join(sorted(comment.node_key for comment in comments)).encode()).hexdigest()[:32]
 
 
-async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> tuple[int, int]:
-    """How many comments are written, and how many are left out."""
+async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
+    """How many comments are written."""
     digest = _digest(batch)
-    erased: set[str] = set()
 
-    async def write(missing: Sequence[Comment]) -> tuple[int, int]:
-        new = [comment for comment in missing if comment.author not in erased]
-        await _refuse_taken(table, new)
-        left_out = len(missing) - len(new)
-        record = IMPORT_BATCH.put(ImportBatch(digest, expires, left_out or None), when=absent())
-        checks = _checks(new, unit)
+    async def write(missing: Sequence[Comment]) -> int:
+        await _refuse_taken(table, missing)
+        threads = await _thread_writes(table, missing)
+        record = IMPORT_BATCH.put(ImportBatch(digest, expires), when=absent())
         try:
-            await table.transact(record, *(check for _, check in checks), *_batch_writes(new, digest, unit))
+            await table.transact(record, *_batch_writes(missing, digest, unit), *threads)
         except ConditionFailed as failed:
             if failed.at(0):  # done by an attempt without an answer, or by another import
-                return len(new) if failed.doubtful else 0, left_out
-            erased.update(author for place, (author, _) in enumerate(checks, 1) if failed.at(place))
-            for place, comment in enumerate(new, 1 + len(checks)):
-                if failed.at(place) and comment.author not in erased:
+                return len(missing) if failed.doubtful else 0
+            for place, comment in enumerate(missing, 1):
+                if failed.at(place):
                     raise IdTaken(comment) from None
             raise Stale from None  # if it is none of these, another import has written one of the comments
-        return len(new), left_out
+        return len(missing)
 
     return await optimistic(lambda: _missing(table, batch), write)
 
@@ -177,6 +177,20 @@ def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iter
         yield from unit.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")
 
 
+async def _thread_writes(table: Table, new: Sequence[Comment]) -> list[Write]:
+    """What the published replies of a batch add to their threads."""
+    replies = Counter((one.product, one.root) for one in new if one.root is not None and is_visible(one))
+    states = await read_thread_states(table, list(replies)) if replies else []
+    return [write for state in states for write in state.counted(replies[state.product, state.ulid])]
+
+
+async def find_roots(table: Table, answered: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The top-level comments of the threads in which comments stand, by product and id; consistent."""
+    keys = [entity.at(product=product, ulid=ulid) for entity in (COMMENT, HELD, REPLY) for product, ulid in answered]
+    found = await table.get_many(keys, consistent=True)
+    return {(one.product, one.ulid): one.root or one.ulid for one in found if one is not None}
+
+
 async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
     found = await asyncio.gather(*(find_pointers(table, comment.ulid) for comment in comments))
     for comment, pointers in zip(comments, found, strict=True):
@@ -184,14 +198,8 @@ async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
             raise IdTaken(comment)
 
 
-def _checks(comments: Iterable[Comment], unit: UnitOfWork) -> list[tuple[str, Write]]:
-    """The checks that the authors are not erased, each with its author."""
-    authors = {comment.author: None for comment in comments}
-    return [(author, check) for author in authors for check in unit.not_erased(author)]
-
-
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:
-    keys = [entity.item_key(comment) for entity in (COMMENT, HELD) for comment in comments]
+    keys = [entity.item_key(one) for one in comments for entity in (HELD, COMMENT if one.root is None else REPLY)]
     stored = await table.get_many(keys, consistent=True)
     existing = {comment.node_key for comment in stored if comment is not None}
     return [comment for comment in comments if comment.node_key not in existing]
@@ -200,26 +208,34 @@ async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:
 async def export_comments(
     table: Table, product: str | None = None, after: Comment | None = None
 ) -> AsyncIterator[Comment]:
-    """Every comment, including held ones, always in the same order. `after` is the last one already exported."""
+    """Every comment, including held ones, always in the same order: on a product, each before its replies.
+
+    `after` is the last one already exported. Stubs are left out: an import makes them where they are needed.
+    """
     if product is None:
         last_key = None if after is None else entity_for(after).item_key(after)
-        async for comment in table.scan(COMMENT, HELD, after=last_key):
-            yield comment
+        async for comment in table.scan(*_IN_ORDER, after=last_key):
+            if not comment.removed:
+                yield comment
         return
-    for entity in (COMMENT, HELD):
+    done = [] if after is None else list(takewhile(lambda entity: entity is not entity_for(after), _IN_ORDER))
+    for entity in _IN_ORDER[len(done) :]:
         partition = entity.on(product=product)
         if after is not None and entity is entity_for(after):
             partition = partition.past(entity.sort_key(after))
-        elif after is not None and entity is COMMENT:
-            continue  # all published comments come before the held ones
         async for comment in table.iterate(partition):
-            yield comment
+            if not comment.removed:
+                yield comment
+
+
+_IN_ORDER = (COMMENT, HELD, REPLY)
+"""As they are ordered by their sort keys."""
 
 
 async def begins_with(table: Table, product: str) -> bool:
     """Whether the comments on this product come first when every comment is exported."""
-    async for comment in table.scan(COMMENT, HELD):
-        return bool(comment.product == product)
+    async for comment in export_comments(table):
+        return comment.product == product
     return False
 
 
@@ -227,8 +243,8 @@ async def begins_with(table: Table, product: str) -> bool:
 # Reads for `ringside audit`: every record of comments, and what the indexes list.
 
 
-def all_records(table: Table) -> AsyncIterator[Comment | ProductTally | Leader | Pointer]:
-    return table.scan(COMMENT, HELD, PRODUCT_TALLY, LEADER, POINTER)
+def all_records(table: Table) -> AsyncIterator[Comment | ProductTally | Leader | Pointer | Thread]:
+    return table.scan(COMMENT, REPLY, HELD, PRODUCT_TALLY, LEADER, POINTER, THREAD)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:
@@ -238,6 +254,11 @@ async def listed_comments(table: Table, product: str, *, language: str | None = 
     return await _count(
         table, COMMENT.on(index, **{name: value for name, value in key_values.items() if value is not None})
     )
+
+
+async def listed_replies(table: Table, product: str, root: str) -> int:
+    """How many replies the index of a thread lists."""
+    return await _count(table, REPLY.on("gsi1", product=product, root=root))
 
 
 async def listed_held(table: Table, status: Status) -> int:

@@ -47,7 +47,7 @@ from datastore.dynamo.errors import (
     TooManyWaiting,
     TransactionConflict,
 )
-from datastore.dynamo.paging import LARGEST_PAGE, PAGE_SIZE, Page, PageRequest, Window, page_size
+from datastore.dynamo.paging import LARGEST_PAGE, PAGE_SIZE, Page, PageRequest, Window, page_of, page_size
 from datastore.dynamo.rate_limit import RateLimit
 from datastore.dynamo.read_cache import ReadCache, Reads, read_each
 from datastore.dynamo.retries import (

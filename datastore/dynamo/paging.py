@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -180,6 +181,17 @@ class Page(Generic[R]):
     @property
     def end_cursor(self) -> str | None:
         return None if self.last is None else self.request.cursor(self.last)
+
+
+def page_of(positions: Sequence[str], rows: Sequence[R], request: PageRequest) -> Page[R]:
+    """The page of a list in memory, whose positions ascend. There need not be a row at the cursor any more."""
+    if request.forward:
+        start = 0 if request.position is None else bisect_right(positions, request.position)
+        places = range(start, min(start + request.wanted, len(rows)))
+    else:
+        end = len(rows) if request.position is None else bisect_left(positions, request.position)
+        places = range(end - 1, max(end - request.wanted, 0) - 1, -1)
+    return Page.cut([(positions[place], rows[place]) for place in places], request)
 
 
 # ── merge ──

@@ -4,4 +4,5 @@
 |--------|------------------------------------------------------|
 | jobs   | jobs, with their progress and outcome                |
 | leases | which process does a piece of work                   |
+| texts  | texts that jobs work on                              |
 """

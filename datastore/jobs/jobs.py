@@ -3,7 +3,7 @@
 | wanted                       | read or write                                              | requests |
 |------------------------------|------------------------------------------------------------|----------|
 | one job                      | GetItem JOB#<id> JOB, consistent                           | 1        |
-| all jobs, newest first       | gsi1 JOBS                                                  | 1 a page |
+| jobs, newest first           | gsi1 JOBS, gsi2 JOBS#RUNNING for those that run            | 1 a page |
 | jobs that are not finished   | gsi2 JOBS#RUNNING, oldest first                            | 1        |
 | begin a job                  | PutItem if absent, or part of another transaction          | 1        |
 | acquire, report, finish      | UpdateItem of its lease (`datastore.jobs.leases`)               | 1        |
@@ -23,9 +23,9 @@ from enum import StrEnum
 from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import Put, Write, absent
+from datastore.dynamo.writes import Put, Write, absent, where
 from datastore.jobs.leases import Held, Leases
 from datastore.values.ids import Ids
 
@@ -61,7 +61,7 @@ class Job:
     message: str | None = None
     place: str | None = None
     about: str | None = None
-    """A keyed hash of the member that it is about, if it leaves something that erasing them must delete."""
+    """The member that it is about, if it leaves something that erasing them must delete."""
     holder: str | None = None
     """The process that works on it; None before the first, and after one that stopped in an orderly way."""
     term: int = 0
@@ -137,6 +137,16 @@ async def read_job(table: Table, id_: str) -> Job | None:
     return await table.get(JOB.at(id=id_), consistent=True)
 
 
+async def read_jobs_page(table: Table, state: JobState | None, window: Window) -> Page[Job]:
+    """Newest first, of one state or of any, as the index shows them."""
+    jobs = JOB.on("gsi1").newest_first()
+    if state is JobState.RUNNING:
+        jobs = JOB.on("gsi2").newest_first()
+    elif state is not None:
+        jobs = jobs.where(where(state=state))
+    return await table.page([jobs], window.open(f"jobs\n{state or ''}"))
+
+
 def all_jobs(table: Table) -> AsyncIterator[Job]:
     """Newest first, as the index shows them."""
     return table.iterate(JOB.on("gsi1").newest_first())
@@ -160,11 +170,3 @@ async def acquire_job(leases: Leases, seen: Job) -> Held[Job] | None:
 async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
     """End a job and forget its input."""
     await job.release(state=state, finished_at=now, message=message, place=None, input={})
-
-
-async def unfinished_jobs_naming(table: Table, member: str) -> AsyncIterator[Job]:
-    """The unfinished jobs whose input names a member, as the index shows them."""
-    names = {member, f"User:{member}"}
-    async for job in table.iterate(JOB.on("gsi2")):
-        if names & set(job.input.values()):
-            yield job

@@ -17,9 +17,10 @@
 
 | module   | contents                                                     |
 |----------|--------------------------------------------------------------|
-| reading  | pages of the journal; forgetting a member; auditing          |
+| reading  | pages of the journal; auditing                             |
+| usage    | how much is done, by day and by operation                    |
 | webhooks | webhooks, their leases, and what waits for them              |
 
 `datastore.changes.occurrences` has the writes of an occurrence. An occurrence is kept for as many days as its process
-was told; then the engine removes it. Nothing else changes or deletes one, except when a member is erased.
+was told; then the engine removes it. Nothing else changes or deletes one.
 """

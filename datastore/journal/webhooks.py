@@ -114,7 +114,7 @@ async def rotate_secret(table: Table, webhook: str, secret: str, unit: UnitOfWor
 async def _read_active(table: Table, webhook: str) -> Webhook:
     current = await read_webhook(table, webhook)
     if current is None or not current.active:
-        raise NotFound("There is no webhook with this id.", path=("input", "webhook"))
+        raise NotFound("There is no such webhook.", path=("input", "webhook"))
     return current
 
 

@@ -2,8 +2,8 @@
 
 | wanted        | read or write                                              | requests      |
 |---------------|------------------------------------------------------------|---------------|
-| write a file  | transaction: EXPORT#<job> PIECE#<attempt>#<number>         | 1 for 300 KB  |
-| publish it    | transaction: EXPORT#<job> EXPORT                           | 1             |
+| write a file  | PutItem EXPORT#<job> PIECE#<attempt>#<number>         | 1 for 300 KB  |
+| publish it    | PutItem EXPORT#<job> EXPORT                           | 1             |
 | read it       | GetItem EXPORT#<job> EXPORT; each piece; consistent        | 1, and pieces |
 | end its link  | DeleteItem EXPORT#<job> EXPORT, BatchWriteItem of pieces   | 1, and 1 a 25 |
 
@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 
@@ -49,13 +48,12 @@ EXPORT = Entity(Export, Key("EXPORT#{job}", "EXPORT"), ttl="expires")
 EXPORT_PIECE = Entity(ExportPiece, Key("EXPORT#{job}", "PIECE#{attempt}#{number:06d}"), ttl="expires")
 
 
-async def write_piece(table: Table, piece: ExportPiece, member: str, unit: UnitOfWork) -> None:
-    """MemberErased if the member whose file it is was erased meanwhile."""
-    await unit.apply(table, EXPORT_PIECE.put(piece), *unit.not_erased(member))
+async def write_piece(table: Table, piece: ExportPiece) -> None:
+    await table.write(EXPORT_PIECE.put(piece))
 
 
-async def publish(table: Table, export: Export, member: str, unit: UnitOfWork) -> None:
-    await unit.apply(table, EXPORT.put(export), *unit.not_erased(member))
+async def publish(table: Table, export: Export) -> None:
+    await table.write(EXPORT.put(export))
 
 
 async def read_export(table: Table, job: str) -> Export | None:

@@ -1,15 +1,17 @@
-"""Suspended members, and admins, whom nobody may suspend.
+"""Members' rights: who may not write, who has roles here, and who is an admin, whom nobody may suspend.
 
 | wanted                      | read or write                            | requests              |
 |-----------------------------|------------------------------------------|-----------------------|
-| every suspension            | Query SUSPENDED, consistent              | 1, each process every 20 s |
-| some members' suspensions   | BatchGetItem SUSPENDED USER#<id>         | 1 a hundred           |
+| every suspension and role   | Query RIGHTS, consistent                 | 1, each process every 20 s |
+| some members' suspensions   | BatchGetItem RIGHTS SUSPENDED#<id>       | 1 a hundred           |
 | suspend, reinstate          | one item, with the request's receipt     | 1                     |
-| whether a member is admin   | GetItem ADMINS USER#<id>, consistent     | 1                     |
+| give or take roles          | one item, with the request's receipt     | 1                     |
+| whether a member is admin   | BatchGetItem, consistent                 | 1                     |
 | an admin has written        | PutItem ADMINS USER#<id>                 | 1, a process and day  |
 
-All suspensions have one partition key: each process reads them as a whole, and only moderators write there. Roles are
-in tokens and not in the table, so an admin is known by an item that their own writes leave for 90 days.
+All of these have one partition key: each process reads them as a whole, and only moderators and admins write there.
+Tokens may give roles too, which are not in the table, so an admin is also known by an item that their own writes leave
+for 90 days.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from typing import Any
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table
-from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.errors import ConditionFailed
-from datastore.dynamo.writes import present
+from datastore.dynamo import ConditionFailed, Stale, Table
+from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
+from datastore.dynamo.writes import Write, present, where
 
+ADMIN_ROLE = "admin"
 _ADMIN_LIFETIME = timedelta(days=90)
 
 
@@ -50,13 +52,27 @@ class Admin:
     expires: datetime
 
 
-SUSPENSION = Entity(Suspension, Key("SUSPENDED", "USER#{user}"), ttl="until")
+@dataclass(frozen=True, slots=True)
+class MemberRoles:
+    """The roles that a member has here, besides those that their token gives them."""
+
+    user: str
+    roles: tuple[str, ...]
+
+
+SUSPENSION = Entity(Suspension, Key("RIGHTS", "SUSPENDED#{user}"), ttl="until")
+MEMBER_ROLES = Entity(MemberRoles, Key("RIGHTS", "ROLES#{user}"))
 ADMIN = Entity(Admin, Key("ADMINS", "USER#{user}"), ttl="expires")
 
 
-async def read_every_suspension(table: Table) -> Mapping[str, Suspension]:
-    suspensions = table.iterate(SUSPENSION.on(), consistent=True, at_once=1000)
-    return {suspension.user: suspension async for suspension in suspensions}
+async def read_rights(table: Table) -> tuple[Mapping[str, Suspension], Mapping[str, MemberRoles]]:
+    """Every suspension and every member's roles, by member."""
+    suspensions: dict[str, Suspension] = {}
+    roles: dict[str, MemberRoles] = {}
+    rights: Partition[Any] = Partition(SUSPENSION, None, SUSPENSION.key.partition.text)
+    async for right in table.iterate(rights, SUSPENSION, MEMBER_ROLES, consistent=True, at_once=1000):
+        (roles if isinstance(right, MemberRoles) else suspensions)[right.user] = right
+    return suspensions, roles
 
 
 async def read_suspensions(table: Table, users: Sequence[str]) -> Mapping[str, Suspension]:
@@ -68,13 +84,13 @@ async def read_suspensions(table: Table, users: Sequence[str]) -> Mapping[str, S
 async def suspend(table: Table, unit: UnitOfWork, answer: Any, suspension: Suspension) -> None:
     """Suspend a member, or change their suspension."""
     name = f"User:{suspension.user}"
-    occurred = unit.occurred(Kind.MEMBER_SUSPENDED, name, about=suspension.user, note=suspension.reason)
+    occurred = unit.occurred(Kind.MEMBER_SUSPENDED, name, note=suspension.reason)
     await unit.transact(table, answer, SUSPENSION.put(suspension), *occurred)
 
 
 async def reinstate(table: Table, unit: UnitOfWork, answer: Any, user: str) -> bool:
     """End a member's suspension; False if there was none."""
-    occurred = unit.occurred(Kind.MEMBER_REINSTATED, f"User:{user}", about=user)
+    occurred = unit.occurred(Kind.MEMBER_REINSTATED, f"User:{user}")
     try:
         await unit.transact(table, answer, SUSPENSION.delete(SUSPENSION.at(user=user), when=present()), *occurred)
     except ConditionFailed as failed:
@@ -83,9 +99,35 @@ async def reinstate(table: Table, unit: UnitOfWork, answer: Any, user: str) -> b
 
 
 async def note_admin(table: Table, user: str, unit: UnitOfWork) -> None:
-    await unit.apply(table, ADMIN.put(Admin(user, unit.now + _ADMIN_LIFETIME)), *unit.not_erased(user))
+    await unit.apply(table, ADMIN.put(Admin(user, unit.now + _ADMIN_LIFETIME)))
 
 
 async def is_admin(table: Table, user: str, now: datetime) -> bool:
-    admin = await table.get(ADMIN.at(user=user), consistent=True)
-    return admin is not None and now < admin.expires
+    keys: list[ItemKey[Any]] = [ADMIN.at(user=user), MEMBER_ROLES.at(user=user)]
+    admin, roles = await table.get_many(keys, consistent=True)
+    return (admin is not None and now < admin.expires) or (roles is not None and ADMIN_ROLE in roles.roles)
+
+
+async def set_roles(
+    table: Table, unit: UnitOfWork, answer: Any, given: MemberRoles, *, besides: MemberRoles | None = None
+) -> None:
+    """Give a member these roles and no others; Stale if those of `besides`, another admin, have changed."""
+    key = MEMBER_ROLES.at(user=given.user)
+    write: Write = MEMBER_ROLES.put(given) if given.roles else MEMBER_ROLES.delete(key)
+    others: list[Write] = []
+    if besides is not None:
+        others.append(MEMBER_ROLES.check(MEMBER_ROLES.item_key(besides), where(roles=besides.roles)))
+    note = ", ".join(given.roles) or "none"
+    occurred = unit.occurred(Kind.MEMBER_ROLES_SET, f"User:{given.user}", note=note)
+    try:
+        await unit.transact(table, answer, write, *others, *occurred)
+    except ConditionFailed as failed:
+        if failed.doubtful:
+            raise
+        raise Stale from None
+
+
+async def another_admin(table: Table, user: str) -> MemberRoles | None:
+    """A member, besides this one, who has the role admin here."""
+    _, roles = await read_rights(table)
+    return next((each for each in roles.values() if ADMIN_ROLE in each.roles and each.user != user), None)

@@ -81,10 +81,7 @@ CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY
 async def acquire_confirmation(
     table: Table, leases: Leases, wanted: Confirmation, unit: UnitOfWork
 ) -> Held[Confirmation] | Confirmation:
-    """The lease of the email, if this request must send it, else what an earlier one has stored.
-
-    MemberErased if `unit` is a member's who is erased: nothing is sent then.
-    """
+    """The lease of the email, if this request must send it, else what an earlier one has stored."""
     stored = wanted
     for slot in range(MOST_ASKERS if wanted.asker else 1):
         stored = replace(wanted, slot=slot)
@@ -142,9 +139,9 @@ class SentEmails(Generic[E]):
     entity: Entity[E]
 
     async def begin(self, table: Table, record: E, unit: UnitOfWork) -> bool:
-        """Whether the email is to be sent, because it was not sent before. MemberErased if the member was erased."""
+        """Whether the email is to be sent, because it was not sent before."""
         try:
-            await unit.apply(table, self.entity.put(record, when=absent("sent")), *unit.not_erased(record.user))
+            await unit.apply(table, self.entity.put(record, when=absent("sent")))
         except ConditionFailed:
             return False
         return True

@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from datastore.dynamo import Table
+from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
 from datastore.people.profiles import PROFILE
 
@@ -24,10 +25,8 @@ class ErasurePolicy(Enum):
     """What becomes of the items of an entity that name a member."""
 
     DELETED = "deleted, and uncounted where they counted"
-    MOVED = "moved to an id that is nobody's, where they count on"
-    FORGOTTEN = "kept without the member's id"
     REJECTED = "kept, and uncounted"
-    KEPT = "kept"
+    KEPT = "kept, under an id that leads to nobody once the member is erased"
     NOT_APPLICABLE = "no item names a member"
 
 
@@ -41,8 +40,8 @@ class Policies:
 
 
 PERSONAL = Policies(ErasurePolicy.DELETED, ErasurePolicy.DELETED, ErasurePolicy.KEPT)
-TRACE = Policies(ErasurePolicy.FORGOTTEN, ErasurePolicy.FORGOTTEN, ErasurePolicy.KEPT)
-RESULT = Policies(ErasurePolicy.DELETED, ErasurePolicy.MOVED, ErasurePolicy.DELETED)
+KEPT = Policies(*[ErasurePolicy.KEPT] * 3)
+RESULT = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.DELETED)
 _NONE = Policies(*[ErasurePolicy.NOT_APPLICABLE] * 3)
 
 
@@ -96,6 +95,20 @@ class MemberItems:
     read: Callable[[Table, str], Records] = _nothing
 
 
+async def clear_member(table: Table, user: str, parts: Iterable[MemberItems], *, anonymised: bool) -> None:
+    """Delete what is left in a member's own partition; of one made anonymous, what counts towards nothing.
+
+    What it counts towards was uncounted before. Safe to repeat.
+    """
+    kept = {entity: one.policies for part in parts for entity, one in part.kept.items()}
+    gone = [
+        entity
+        for entity, policies in kept.items()
+        if (policies.anonymised if anonymised else policies.removed) is ErasurePolicy.DELETED
+    ]
+    await clear_partition(table, _own_items(user), *gone)
+
+
 async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> AsyncIterator[tuple[Kept, Any]]:
     """Every record about a member that belongs into their file."""
     parts = tuple(parts)
@@ -107,8 +120,11 @@ async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> 
             yield kept[entity], record
 
 
+def _own_items(user: str) -> Partition[Any]:
+    return Partition(PROFILE, None, PROFILE.at(user=user).pk)
+
+
 async def _read_own(table: Table, user: str, entities: Iterable[Entity[Any]]) -> Records:
     own = [entity for entity in entities if entity.key.partition.text == PROFILE.key.partition.text]
-    collection: Partition[Any] = Partition(PROFILE, None, PROFILE.at(user=user).pk)
-    async for record in table.iterate(collection, *own, consistent=True):
+    async for record in table.iterate(_own_items(user), *own, consistent=True):
         yield next(entity for entity in own if isinstance(record, entity.record)), record

@@ -4,9 +4,11 @@
 |-----------------------------|------------------------------------------------------|---------------|
 | one member                  | GetItem USER#<id> PROFILE                            | 1             |
 | the members on a page       | BatchGetItem, distinct ids                           | 1 a hundred   |
-| a member's first write      | Put if absent                                        | 1, once a process |
+| a member of nobody's        | Put if absent                                        | 1             |
 | a confirmed email address   | transaction: profile, if it is still wanted          | 1             |
 | all members                 | gsi1 USERS#<shard>, 16 shards                        | 16 and more   |
+| members, newest first       | gsi3 MEMBERS#<shard>, 16 shards                      | 16 a page     |
+| names with this beginning   | gsi2 NAMES#<shard>, 16 shards                        | 16 a page     |
 """
 
 from __future__ import annotations
@@ -18,18 +20,27 @@ from typing import Any, Final
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Condition, Write, absent, present, where
-from datastore.refusals import NotAllowed, NotFound
+from datastore.refusals import NotFound
+from datastore.values.folding import folded, is_stream_safe
 from datastore.values.ids import shard_of
 
 SHARDS = 16
+LONGEST_SEARCH = 80
+"""Letters of a name by which it is found: an index key holds 1 KB."""
 
 
 def member_shard(user: str) -> int:
     """A member's shard in sharded indexes and tallies; never changes."""
     return shard_of(user, SHARDS)
+
+
+def searched(name: str) -> str:
+    """A name, or its beginning, in the form in which names are searched: without case, as a part of a key."""
+    plain = folded(name) if is_stream_safe(name) else name.casefold()
+    return plain.replace("#", "＃")[:LONGEST_SEARCH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +61,22 @@ class Profile:
     """When the member confirmed `email` by the link sent to it, or by a token that says so."""
     email_pending: str | None = None
     """The keyed hash of the address that is to be confirmed."""
+    identities: tuple[str, ...] = ()
+    """The keys of what the member signs in by (`datastore.people.identities`)."""
 
     @property
     def node_key(self) -> str:
         return self.user
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether the member has shown nothing but a name."""
+        return bool(self.identities) and all(key.startswith("GUEST.") for key in self.identities)
+
+    @property
+    def signs_in(self) -> bool:
+        """A reader to whose address words are sent does not, and is found by nobody."""
+        return bool(self.identities)
 
     @property
     def proven_email(self) -> str | None:
@@ -63,6 +86,10 @@ class Profile:
     @property
     def shard(self) -> int:
         return member_shard(self.user)
+
+    @property
+    def searched_name(self) -> str:
+        return searched(self.name)
 
 
 NO_EMAIL: Final[Mapping[str, None]] = {"email": None, "email_confirmed": None}
@@ -78,6 +105,8 @@ PROFILE = Entity(
     Profile,
     Key("USER#{user}", "PROFILE"),
     gsi1=Key("USERS#{shard:02d}", "USER#{user}"),
+    gsi2=Key("NAMES#{shard:02d}", "{searched_name}#{user}", when="signs_in"),
+    gsi3=Key("MEMBERS#{shard:02d}", "{user}", when="signs_in"),
 )
 
 
@@ -90,6 +119,16 @@ async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool 
     """The profiles that exist, by id."""
     profiles = await table.get_many([PROFILE.at(user=user) for user in users], consistent=consistent)
     return {profile.user: profile for profile in profiles if profile is not None}
+
+
+async def read_members_page(table: Table, beginning: str, window: Window) -> Page[Profile]:
+    """The members whose name begins so, by name; without a beginning all of them, the newest first."""
+    request = window.open(f"members\n{beginning}")
+    if beginning:
+        low, high = beginning, beginning + "\U0010ffff"
+        named = [PROFILE.on("gsi2", shard=shard).between(low, high) for shard in range(SHARDS)]
+        return await table.page(named, request)
+    return await table.page([PROFILE.on("gsi3", shard=shard).newest_first() for shard in range(SHARDS)], request)
 
 
 def all_profiles(table: Table) -> AsyncIterator[Profile]:
@@ -105,9 +144,9 @@ async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
 
 
 async def create_profile(table: Table, new: Profile, unit: UnitOfWork) -> bool:
-    """Create a profile unless there is one; return whether it was created."""
+    """Create a profile that nobody signs in to unless there is one; return whether it was created."""
     try:
-        await unit.apply(table, PROFILE.put(new, when=absent()), *unit.not_erased(new.user))
+        await unit.apply(table, PROFILE.put(new, when=absent()))
     except ConditionFailed:
         return False
     return True
@@ -122,12 +161,12 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
     """Change the named attributes of an existing profile; NotFound if there is none. Without names nothing occurred."""
     key, values = PROFILE.item_key(changed), {name: getattr(changed, name) for name in names}
     write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
-    others = unit.not_erased(changed.user)
+    occurrence: tuple[Write, ...] = ()
     if values:
-        write = PROFILE.update(key, values=values, when=present())
-        others = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}", about=changed.user)
+        write = PROFILE.update_with_indexes(changed, *values, when=present())
+        occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}")
     try:
-        await unit.transact(table, changed, write, *others)
+        await unit.transact(table, changed, write, *occurrence)
     except ConditionFailed:
         raise NotFound from None
 
@@ -135,10 +174,10 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
 async def remove_bounced_address(table: Table, profile: Profile, unit: UnitOfWork) -> bool:
     """Take a profile's address away, so that nothing is sent until one is confirmed again. False if it has another."""
     change = PROFILE.update(PROFILE.item_key(profile), values=NO_EMAIL, when=where(email=profile.email))
-    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}", about=profile.user)
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{profile.user}")
     try:
         await unit.apply(table, change, *occurrence)
-    except (ConditionFailed, NotAllowed):
+    except ConditionFailed:
         return False
     return True
 
@@ -147,6 +186,12 @@ async def confirm_email(table: Table, user: str, email: str, pending: str, unit:
     """Give a profile the address whose keyed hash is pending in it; None if none or another one is."""
     values = {**proven(email, unit.now), "email_pending": None}
     return await _set_email(table, user, values, where(email_pending=pending), unit)
+
+
+async def set_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:
+    """Give a profile an address that was just proven to be the member's; None if there is no profile any more."""
+    values = {**proven(email, unit.now), "email_pending": None}
+    return await _set_email(table, user, values, present(), unit)
 
 
 async def give_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:
@@ -159,7 +204,7 @@ async def _set_email(
 ) -> Profile | None:
     """The profile as it then is; None if the condition did not hold."""
     key = PROFILE.at(user=user)
-    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}", about=user)
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}")
     try:
         await unit.apply(table, PROFILE.update(key, values=values, when=when), *occurrence)
     except ConditionFailed as failed:

@@ -4,18 +4,19 @@
 |----------------------------------------|------------------------------------------------------------|-------------|
 | events, newest first                   | gsi1 SCHEDULE                                              | 1 a page    |
 | events of one state                    | gsi2 SCHEDULE#<state>; for LOCKED also due UPCOMING ones   | 1-2 a page  |
-| seasons with an event to be scored     | gsi2 SCHEDULE#<state> for three states, up to 500 each     | 3           |
+| the next event to lock                 | gsi2 SCHEDULE#UPCOMING, from now on                        | 1           |
+| seasons, or a season's events          | SEASONS, all or <season>#…, consistent: 0.1 KB an event    | 1 a megabyte |
 | all events, missing none               | the first; Query CREATED#EVENT; then the next              | 1 more      |
 | one event, the events of a page        | BatchGetItem, consistent                                   | 1 a hundred |
 | an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
 | picks per team                         | BatchGetItem of the gates, once it is locked; then cached  | 1 an event  |
-| a new event                            | transaction: event, matches, 48 gates                      | 1           |
+| a new event                            | transaction: event, matches, 48 gates, season's entry      | 1           |
 | a card with another match, order, …    | transaction: event (version, not begun), match             | 1           |
 | a match with fewer teams               | the same, and 48 gates (not picked)                        | 1           |
 | a card without a match                 | the same as another match; 48 gates, each if older         | 1 + 48      |
 | an earlier start, a cancellation       | Put of the event (version); 48 gates, each if older        | 1 + 48      |
 | a lock                                 | the same; Put of the event                                 | 1 + 48 + 1  |
-| any other change of an event           | Put of the event (version)                                 | 1           |
+| any other change of an event           | Put of the event (version); of the season's entry if moved | 1           |
 | who needs no reminder before a lock    | BatchGetItem of reminders and predictions, consistent      | 2 a hundred |
 | one prediction                         | GetItem EVENT#<id>#<shard> USER#<user>, consistent         | 1           |
 | a submission                           | transaction: gate (version), prediction (as read)          | 1           |
@@ -33,6 +34,7 @@
 | module       | contents                                                                          |
 |--------------|-----------------------------------------------------------------------------------|
 | events       | events and the matches on their cards                                             |
+| seasons      | the events and starts of seasons, apart from the events                           |
 | gates        | the gates that predictions pass, and the picks counted at them                    |
 | predictions  | submitting and reading predictions; reminders before the lock                     |
 | standings    | standings, the histograms for ranks, and crediting predictions                    |

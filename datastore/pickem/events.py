@@ -16,7 +16,6 @@ So clocks need not agree: no prediction is accepted after any pick was shown.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -30,8 +29,9 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork, note_created, read_created
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, key_text
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
-from datastore.dynamo.writes import ALWAYS, Condition, Write, absent, where
+from datastore.dynamo.writes import ALWAYS, Condition, Put, Write, absent, where
 from datastore.pickem.gates import GATE, GATES, Gate, none_picked, raise_gates, raised_gates
+from datastore.pickem.seasons import SEASON_ENTRY, SeasonEntry
 from datastore.refusals import Conflict, Refusal
 from datastore.values.folding import in_form
 
@@ -58,6 +58,8 @@ class Result:
 
     outcome: MatchOutcome
     winner: int | None = None
+    version: int = 0
+    """The event's version that recorded it; 0 if it came with the event."""
 
 
 THOUSAND = 1000
@@ -115,6 +117,10 @@ class Event:
     @property
     def node_key(self) -> str:
         return self.id
+
+    @property
+    def revision(self) -> int:
+        return self.version
 
     @property
     def slug(self) -> str:
@@ -186,6 +192,8 @@ class Match:
     preshow: bool = False
     number: int = 0
     """The event's version that added it, so it is never given again: the gates count picks under it."""
+    version: int = 0
+    """The event's version that last changed it; 0 if it came with the event."""
 
     @property
     def node_key(self) -> str:
@@ -220,7 +228,6 @@ def slugify(name: str) -> str:
 Clock = Callable[[], datetime]
 
 CREATED_EVENT = "EVENT"
-MOST_UNSCORED = 500
 
 
 class Locked(Refusal):
@@ -270,14 +277,10 @@ def all_events(table: Table) -> AsyncIterator[Event]:
     return table.iterate(EVENT.on("gsi1"))
 
 
-async def read_unscored_seasons(table: Table) -> frozenset[str]:
-    """The seasons of the events that are not scored, as the index shows them: of the last `MOST_UNSCORED` each state.
-
-    A season with a scored event has a record of its own.
-    """
-    states = [EVENT.on("gsi2", state=state).newest_first() for state in EventState if state is not EventState.SCORED]
-    slices = await asyncio.gather(*(table.query(state, limit=MOST_UNSCORED) for state in states))
-    return frozenset(event.season for part in slices for event in part.records)
+async def read_next_event(table: Table, now: datetime) -> Event | None:
+    """The upcoming event that begins first, as the index shows it."""
+    [upcoming] = _partitions(EventState.UPCOMING, now)
+    return next(iter((await table.query(upcoming, limit=1)).records), None)
 
 
 async def every_event(table: Table) -> list[Event]:
@@ -299,8 +302,12 @@ async def create_event(table: Table, event: Event, matches: Sequence[Match], uni
     event, numbered = number_matches(event, matches)
     await note_created(table, CREATED_EVENT, event.id, unit.now)
     gates = [GATE.put(Gate(event.id, number, event.version)) for number in range(GATES)]
-    occurrence = unit.occurred(Kind.EVENT_CREATED, name_of(event))
-    await _replace(table, event, unit, event, *map(MATCH.put, numbered), *gates, *occurrence, when=absent())
+    more = (season_entry(event), *unit.occurred(Kind.EVENT_CREATED, name_of(event)))
+    await _replace(table, event, unit, event, *map(MATCH.put, numbered), *gates, *more, when=absent())
+
+
+def season_entry(event: Event) -> Put:
+    return SEASON_ENTRY.put(SeasonEntry(event.season, event.id, event.starts_at))
 
 
 def name_of(thing: Event | Match) -> str:
@@ -333,7 +340,8 @@ async def change_event(
     """
     when = where(version=before.version) & (ALWAYS if clock is None else in_future("starts_at", clock))
     occurrence = () if kind is None else unit.occurred(kind, name_of(about or after))
-    await _replace(table, after, unit, answer, *writes, *occurrence, when=when)
+    moved = () if after.starts_at == before.starts_at else (season_entry(after),)
+    await _replace(table, after, unit, answer, *writes, *moved, *occurrence, when=when)
     if after.is_locking:
         return await finish_lock(table, after, unit.now)
     if _allows_less(before, after):

@@ -198,8 +198,8 @@ async def create_league(
             raise Stale from None
 
 
-def _occurred(unit: UnitOfWork, kind: Kind, league: str, about: str | None = None) -> tuple[Write, ...]:
-    return unit.occurred(kind, f"League:{league}", about=about)
+def _occurred(unit: UnitOfWork, kind: Kind, league: str) -> tuple[Write, ...]:
+    return unit.occurred(kind, f"League:{league}")
 
 
 def _code(league: League) -> Write:
@@ -293,7 +293,7 @@ async def admit(
         _as_captain(captain),
     ]
     try:
-        await unit.transact(table, answer, *writes, *_occurred(unit, Kind.LEAGUE_ADMITTED, before.league, before.user))
+        await unit.transact(table, answer, *writes, *_occurred(unit, Kind.LEAGUE_ADMITTED, before.league))
     except ConditionFailed as failed:
         if (stored := failed.stored(LEAGUE_MEMBER, 1)) is not None and stored.token == after.token:
             return  # applied by an earlier attempt whose answer was lost
@@ -370,7 +370,7 @@ async def remove(
         _without_league(own, place.league),
         _as_captain(captain),
     ]
-    occurred = _occurred(unit, Kind.LEAGUE_MEMBER_REMOVED, place.league, place.user)
+    occurred = _occurred(unit, Kind.LEAGUE_MEMBER_REMOVED, place.league)
     try:
         await unit.transact(table, answer, *writes, *occurred)
     except ConditionFailed as failed:

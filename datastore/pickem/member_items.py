@@ -6,13 +6,10 @@
 | places in leagues               | GetItem USER#<id>; BatchGetItem of the leagues               | 2                |
 | a member's predictions, exactly | BatchGetItem EVENT#<id>#<shard> USER#<user>, consistent      | 1 for 100 events |
 | remove one                      | a transaction: prediction, gate, standing                    | 1                |
-| move a season's to another name | a transaction: both items of 40 predictions, both standings  | 1 for 40         |
 
-A member is taken out of predictions as if they had never submitted them, or under a name that is nobody's. The index of
-a member's predictions is behind, so every event is asked instead. A removal also uncounts the picks at the gate and
-takes the points out of the standing. What is counted from predictions, the histograms of the event and of the season,
-is for another scoring to count again. The other name has the member's shards, so a move leaves every counter where it
-is. A season of up to 40 predictions moves at once: nobody sees half of it.
+A member is taken out of predictions as if they had never submitted them. The index of a member's predictions is behind,
+so every event is asked instead. A removal also uncounts the picks at the gate and takes the points out of the standing.
+What is counted from predictions, the histograms of the event and of the season, is for another scoring to count again.
 """
 
 from __future__ import annotations
@@ -20,13 +17,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import reduce
-from typing import TypeAlias
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, chunks, optimistic, optimistic_from
-from datastore.dynamo.writes import Write, absent
+from datastore.dynamo.writes import Write
 from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
 from datastore.people.profiles import member_shard
 from datastore.pickem.events import EVENT, MATCH, Event, every_event, read_matches
@@ -48,6 +43,7 @@ from datastore.pickem.leagues import (
     read_whole_league,
 )
 from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share, as_read, pick_counters
+from datastore.pickem.seasons import SEASON_ENTRY
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
 
@@ -115,8 +111,6 @@ def _successor(league: League, members: Sequence[LeagueMember], place: LeagueMem
 # ── removal ──
 
 _EVENTS_AT_ONCE = 100
-_MOVED_AT_ONCE = 40
-_Found: TypeAlias = list[tuple[Event, Prediction]]
 
 
 async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> AsyncIterator[tuple[Event, Prediction]]:
@@ -129,57 +123,41 @@ async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> As
                 yield event, prediction
 
 
-async def take_out(table: Table, user: str, events: Sequence[Event], unit: UnitOfWork, alias: str | None = None) -> int:
-    """Remove a member's predictions for events of one season, or let them be those of another name; their number."""
+async def take_out(table: Table, user: str, event: Event, unit: UnitOfWork) -> bool:
+    """Remove a member's prediction for an event; whether this call did it."""
 
-    async def read() -> _Found:
-        return [found async for found in predictions_in(table, user, events)]
+    async def read() -> Prediction | None:
+        return await table.get(PREDICTION.at(event=event.id, shard=member_shard(user), user=user), consistent=True)
 
-    async def take(found: _Found) -> int:
-        some = found[: 1 if alias is None else _MOVED_AT_ONCE]
-        if some:
-            predictions = [prediction for _, prediction in some]
-            writes = [write for one in predictions for write in await _taken(table, one, unit, alias)]
-            await unit.apply(table, *writes, *await _points(table, user, some[0][0].season, predictions, alias))
-        return len(some)
+    async def take(prediction: Prediction | None) -> bool:
+        if prediction is None:
+            return False
+        writes = [*await _removal(table, prediction, unit), *await _points(table, event.season, prediction)]
+        await unit.apply(table, *writes)
+        return True
 
-    taken = 0
-    while some := await optimistic(read, take, idempotent=True):
-        taken += some
-    return taken
+    return await optimistic(read, take, idempotent=True)
 
 
-async def _taken(table: Table, prediction: Prediction, unit: UnitOfWork, alias: str | None) -> list[Write]:
-    gone = PREDICTION.delete(PREDICTION.item_key(prediction), when=as_read(prediction))
-    if alias is not None:
-        return [gone, PREDICTION.put(replace(prediction, user=alias), when=absent())]
+async def _removal(table: Table, prediction: Prediction, unit: UnitOfWork) -> list[Write]:
     # The card is read after the prediction, which may pick a match that was just added.
     counters = pick_counters(prediction, await read_matches(table, prediction.event))
     uncounted = {"predictions": -1, **{name: -counters.count(name) for name in counters}}
     gate = GATE.at(event=prediction.event, number=gate_number(prediction.user))
-    name = f"Prediction:{prediction.node_key}"
     return [
-        gone,
+        PREDICTION.delete(PREDICTION.item_key(prediction), when=as_read(prediction)),
         GATE.update(gate, add=uncounted),
-        *unit.occurred(Kind.PREDICTION_VOIDED, name, about=prediction.user),
+        *unit.occurred(Kind.PREDICTION_VOIDED, f"Prediction:{prediction.node_key}"),
     ]
 
 
-async def _points(
-    table: Table, user: str, season: str, predictions: Sequence[Prediction], alias: str | None
-) -> list[Write]:
-    """The writes that take the predictions' shares out of one standing and into another."""
-    before = await read_standing(table, user, season)  # after the predictions; see `standings`
-    shares = [one.share for one in predictions if one.share is not None and one.share.counts]
-    if before is None or not shares:
+async def _points(table: Table, season: str, prediction: Prediction) -> list[Write]:
+    """The write that takes the prediction's share out of the standing, if it is in there."""
+    before = await read_standing(table, prediction.user, season)  # after the prediction; see `standings`
+    share = prediction.share
+    if before is None or share is None or not share.counts:
         return []
-    left = reduce(lambda standing, share: standing.credited(share, Share.taken_back(share.generation)), shares, before)
-    if alias is None:
-        return [standing_write(before, left)]
-    existing = await read_standing(table, alias, season)
-    own = existing or replace(before, user=alias, points=0, correct=0, events_played=0, closeness=0)
-    after = reduce(lambda standing, share: standing.credited(None, share), shares, own)
-    return [standing_write(before, left), standing_write(existing, after)]
+    return [standing_write(before, before.credited(share, Share.taken_back(share.generation)))]
 
 
 # ── member items ──
@@ -207,7 +185,7 @@ MEMBER_ITEMS = MemberItems(
         REMINDER: in_file("reminder", "That an email reminded you of an event."),
         MEMBER_LEAGUES: in_file("leagues", "The leagues that you are in, or wait for, with their seasons."),
         LEAGUE_MEMBER: in_file("leagueMembership", "Your place in one league."),
-        **of_nobody(EVENT, GATE, HISTOGRAM_PART, LEAGUE, LEAGUE_CODE, MATCH, SEASON),
+        **of_nobody(EVENT, GATE, HISTOGRAM_PART, LEAGUE, LEAGUE_CODE, MATCH, SEASON, SEASON_ENTRY),
     },
     _read,
 )

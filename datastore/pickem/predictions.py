@@ -219,7 +219,7 @@ async def submit_prediction(table: Table, submission: Submission, clock: Clock, 
     gate = GATE.update(key, add=changes, when=accepted) if changes else GATE.check(key, accepted)
     unchanged = as_read(before)
     try:
-        occurrence = unit.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}", about=new.user)
+        occurrence = unit.occurred(Kind.PREDICTION_SUBMITTED, f"Prediction:{new.node_key}")
         with check_before_each_attempt(in_time):
             await unit.transact(table, answer, PREDICTION.put(new, when=unchanged), gate, *occurrence)
     except ConditionFailed:

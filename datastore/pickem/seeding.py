@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from datastore.dynamo import Table
 from datastore.dynamo.writes import Put
-from datastore.pickem.events import EVENT, MATCH, Event, Match, number_matches
+from datastore.pickem.events import EVENT, MATCH, Event, Match, number_matches, season_entry
 from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
 from datastore.pickem.predictions import PREDICTION, Prediction
 
@@ -18,9 +18,10 @@ async def seed_event(table: Table, event: Event, matches: Sequence[Match], predi
 
 
 def event_items(event: Event, matches: Sequence[Match], predictions: Iterable[Prediction]) -> Iterator[Put]:
-    """The event, its matches, its predictions, and its gates with what the predictions count."""
+    """The event, its season's entry, its matches, its predictions, and its gates with what the predictions count."""
     event, numbered = number_matches(event, matches)
     yield EVENT.put(event)
+    yield season_entry(event)
     yield from map(MATCH.put, numbered)
     numbers = {match.id: match.number for match in numbered}
     counts: list[Counter[str]] = [Counter() for _ in range(GATES)]

@@ -311,44 +311,42 @@ class Credit:
         return [change, standing_write(standing, before.credited(stored.share, self.share))]
 
 
-async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> int:
-    """Give predictions their shares and add these to their members' standings; return how many no longer exist.
+async def credit(table: Table, season: str, credits_: Sequence[Credit]) -> None:
+    """Give predictions their shares and add these to their members' standings; pass over those that are gone.
 
     Each `CREDITS_AT_ONCE` are one transaction. If one of their items has changed meanwhile, each is credited alone.
     """
     left = [one for one in credits_ if not one.is_done]
     standings = await read_standings(table, season, [one.prediction.user for one in left])
     groups = chunks(left, CREDITS_AT_ONCE)
-    return sum(await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups)))
+    await asyncio.gather(*(_credit_together(table, season, group, standings) for group in groups))
 
 
 async def _credit_together(
     table: Table, season: str, group: Sequence[Credit], standings: Mapping[str, Standing]
-) -> int:
+) -> None:
     try:
         await table.transact(
             *(write for one in group for write in one.writes(season, standings.get(one.prediction.user)))
         )
     except ConditionFailed:
-        return [await _credit_alone(table, season, one) for one in group].count(False)
-    return 0
+        for one in group:
+            await _credit_alone(table, season, one)
 
 
-async def _credit_alone(table: Table, season: str, wanted: Credit) -> bool:
-    """Give one prediction its share, unless it is gone; return whether it still exists."""
+async def _credit_alone(table: Table, season: str, wanted: Credit) -> None:
+    """Give one prediction its share, unless it is gone."""
 
-    async def credit_current(counted: tuple[Prediction | None, Standing | None]) -> bool:
+    async def credit_current(counted: tuple[Prediction | None, Standing | None]) -> None:
         prediction, standing = counted
         if prediction is None:
-            return False
+            return
         current = replace(wanted, prediction=prediction)
-        if current.is_done:
-            return True
-        await table.transact(*current.writes(season, standing))
-        return True
+        if not current.is_done:
+            await table.transact(*current.writes(season, standing))
 
     event, user = wanted.prediction.event, wanted.prediction.user
-    return await optimistic(lambda: read_counted(table, event, user, season), credit_current, idempotent=True)
+    await optimistic(lambda: read_counted(table, event, user, season), credit_current, idempotent=True)
 
 
 # ── counting ──

@@ -30,6 +30,11 @@ def is_stream_safe(text: str) -> bool:
     return _TOO_MANY.search(classes) is None
 
 
+def folded(name: str) -> str:
+    """A name in the form that is compared: without case and compatibility forms."""
+    return in_form("NFKC", in_form("NFKC", name).casefold())
+
+
 def in_form(form: Form, text: str) -> str:
     """The text in a form; InvalidInput for one that is not stream-safe."""
     if not is_stream_safe(text):

@@ -15,7 +15,7 @@ LONGEST = 3072
 """4,096 characters of text, far more than anything sealed here. Longer texts are refused before they are hashed."""
 
 MOST_SECRETS = 4
-"""What is looked for by each secret's hash, such as tombstones, must fit into a transaction."""
+"""What is looked for by each secret's hash must fit into a few reads."""
 
 SHORTEST_MAC = 8
 """64 bits: a thousand attempts a second for a century succeed with a chance of one in five million."""

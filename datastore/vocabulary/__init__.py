@@ -5,7 +5,9 @@
 | one list; the lists of a page           | GetItem LIST#<id>; BatchGetItem                         | 1; 1 a hundred  |
 | public and a member's own lists, by name| gsi1 LISTS#PUBLIC and LISTS#OF-<user>, merged           | 2 a page, mostly |
 | a list's words                          | LIST#<id>, WORD#                                        | 1 a page        |
-| a new or changed list                   | transaction: list, the owner's count of private ones    | 1; 2            |
+| a new or changed list                   | transaction: list, the owner's count of private ones or | 1; 2            |
+|                                         | the public name                                         |                 |
+| the public list of a name               | GetItem LISTNAME#<hash>, GetItem LIST#<id>              | 2               |
 | a corrected or removed word             | GetItem or BatchGetItem, transaction: word, list        | 2               |
 | new words                               | transaction: words, the list's count; above 80 words:   | 1; 2, 1 per 80  |
 |                                         | the batch named, transactions of words, the count       |                 |
@@ -35,7 +37,7 @@
 | what decides about a member's mail      | USER#<id>, PROFILE to SUBSCRIPTION#                     | 1               |
 | a member's mail of a date               | Put (record), Update (sent)                             | 2               |
 | who claimed an address's record         | gsi1 CLAIMED#<record>                                   | 1               |
-| a record's mails count as a member's    | BatchGetItem, Put with tombstone checks for each        | 1 and 1 each    |
+| a record's mails count as a member's    | BatchGetItem, Put of each                               | 1 and 1 each    |
 | who was sent a date's mail              | MAILING#<date>, SENT#<shard>                            | 1 a page        |
 
 | module        | contents                                                                              |

@@ -183,8 +183,8 @@ async def record_result(
 def occurrence_of(unit: UnitOfWork, result: QuizResult | Sentence, kind: Kind | None = None) -> tuple[Write, ...]:
     """The journal's writes for a result: by default that it was recorded or written."""
     if isinstance(result, QuizResult):
-        return unit.occurred(kind or Kind.QUIZ_RECORDED, f"QuizResult:{result.node_key}", about=result.user)
-    return unit.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}", about=result.user)
+        return unit.occurred(kind or Kind.QUIZ_RECORDED, f"QuizResult:{result.node_key}")
+    return unit.occurred(kind or Kind.SENTENCE_WRITTEN, f"Sentence:{result.node_key}")
 
 
 def day_write(days: ActiveDays | None, result: QuizResult | Sentence) -> tuple[ActiveDays, Write]:

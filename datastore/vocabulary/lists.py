@@ -7,17 +7,19 @@ as its time allows and by `ringside daily`, which finds what is left in the inde
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import sha256
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window, optimistic
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import Condition, Write, absent, less, present, where
+from datastore.dynamo.writes import Write, absent, less, present, where
 from datastore.refusals import Conflict, NotFound
+from datastore.values.folding import folded
 from datastore.values.permutation import Permutation
 
 # ── word order ──
@@ -113,6 +115,8 @@ class WordList:
     corrected: bool = False
     """Whether a word was changed: then daily words from before may have its old texts."""
     deleted_at: datetime | None = None
+    revision: int = 1
+    """Counts the changes of its name, level and visibility."""
     cleared: bool = False
     """Whether a deleted list's words are deleted too."""
 
@@ -170,6 +174,32 @@ class Quota:
 QUOTA = Entity(Quota, Key("USER#{user}", "LISTS"))
 
 
+@dataclass(frozen=True, slots=True)
+class PublicName:
+    """The name of a public list, by a hash of its folded form: no other public list has the same."""
+
+    hash: str
+    list: str
+
+    @classmethod
+    def of(cls, word_list: WordList) -> PublicName | None:
+        """None for a list that is private or deleted."""
+        is_named = word_list.public and word_list.deleted_at is None
+        return cls(_name_hash(word_list.name), word_list.list) if is_named else None
+
+
+PUBLIC_NAME = Entity(PublicName, Key("LISTNAME#{hash}", "LISTNAME"))
+
+
+def _name_hash(name: str) -> str:
+    """Folded names may be too long for a key."""
+    return sha256(folded(name).encode()).hexdigest()
+
+
+class ListNameTaken(Conflict):
+    explanation = "There is already a public list with this name. Choose another name, or add words to that list."
+
+
 # ── reading ──
 
 
@@ -181,6 +211,17 @@ async def read_lists(table: Table, ids: Sequence[str]) -> Mapping[str, WordList]
     """The lists that exist, by id, by a consistent read."""
     word_lists = await table.get_many([LIST.at(list=list_id) for list_id in ids], consistent=True)
     return {word_list.list: word_list for word_list in word_lists if word_list is not None}
+
+
+async def read_public_list_id(table: Table, name: str) -> str | None:
+    """The id of the public list with this name, folded; consistent."""
+    named = await table.get(PUBLIC_NAME.at(hash=_name_hash(name)), consistent=True)
+    return None if named is None else named.list
+
+
+async def read_public_list(table: Table, name: str) -> WordList | None:
+    list_id = await read_public_list_id(table, name)
+    return None if list_id is None else await read_list(table, list_id, consistent=True)
 
 
 def lists_by_name(table: Table, owner: str | None) -> AsyncIterator[WordList]:
@@ -211,17 +252,17 @@ async def lists_including_deleted(table: Table, owner: str) -> AsyncIterator[Wor
 
 
 async def create_list(table: Table, new: WordList, unit: UnitOfWork) -> None:
-    """Create a list. A private one counts towards its owner's limit, in the same transaction."""
-    writes = [LIST.put(new, when=absent())]
+    """Create a list, and in the same transaction count a private one for its owner, or take a public one's name."""
+    writes: list[Write] = [LIST.put(new, when=absent()), *_name_writes(None, PublicName.of(new))]
     if not new.public and new.owner is not None:
         below_limit = absent("lists") | less("lists", MOST_LISTS)
-        writes.append(QUOTA.update(QUOTA.at(user=new.owner), add={"lists": 1}, when=below_limit))  # type: ignore[arg-type]
+        writes.append(QUOTA.update(QUOTA.at(user=new.owner), add={"lists": 1}, when=below_limit))
     try:
         await unit.transact(table, new, *writes, *_occurrence(unit, Kind.WORD_LIST_CREATED, new))
     except ConditionFailed as failed:
         # The id is new, so an existing list was written by an earlier attempt whose answer was lost.
         if not failed.at(0):
-            raise TooManyLists from None
+            raise (ListNameTaken(path=("input", "name")) if new.public else TooManyLists()) from None
 
 
 def _occurrence(unit: UnitOfWork, kind: Kind, word_list: WordList) -> tuple[Write, ...]:
@@ -239,14 +280,18 @@ async def change_list(
 
     async def write(current: WordList | None) -> WordList:
         if current is None or current.deleted_at is not None:
-            raise NotFound("There is no list with this id.", path=("input", "list"))
-        after = await change(current)
+            raise NotFound("There is no such list.", path=("input", "list"))
+        after = replace(await change(current), revision=current.revision + 1)
         writes = _change_writes(current, after, *_DESCRIPTION)
         try:
             await unit.transact(table, after, *writes, *_occurrence(unit, Kind.WORD_LIST_CHANGED, after))
         except ConditionFailed as failed:
-            if not (failed.doubtful and _has_description(failed.stored(LIST), after)):
-                raise
+            if failed.doubtful and _has_description(failed.stored(LIST), after):
+                return after
+            takes_name = PublicName.of(after) not in (None, PublicName.of(current))
+            if takes_name and list(failed.failures) == [len(writes) - 1]:
+                raise ListNameTaken(path=("input", "name")) from None
+            raise
         return after
 
     return await optimistic(lambda: read_list(table, list_id, consistent=True), write)
@@ -257,7 +302,7 @@ async def delete_list(table: Table, list_id: str, answer: str, unit: UnitOfWork)
 
     async def delete(current: WordList | None) -> None:
         if current is None:
-            raise NotFound("There is no list with this id.", path=("input", "list"))
+            raise NotFound("There is no such list.", path=("input", "list"))
         writes: list[Write] = []
         if current.deleted_at is None:
             occurrence = _occurrence(unit, Kind.WORD_LIST_DELETED, current)
@@ -274,22 +319,26 @@ def _emptied(word_list: WordList, now: datetime) -> WordList:
 
 def _change_writes(current: WordList, after: WordList, *names: str) -> list[Write]:
     """The writes that set these fields; they fail if the list's description has changed."""
-    unchanged = present() & _same_description(current)
+    unchanged = where(revision=current.revision, deleted_at=None)
     if after.public and not current.public:  # a word that is drawn now is in its owner's part of the index
         unchanged &= where(drawn=current.drawn)
     writes: list[Write] = [LIST.update_with_indexes(after, *names, when=unchanged)]
     if _is_private(current) and not _is_private(after):
         writes.append(QUOTA.update(QUOTA.at(user=current.owner), add={"lists": -1}))
-    return writes
+    return [*writes, *_name_writes(PublicName.of(current), PublicName.of(after))]
 
 
-_DESCRIPTION = ("name", "level", "public", "owner")
+def _name_writes(before: PublicName | None, after: PublicName | None) -> Iterator[Write]:
+    """What frees a list's public name and takes another, which fails if another list has that. It comes last."""
+    if before != after and before is not None:
+        yield PUBLIC_NAME.delete(PUBLIC_NAME.item_key(before))
+    if before != after and after is not None:
+        yield PUBLIC_NAME.put(after, when=absent())
+
+
+_DESCRIPTION = ("name", "level", "public", "owner", "revision")
 _EMPTIED = ("next_ordinal", "removed", "order", "adding", "deleted_at")
 """All are set, even those that seem empty: words may have been added, removed or drawn since the list was read."""
-
-
-def _same_description(word_list: WordList) -> Condition:
-    return where(name=word_list.name, level=word_list.level, public=word_list.public, deleted_at=None)
 
 
 def _has_description(found: WordList | None, word_list: WordList) -> bool:

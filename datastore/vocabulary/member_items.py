@@ -13,15 +13,14 @@ member's cards stay: they say when to ask the member again, and count towards no
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any, TypeAlias
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Stale, Table, chunks, optimistic_from
+from datastore.dynamo import ConditionFailed, Stale, Table, optimistic_from
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
 from datastore.dynamo.writes import Write, present
@@ -38,7 +37,16 @@ from datastore.vocabulary.learning import (
     as_read,
     occurrence_of,
 )
-from datastore.vocabulary.lists import LIST, QUOTA, Quota, WordList, delete_list, lists_by_name, lists_including_deleted
+from datastore.vocabulary.lists import (
+    LIST,
+    PUBLIC_NAME,
+    QUOTA,
+    Quota,
+    WordList,
+    delete_list,
+    lists_by_name,
+    lists_including_deleted,
+)
 from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ, QUEUE_CHANGE, QUEUED_CARD, Card, QueueChange
 from datastore.vocabulary.subscriptions import (
     ADDRESS_CLAIM,
@@ -56,8 +64,6 @@ from datastore.vocabulary.words import REMOVED_WORD, WORD
 
 # ── erasing ──
 
-_AT_ONCE = 5
-"""Few, because the embedded engine lets others wait for a transaction."""
 _CLEARED_AT_ONCE = 200
 
 
@@ -85,29 +91,6 @@ async def _delete(table: Table, word_list: WordList, unit: UnitOfWork) -> None:
         pass
     await clear_partition(table, SUBSCRIBER_COUNT.on(None, list=word_list.list))
     await table.write(LIST.delete(LIST.item_key(word_list)))
-
-
-async def move_results(table: Table, user: str, alias: str) -> AsyncIterator[tuple[Result, Result]]:
-    """Let a member's quiz results, sentences and active days be those of another name. Safe to repeat.
-
-    Yields each result as it was and as it is now.
-    """
-    collection: Partition[Any] = QUIZ.on(None, user=user)
-    results = [result async for result in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
-    for some in chunks([(result, replace(result, user=alias)) for result in results], _AT_ONCE):
-        await table.transact(*(write for pair in some for write in _move(*pair)))
-        for pair in some:
-            yield pair
-    days = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
-    if days is not None:
-        moved = ACTIVE_DAYS.put(replace(days, user=alias))
-        await table.transact(ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days)), moved)
-
-
-def _move(old: Result, new: Result) -> Iterator[Write]:
-    entity: Entity[Any] = QUIZ if isinstance(old, QuizResult) else SENTENCE
-    yield entity.delete(entity.item_key(old))
-    yield entity.put(new)
 
 
 # ── removal ──
@@ -285,7 +268,7 @@ MEMBER_ITEMS = MemberItems(
             "Repeats what the file has, for three days: that an email was sent to a member, whom it names by a keyed "
             "hash."
         ),
-        **of_nobody(DAILY_MAILING, SUBSCRIBER_COUNT),
+        **of_nobody(DAILY_MAILING, PUBLIC_NAME, SUBSCRIBER_COUNT),
     },
     _records,
 )

@@ -202,13 +202,13 @@ async def drop_cards(table: Table, cards: Sequence[Card]) -> None:
 # ── quizzes ──
 
 _MOST_CARD_WRITES = 82
-"""A transaction has at most 100 writes: the quiz, its result, the days, a receipt, the journal with ten webhooks, and
-the checks of tombstones take up to 18."""
+"""A transaction has at most 100 writes: the quiz, its result, the days, a receipt, and the journal with ten webhooks
+take up to 15."""
 
 
 class QuizUnknown(Refusal):
     code: ClassVar[str] = "TOKEN_UNKNOWN"
-    explanation = "This token is not for a quiz of yours. Start a new one."
+    explanation = "This is no quiz of yours. Start a new one."
 
 
 class QuizExpired(Refusal):

@@ -108,7 +108,7 @@ async def delete_ended(table: Table, ended: Sequence[Subscription]) -> None:
 def subscription_occurrence(unit: UnitOfWork, kind: Kind, changed: Subscription) -> tuple[Write, ...]:
     """Of the subscription itself: thousands may subscribe to one list at the same time."""
     name = f"Subscription:{changed.list}.{changed.character_set.value}.{changed.user}"
-    return unit.occurred(kind, name, about=changed.user)
+    return unit.occurred(kind, name)
 
 
 def start_writes(wanted: Subscription, current: Subscription | None, other: Subscription | None) -> list[Write]:

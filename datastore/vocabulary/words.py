@@ -201,7 +201,7 @@ async def add_words(table: Table, list_id: str, batch: WordBatch, unit: UnitOfWo
 
     async def add(current: WordList | None) -> AddedWords:
         if current is None or current.deleted_at is not None:
-            raise NotFound("There is no list with this id.", path=("input", "list"))
+            raise NotFound("There is no such list.", path=("input", "list"))
         if batch.next_ordinal not in {None, current.next_ordinal}:
             raise ListGrown(current)
         _refuse_too_many(current, batch)
@@ -297,7 +297,7 @@ async def change_word(
 async def _read_current(table: Table, list_id: str, ordinal: int) -> Word:
     word = await table.get(WORD.at(list=list_id, ordinal=ordinal), consistent=True)
     if word is None:
-        raise NotFound("There is no word with this id, or it was removed from its list.", path=("input", "word"))
+        raise NotFound("There is no such word, or it was removed from its list.", path=("input", "word"))
     return word
 
 
@@ -312,7 +312,7 @@ async def remove_word(table: Table, list_id: str, ordinal: int, unit: UnitOfWork
     async def remove(found: Sequence[Any]) -> WordList:
         current, word, removed = found
         if current is None or current.deleted_at is not None or (word is None and removed is None):
-            raise NotFound("There is no word with this id.", path=("input", "word"))
+            raise NotFound("There is no such word.", path=("input", "word"))
         after: WordList = current
         writes: list[Write] = []
         if word is not None:

@@ -15,6 +15,7 @@
 | one voter's latest vote            | VOTER#<voter>#<slug>, newest, consistent                    | 1        |
 | a vote by its number               | Get VOTER#<voter>#<slug> VOTE#<number>, consistent          | 1        |
 | a voter's pairs in this cycle      | the same key, newest first, until the cycle before          | 1 a MB   |
+| continue a walk as a member        | both voters' latest; a transaction of 2 or 3 items          | 2        |
 | cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
 | a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
@@ -33,6 +34,7 @@
 | ballots      | drawn pairs as sealed tokens                                                            |
 | pair_walk    | a random order of all pairs, in a few bytes                                             |
 | votes        | votes, tallies and head-to-head records                                                 |
+| continuing   | going on with a visitor's walk as a member                                              |
 | settling     | from tallies to results                                                                 |
 | voiding      | voiding votes, and the addresses that they came from                                    |
 | member_items | what voting keeps of a member, and erasing a voter                                      |

@@ -78,17 +78,17 @@ _PURPOSE = "ballot"
 
 class TokenUnknown(Refusal):
     code = "TOKEN_UNKNOWN"
-    explanation = "This token was not given to you, or it was altered. Draw a matchup and use its token unchanged."
+    explanation = "This pair was not drawn for you. Draw another one."
 
 
 class TokenExpired(Refusal):
     code = "TOKEN_EXPIRED"
-    explanation = "This token is too old. Draw again: the same pair comes with a new one."
+    explanation = "This pair was drawn too long ago. Draw again: the same pair comes."
 
 
 class TokenSpent(Refusal):
     code = "TOKEN_SPENT"
-    explanation = "This token was used before, with another verdict. Draw the next matchup."
+    explanation = "You have decided about this pair before, and otherwise. Draw the next one."
 
 
 class Verdict(Enum):
@@ -111,11 +111,13 @@ class Ballot:
     right: int
     expires_at: datetime
     walk: bytes
+    order: str | None = None
+    """The visitor in whose order of pairs a member goes on."""
 
     def sealed(self, seal: Seal) -> str:
         low, high = min(self.left, self.right), max(self.left, self.right)
         expires = round(self.expires_at.timestamp() * 1000)
-        head = orjson.dumps([self.voter, self.board, self.number, low, high, self.left == low, expires])
+        head = orjson.dumps([self.voter, self.board, self.number, low, high, self.left == low, expires, self.order])
         return seal.sign_text(_PURPOSE, len(head).to_bytes(2) + head + self.walk)
 
     @classmethod
@@ -126,7 +128,7 @@ class Ballot:
         except Forged:
             raise TokenUnknown(path=("input", "token")) from None
         end = 2 + int.from_bytes(payload[:2])
-        voter, board, number, low, high, low_is_left, expires = orjson.loads(payload[2:end])
+        voter, board, number, low, high, low_is_left, expires, order = orjson.loads(payload[2:end])
         return cls(
             voter=voter,
             board=board,
@@ -135,4 +137,5 @@ class Ballot:
             right=high if low_is_left else low,
             expires_at=datetime.fromtimestamp(expires / 1000, UTC),
             walk=payload[end:],
+            order=order,
         )

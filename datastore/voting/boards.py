@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from math import ceil
 from typing import Any
 
@@ -39,6 +40,7 @@ class DirtyMark:
     board: str
     holder: str
     term: int
+    since: datetime
     beat: int = 0
 
 
@@ -102,7 +104,22 @@ def is_slug(text: str) -> bool:
 
 def board_not_found(slug: str, argument: str = "board") -> NotFound:
     """The refusal of every mutation that names a board; `argument` holds the slug, which may be any text."""
-    return NotFound(f"There is no board called {slug[:64]}. Look at `boards`.", path=("input", argument))
+    return NotFound(f"There is no board called {slug[:64]}.", path=("input", argument))
+
+
+class Electorate(StrEnum):
+    """Who may vote on a board."""
+
+    EVERYBODY = "EVERYBODY"
+    MEMBERS = "MEMBERS"
+
+
+class ResultsVisible(StrEnum):
+    """When a board's results are shown to those who are not its editors."""
+
+    ALWAYS = "ALWAYS"
+    AFTER_CLOSE = "AFTER_CLOSE"
+    AFTER_VOTING = "AFTER_VOTING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +127,12 @@ class Board:
     """A board. Its contenders have the ordinals below `size`; `retired` is a hexadecimal bit set of the retired ones.
 
     `restorations` counts how often a contender came back from retirement; `latest_restored` has the latest ordinals.
-    Votes are taken from `opens_at` until just before `closes_at`; None is no limit.
+    Votes are taken from `opens_at` until just before `closes_at`; None is no limit. They are taken from its
+    `electorate`: of members, if `members_since` is set, from those who joined until then.
 
-    `revision` counts the changes to its contenders. Who settles its votes has its lease, in a `term` each time, and
-    `settled` is the term of the latest settling that succeeded. `revision` and `settled` together identify one state of
-    all results. Readers sum the tallies of `read_shards` shards; that number only grows.
+    Who settles its votes has its lease, in a `term` each time, and `settled` is the term of the latest settling that
+    succeeded. `contender_changes` and `settled` together identify one state of all results. Readers sum the tallies of
+    `read_shards` shards; that number only grows.
     """
 
     slug: str
@@ -122,7 +140,10 @@ class Board:
     created_at: datetime
     size: int = 0
     retired: str = ""
-    revision: int = 0
+    revision: int = 1
+    """Counts the changes of its settings."""
+    contender_changes: int = 0
+    """Counts the changes to its contenders."""
     votes: int = 0
     read_shards: int = 1
     rate: int = DEFAULT_RATE
@@ -135,6 +156,9 @@ class Board:
     latest_restored: tuple[int, ...] = ()
     opens_at: datetime | None = None
     closes_at: datetime | None = None
+    electorate: Electorate = Electorate.EVERYBODY
+    members_since: datetime | None = None
+    results_visible: ResultsVisible = ResultsVisible.ALWAYS
 
     @property
     def node_key(self) -> str:
@@ -164,7 +188,7 @@ class Board:
 
     @property
     def stamp(self) -> tuple[int, int]:
-        return (self.revision, self.settled)
+        return (self.contender_changes, self.settled)
 
 
 BOARD = Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}"))

@@ -18,7 +18,7 @@ import orjson
 
 from datastore.dynamo import Page, PageRequest, Table, Window
 from datastore.dynamo.entity import Entity, ItemKey, Key, best_first
-from datastore.values.folding import in_form
+from datastore.values import folding
 from datastore.voting.boards import BLOCK_SIZE, Board
 
 # ── contenders ──
@@ -28,8 +28,8 @@ ContenderKey: TypeAlias = tuple[str, int]
 
 
 def folded(name: str) -> str:
-    """A name in the form that is compared: without case, compatibility forms and `#`, which is reserved in keys."""
-    return in_form("NFKC", in_form("NFKC", name).casefold()).replace("#", "＃")
+    """A name in the form that is compared, without `#`, which is reserved in keys."""
+    return folding.folded(name).replace("#", "＃")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,10 @@ class Contender:
     created_at: datetime
     retired: bool = False
     version: int = 0
+
+    @property
+    def revision(self) -> int:
+        return self.version
 
     @property
     def node_key(self) -> str:

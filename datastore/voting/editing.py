@@ -1,6 +1,6 @@
 """What editors do: change boards; add contenders, change, retire and restore them.
 
-Every change of a contender writes it and the board's `revision` in one transaction.
+Every change of a contender writes it and the board's `contender_changes` in one transaction.
 
 A retired contender keeps its row, name and records. Nothing is counted again when it is restored: votes on ballots
 drawn before its retirement kept being added to its tallies.
@@ -20,7 +20,7 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, check_before_each_attempt, optimistic
 from datastore.dynamo.writes import Put, Write, absent, present, where
-from datastore.refusals import Conflict, NotFound
+from datastore.refusals import Conflict, NotFound, require_revision
 from datastore.values.ids import shard_of
 from datastore.voting.boards import (
     BLOCK_SIZE,
@@ -62,14 +62,15 @@ _MAX_LATEST_RESTORED = 64
 """Restorations that a board names. A voter who has not drawn since an earlier one meets the pairs they missed in their
 next cycle."""
 
-_CHANGED = {"revision": 1}
+_CHANGED = {"contender_changes": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class ContenderChange:
     """An editor's new or changed contender. A name of None leaves the name, an `svg` of None removes the picture.
 
-    `details` has the changed fields of `Details`. An import remembers the name it gave.
+    `details` has the changed fields of `Details`. An import remembers the name it gave. `revision` is the one that the
+    editor saw, if they say so.
     """
 
     request_id: str
@@ -78,23 +79,26 @@ class ContenderChange:
     replaces_picture: bool = True
     details: Mapping[str, Any] = field(default_factory=dict)
     imported: bool = False
+    revision: int | None = None
 
 
 # ── boards ──
+
+_SETTINGS = ("title", "opens_at", "closes_at", "electorate", "members_since", "results_visible", "revision")
 
 
 async def change_board(
     table: Table, slug: str, change: Callable[[Board], Board], check: Callable[[Board, Board], None], unit: UnitOfWork
 ) -> Board:
-    """Change a board's title and hours. `check` may refuse the board before and after, at each attempt to write it."""
+    """Change a board's settings. `check` may refuse the board before and after, at each attempt to write it."""
 
     async def write(current: BoardWithMarks | None) -> Board:
         if current is None:
             raise board_not_found(slug, "slug")
-        before, after = current.board, change(current.board)
-        unchanged = present() & where(title=before.title, opens_at=before.opens_at, closes_at=before.closes_at)
-        values = {"title": after.title, "opens_at": after.opens_at, "closes_at": after.closes_at}
-        put = BOARD.update(BOARD.item_key(before), values=values, when=unchanged)
+        before = current.board
+        after = replace(change(before), revision=before.revision + 1)
+        new = {name: getattr(after, name) for name in _SETTINGS}
+        put = BOARD.update(BOARD.item_key(before), values=new, when=where(revision=before.revision))
         with check_before_each_attempt(partial(check, before, after)):
             await unit.transact(table, after, put, *unit.occurred(Kind.BOARD_CHANGED, f"Board:{slug}"))
         return after
@@ -178,6 +182,7 @@ async def change_contender(table: Table, key: ContenderKey, change: ContenderCha
         details = await table.get(DETAILS.at(board=key[0], ordinal=key[1]), consistent=True)
         if current is None:
             raise NotFound(path=("input", "contender"))
+        require_revision(current.revision, change.revision)
         name = change.name or current.name
         changed = replace(current, name=name, version=current.version + 1)
         try:
@@ -265,7 +270,7 @@ def _retirement_on_board(board: Board, contender: Contender) -> Write:
         BOARD.item_key(board),
         values=values,
         add=_CHANGED,
-        when=where(revision=board.revision),
+        when=where(contender_changes=board.contender_changes),
     )
 
 
@@ -285,7 +290,7 @@ class Shown(NamedTuple):
 async def seed_board(
     table: Table, board: Board, contenders: Mapping[Contender, Shown], votes: Sequence[Vote], now: datetime
 ) -> bool:
-    """Write a board with its contenders, what is shown about them, and their votes. False if the board exists already.
+    """Write a board with its contenders, what is shown about them, and their votes. False if the board has contenders.
 
     The board is written last. Nothing else is visible without it, so an interrupted seeding can be repeated.
     """
@@ -295,7 +300,7 @@ async def seed_board(
     counted = replace(
         board,
         size=len(contenders),
-        revision=len(contenders),
+        contender_changes=len(contenders),
         votes=sum(vote.counts for vote in votes),
         read_shards=shards,
         term=1,
@@ -303,7 +308,7 @@ async def seed_board(
         settled_at=now,
     )
     try:
-        await table.write(BOARD.put(counted, when=absent()))
+        await table.write(BOARD.put(counted, when=absent() | where(size=0)))
     except ConditionFailed:
         return False
     return True

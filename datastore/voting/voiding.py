@@ -1,19 +1,23 @@
 """Voiding votes, of one voter or of all who voted from the voter's addresses in the last week; and these addresses.
 
+Votes that a job has voided for several voters can be restored for a day: `Voiding` says whose they were.
+
 | wanted                        | read or write                                                      | requests |
 |-------------------------------|--------------------------------------------------------------------|----------|
 | remember a voter's address    | Put both of the following                                          | 1        |
 | a voter's addresses           | Query VOTER#<voter>#<board>, ORIGIN#<tag>, consistent              | 1        |
 | an address's voters           | Query ADDRESS#<address>#<board>#<shard>, VOTER#<voter>, consistent | 16       |
-| void votes                    | a transaction for each vote and the counters that it added to      | votes    |
+| void or restore votes         | a transaction for each vote and the counters that it added to      | votes    |
+| void several voters           | Get VOIDINGS <digest>; put it with its job                         | 2        |
+| restore them                  | Query VOIDINGS, those of the last day; put one with its job        | 2        |
 
 Each vote is voided once, however often voiding is repeated. A function that voids many votes yields, after a few at a
 time, how many those were, so its caller decides when to stop; a repeat passes over voided votes.
 
 Addresses stand in the table as keyed hashes only, in items that expire. A vote has a random tag in place of the hash,
 and an item names the address of the tag for a week: after that the tag means nothing. A process writes the two items
-before a voter's first vote of a day from an address on a board: 2 write units, and 6 for a member. Even if all votes
-that an address may cast by default (100 a second) were first votes, each of its 16 shards would take 13 units a second.
+before a voter's first vote of a day from an address on a board: 2 write units. Even if all votes that an address may
+cast by default (100 a second) were first votes, each of its 16 shards would take 7 units a second.
 How much of its limits an address has used is in `datastore.people.address_use`.
 """
 
@@ -21,17 +25,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
-from datastore.changes.occurrences import OFF, Kind
-from datastore.changes.unit_of_work import MemberErased, UnitOfWork
+from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.retries import gather_or_cancel
-from datastore.dynamo.writes import where
+from datastore.dynamo.writes import Write, absent, where
 from datastore.values.ids import shard_of
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
 
@@ -69,7 +74,7 @@ ORIGIN = Entity(Origin, Key("VOTER#{voter}#{board}", "ORIGIN#{tag}"), ttl="expir
 ADDRESS_VOTER = Entity(AddressVoter, Key("ADDRESS#{address}#{board}#{shard:02d}", "VOTER#{voter}"), ttl="expires")
 
 
-async def remember_origin(table: Table, voter: str, board: str, address: str, day: date, unit: UnitOfWork) -> str:
+async def remember_origin(table: Table, voter: str, board: str, address: str, day: date) -> str:
     """Remember that a voter casts votes from an address on a day. Return the tag for these votes."""
     tag = secrets.token_hex(6)
     expires = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + LOOKBACK
@@ -78,10 +83,7 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
         ORIGIN.put(Origin(voter, board, tag, address, expires)),
         ADDRESS_VOTER.put(AddressVoter(address, board, shard, voter, expires)),
     )
-    if not_erased := unit.not_erased(voter):
-        await unit.apply(table, *writes, *not_erased)
-    else:
-        await table.write_many(writes)
+    await table.write_many(writes)
     return tag
 
 
@@ -99,13 +101,13 @@ async def void_votes(
     *,
     origins: Collection[str] | None = None,
     since: datetime | None = None,
-    erased_too: bool = False,
+    job: str | None = None,
 ) -> AsyncGenerator[int]:
     """Void the counted votes of a voter, newest first: all of them, or those of some origins since a time.
 
-    MemberErased if the voter is being erased, unless `erased_too`.
+    A `job` can bring them back.
     """
-    void = partial(_void_erased_too if erased_too else _void, table, unit)
+    void = partial(_void, table, unit, job=job)
     batch: list[Vote] = []
     async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
         if since is not None and vote.at < since:
@@ -113,37 +115,48 @@ async def void_votes(
         if vote.counts and (origins is None or vote.origin in origins):
             batch.append(vote)
         if len(batch) == _VOTES_AT_ONCE:
-            yield await _void_batch(void, batch)
+            yield await _change_batch(void, batch)
             batch = []
-    yield await _void_batch(void, batch)
+    yield await _change_batch(void, batch)
 
 
-async def _void_batch(void: Callable[[Vote], Coroutine[Any, Any, bool]], votes: Sequence[Vote]) -> int:
-    return sum(await gather_or_cancel(map(void, votes)))
+async def _change_batch(change: Callable[[Vote], Coroutine[Any, Any, bool]], votes: Sequence[Vote]) -> int:
+    return sum(await gather_or_cancel(map(change, votes)))
 
 
-async def _void(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
+async def _void(table: Table, unit: UnitOfWork, vote: Vote, job: str | None = None) -> bool:
     """Void one vote; return whether this call did it."""
-    set_void = VOTE.update(VOTE.item_key(vote), values={"void": True}, when=where(void=False))
+    values = {"void": True, "voided_by": job}
+    change = VOTE.update(VOTE.item_key(vote), values=values, when=where(void=False))
+    return await _count_again(table, unit, Kind.VOTE_VOIDED, vote, change, by=-1)
+
+
+async def _restore(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
+    values = {"void": False, "voided_by": None}
+    change = VOTE.update(VOTE.item_key(vote), values=values, when=where(void=True, voided_by=vote.voided_by))
+    return await _count_again(table, unit, Kind.VOTE_RESTORED, vote, change, by=1)
+
+
+async def _count_again(table: Table, unit: UnitOfWork, kind: Kind, vote: Vote, change: Write, *, by: int) -> bool:
+    """Change a vote with its counters; return whether this call did it."""
     try:
-        occurrence = vote_occurrence(unit, Kind.VOTE_VOIDED, vote)
-        await unit.apply(table, set_void, *counter_updates(vote, by=-1), *occurrence)
+        await unit.apply(table, change, *counter_updates(vote, by=by), *vote_occurrence(unit, kind, vote))
     except ConditionFailed as failed:
-        # After an attempt without an answer, that attempt may have voided the vote.
+        # After an attempt without an answer, that attempt may have changed the vote.
         return failed.doubtful
     return True
 
 
-async def _void_erased_too(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
-    """Void a vote even if its voter is being erased; then without a record, since nothing may name them.
-
-    Made anonymous, their votes would move as they are and lose their origin: nobody would find them by an address.
-    """
-    try:
-        return await _void(table, unit, vote)
-    except MemberErased:
-        await unit.refuse_erased(table)
-        return await _void(table, replace(unit, journal=OFF, tombstones=None), vote)
+async def restore_votes(table: Table, voter: str, board: str, job: str, unit: UnitOfWork) -> AsyncGenerator[int]:
+    """Let the votes of a voter count again that a job has voided."""
+    batch: list[Vote] = []
+    async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
+        if vote.void and vote.voided_by == job:
+            batch.append(vote)
+        if len(batch) == _VOTES_AT_ONCE:
+            yield await _change_batch(partial(_restore, table, unit), batch)
+            batch = []
+    yield await _change_batch(partial(_restore, table, unit), batch)
 
 
 async def void_votes_of_addresses(table: Table, voter: str, board: str, unit: UnitOfWork) -> AsyncGenerator[int]:
@@ -162,12 +175,60 @@ async def _void_from(table: Table, found: AddressVoter, unit: UnitOfWork) -> Asy
     origins = await _origins(table, found.voter, found.board, unit.now)
     of_address = {origin.tag for origin in origins if origin.address == found.address}
     since = unit.now - LOOKBACK
-    async for voided in void_votes(
-        table, found.voter, found.board, unit, origins=of_address, since=since, erased_too=True
-    ):
+    async for voided in void_votes(table, found.voter, found.board, unit, origins=of_address, since=since):
         yield voided
 
 
 async def _origins(table: Table, voter: str, board: str, now: datetime) -> list[Origin]:
     origins = table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True)
     return [origin async for origin in origins if origin.expires > now]
+
+
+# ── voiding several voters ──
+
+RESTORABLE = timedelta(days=1)
+"""For how long votes that were voided together can be restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voiding:
+    """Voters whose votes were voided together. The same voters may be voided again later, by another job.
+
+    `jobs` maps the jobs that voided them to those that restore what they voided, or to an empty text.
+    """
+
+    board: str
+    digest: str
+    voters: tuple[str, ...]
+    jobs: dict[str, str]
+    version: int
+    expires: datetime
+
+    @property
+    def latest(self) -> str:
+        return list(self.jobs)[-1]
+
+
+VOIDING = Entity(Voiding, Key("VOIDINGS", "{digest}"), ttl="expires")
+
+
+def voters_digest(board: str, voters: Collection[str]) -> str:
+    """What stands for a set of voters of a board."""
+    return sha256("\n".join((board, *sorted(voters))).encode()).hexdigest()[:32]
+
+
+async def read_voiding(table: Table, digest: str) -> Voiding | None:
+    return await table.get(VOIDING.at(digest=digest), consistent=True)
+
+
+async def voiding_by(table: Table, job: str) -> Voiding | None:
+    """The voiding that a job has begun. There are as many to look through as editors have begun in a day."""
+    async for voiding in table.iterate(VOIDING.on(), consistent=True):
+        if job in voiding.jobs:
+            return voiding
+    return None
+
+
+def voiding_put(after: Voiding, before: Voiding | None) -> Write:
+    """The write of a voiding, unless it has changed."""
+    return VOIDING.put(after, when=absent() if before is None else where(version=before.version))

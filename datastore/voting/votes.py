@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -16,7 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, chunks
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.paging import merge
-from datastore.dynamo.retries import BATCH_READ
+from datastore.dynamo.retries import BATCH_READ, gather_or_cancel
 from datastore.dynamo.writes import Update, Write, absent
 from datastore.values.ids import shard_of
 from datastore.voting.ballots import Ballot, Verdict
@@ -232,7 +232,9 @@ COUNTERS: Mapping[PairVerdict, Counters] = {
 class Vote:
     """One verdict of one voter on one board, the `number`-th. `walk` is the voter's pair walk after this pair.
 
-    `origin` names the `Origin` item that knows the address it came from, until that item expires.
+    `origin` names the `Origin` item that knows the address it came from, until that item expires. `voided_by` is the
+    job that can bring it back. `order` is the visitor in whose order of pairs a member goes on (`continuing`), and
+    `continued_by` the member who goes on instead of this voter.
     """
 
     voter: str
@@ -246,6 +248,14 @@ class Vote:
     shard: int = 0
     void: bool = False
     origin: str | None = None
+    voided_by: str | None = None
+    order: str | None = None
+    continued_by: str | None = None
+
+    @property
+    def is_verdict(self) -> bool:
+        """False for the two items between which a walk changes hands; they are stored as skips of no pair."""
+        return self.low != self.high
 
     @property
     def counts(self) -> bool:
@@ -271,6 +281,7 @@ def vote_on(ballot: Ballot, board: Board, verdict: Verdict, now: datetime, origi
         walk=ballot.walk,
         shard=shard_of(ballot.voter, board.write_shards),
         origin=origin,
+        order=ballot.order,
     )
 
 
@@ -284,9 +295,32 @@ def _pair_verdict(verdict: Verdict, *, left_is_low: bool) -> PairVerdict:
             return PairVerdict.LOW_WINS if (verdict is Verdict.LEFT) == left_is_low else PairVerdict.HIGH_WINS
 
 
+_MOST_SEARCHED = 4_000
+"""Skips and voided votes of one voter, about 1 MB, behind which a counted vote is not looked for."""
+
+
 async def read_latest_vote(table: Table, voter: str, board: str) -> Vote | None:
     newest = await table.query(VOTE.on(voter=voter, board=board).newest_first(), limit=1, consistent=True)
     return newest.records[0] if newest.records else None
+
+
+async def any_has_counted_vote(table: Table, voters: Collection[str], board: str) -> bool:
+    """Whether one of several voters has."""
+    return any(await gather_or_cancel(has_counted_vote(table, voter, board) for voter in voters))
+
+
+async def has_counted_vote(table: Table, voter: str, board: str) -> bool:
+    """Whether one of a voter's latest votes counts. Most voters' latest does, so that one is read first."""
+    latest = await read_latest_vote(table, voter, board)
+    if latest is None or latest.counts:
+        return latest is not None
+    newest_first = VOTE.on(voter=voter, board=board).newest_first()
+    async for vote in table.iterate(newest_first, consistent=True, at_once=1000):
+        if vote.counts or latest.number - vote.number >= _MOST_SEARCHED:
+            return vote.counts
+        if vote.order is not None and not vote.is_verdict:
+            return await has_counted_vote(table, vote.order, board)
+    return False
 
 
 async def read_seen_pairs(table: Table, voter: str, board: str, cycle: int) -> frozenset[tuple[int, int]]:
@@ -296,7 +330,10 @@ async def read_seen_pairs(table: Table, voter: str, board: str, cycle: int) -> f
     async for vote in table.iterate(newest_first, consistent=True, at_once=1000):
         if vote.pair_walk().cycle != cycle:
             break
-        pairs.add((vote.low, vote.high))
+        if vote.is_verdict:
+            pairs.add((vote.low, vote.high))
+        elif vote.order is not None:
+            pairs |= await read_seen_pairs(table, vote.order, board, cycle)
     return frozenset(pairs)
 
 
@@ -327,7 +364,7 @@ def with_vote(record: PairTally, vote: Vote) -> PairTally:
 
 
 def vote_occurrence(unit: UnitOfWork, kind: Kind, vote: Vote) -> tuple[Write, ...]:
-    return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}", about=vote.voter)
+    return unit.occurred(kind, f"Vote:{vote.board}:{vote.number}:{vote.voter}")
 
 
 async def read_vote(table: Table, voter: str, board: str, number: int) -> Vote | None:

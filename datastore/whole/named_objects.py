@@ -1,9 +1,10 @@
-"""What the journal names: whether it exists, or was removed as the journal says.
+"""What the journal names: whether it exists, was removed as the journal says, or was an erased member's.
 
 | wanted                        | read                                             | requests      |
 |-------------------------------|--------------------------------------------------|---------------|
 | which of these objects exist  | BatchGetItem under the keys of their types       | 1 for 50      |
 | whether one was removed       | gsi2 OBJECT#<object> of the journal              | 1 an object   |
+| whether its member was erased | GetItem USER#<id> PROFILE                        | 1 an object   |
 
 A name is the type and key of a node, such as "Comment:42#01J…" or "Event:01J…".
 """
@@ -15,11 +16,12 @@ from datetime import date
 from typing import Any
 
 from datastore.changes.occurrences import OCCURRENCE, REMOVALS, WEBHOOK, object_key
+from datastore.changes.unit_of_work import VISITOR_PREFIX
 from datastore.comments.records import COMMENT, HELD
 from datastore.dynamo import BadKey, Table
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.members.api_keys import API_KEY
-from datastore.people.profiles import PROFILE, member_shard
+from datastore.people.profiles import PROFILE, member_shard, read_profile
 from datastore.pickem.events import EVENT, MATCH
 from datastore.pickem.leagues import LEAGUE
 from datastore.pickem.predictions import PREDICTION
@@ -97,6 +99,17 @@ _KEYS: Mapping[str, Callable[[str], Keys]] = {
 }
 
 
+_OWNERS: Mapping[str, Callable[[str], str]] = {
+    "Prediction": lambda key: key.partition(":")[2],
+    "QuizResult": lambda key: key.split(".", 2)[2],
+    "Sentence": lambda key: key.split(".", 2)[2],
+    "Subscription": lambda key: key.split(".", 2)[2],
+    "User": lambda key: key,
+    "Vote": lambda key: key.split(":", 2)[2],
+}
+"""Whose an object is, by its key."""
+
+
 def keys_of(name: str) -> Keys:
     """Where an object may be stored; none if that is no name of an object."""
     kind, _, key = name.partition(":")
@@ -108,12 +121,20 @@ def keys_of(name: str) -> Keys:
 
 
 async def missing_objects(table: Table, names: Iterable[str]) -> list[str]:
-    """Those that are not stored, and that no occurrence says were removed."""
+    """Those that are not stored, that no occurrence says were removed, and whose member was not erased."""
     places = {name: keys_of(name) for name in dict.fromkeys(names)}
     keys = [(name, key) for name, some in places.items() for key in some]
     records = await table.get_many([key for _, key in keys], consistent=True)
     found = {name for (name, _), record in zip(keys, records, strict=True) if record is not None}
-    return [name for name in places if name not in found and not await _was_removed(table, name)]
+    missing = [name for name in places if name not in found and not await _was_removed(table, name)]
+    return [name for name in missing if not await _was_erased(table, name)]
+
+
+async def _was_erased(table: Table, name: str) -> bool:
+    """Whether the member whose object it was has no profile any more; a visitor never had one."""
+    kind, _, key = name.partition(":")
+    owner = _OWNERS[kind](key) if kind in _OWNERS else VISITOR_PREFIX
+    return not owner.startswith(VISITOR_PREFIX) and await read_profile(table, owner) is None
 
 
 async def _was_removed(table: Table, name: str) -> bool:

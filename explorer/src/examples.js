@@ -1,5 +1,8 @@
 // One tab for each file in examples/, in the order a newcomer should read them.
-const order = ['welcome', 'people', 'voting', 'pickem', 'leagues', 'comments', 'vocabulary'];
+const order = [
+  'welcome', 'people', 'sign-in', 'voting', 'pickem', 'leagues', 'comments', 'vocabulary',
+  'owner-board', 'owner-event', 'owner-results', 'owner-comments', 'owner-words', 'owner-members', 'owner-machines', 'owner-figures',
+];
 
 const files = import.meta.glob('../../examples/*.graphql', { query: '?raw', import: 'default', eager: true });
 

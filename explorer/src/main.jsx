@@ -34,7 +34,7 @@ createRoot(document.getElementById('explorer')).render(
     schemaDescription
   >
     <GraphiQL.Logo>
-      <span>Ringside</span>
+      <h1>Ringside</h1>
       <ViewerMenu />
     </GraphiQL.Logo>
     <GraphiQL.Footer>

@@ -2,10 +2,13 @@
 
 | module      | contents                                                                                   |
 |-------------|--------------------------------------------------------------------------------------------|
-| rules       | validation of what clients send; language tags                                             |
+| rules       | validation of what clients send                                                            |
 | visibility  | what a viewer sees of comments, one or a page of them, and counts                          |
 | pages       | pages of a product's, a member's and the site's comments, and the stream of new ones       |
 | writing     | posting, editing, deleting; the moderators' queue, reports and decisions                   |
+| moderating  | one decision about many comments                                                           |
+| judging     | the words and links of a text that hold rules ask for                                      |
+| holding     | hold rules: setting, trying and applying them                                              |
 | member_data | taking back and erasing a member's comments and reports                                    |
 | counts      | statistics, the counts that pages are planned by, and products by their five-star comments |
 | transfer    | importing and exporting comments                                                           |

@@ -24,8 +24,9 @@ from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from datastore.comments.records import Comment
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context
 from datastore.refusals import Conflict
-from resolvers.comments.rules import parse_filter, parse_language, validate_product
+from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.requests.context import AnyId, Context, Services
+from resolvers.values.languages import parse_language
 
 # ── counts ──
 
@@ -68,10 +69,19 @@ class Statistics:
         return self.counts.count(self._counted_languages)
 
     @property
+    def rated(self) -> int:
+        return self.counts.count(self._counted_languages, RATINGS)
+
+    @property
+    def replies(self) -> int:
+        numbers = self.counts.replies
+        return sum(numbers.values()) if self.language is None else numbers.get(self.language, 0)
+
+    @property
     def average(self) -> float | None:
-        total = self.total
+        rated = self.rated
         stars = sum(row.rating * row.count for row in self.histogram)
-        return stars / total if total else None
+        return stars / rated if rated else None
 
     @property
     def histogram(self) -> list[RatingCount]:

@@ -11,7 +11,7 @@ from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import pages
 from datastore.comments.changes import CommentChange, Decision
-from datastore.comments.member_items import MEMBER_ITEMS, forget_reporter
+from datastore.comments.member_items import MEMBER_ITEMS, delete_reports
 from datastore.comments.records import Comment, Pointer, Status, member_pointers
 from datastore.dynamo import optimistic
 from datastore.values.ids import creation_time
@@ -48,27 +48,23 @@ async def _reject(services: Services, pointer: Pointer, unit: UnitOfWork) -> boo
 
 
 async def _erase(erasure: Erasure) -> None:
-    async for pointer in member_pointers(erasure.table, erasure.user):
-        erasure.run.done += await _erase_comment(erasure, pointer)
+    if not erasure.anonymise:
+        async for pointer in member_pointers(erasure.table, erasure.user):
+            erasure.run.done += await _delete(erasure, pointer)
+        await delete_reports(erasure.table, erasure.user)
 
 
-async def _erase_comment(erasure: Erasure, pointer: Pointer) -> bool:
+async def _delete(erasure: Erasure, pointer: Pointer) -> bool:
     """Whether this call did it."""
 
-    async def erase(old: Comment | None) -> bool:
-        if old is None or old.author != erasure.user:
+    async def delete(old: Comment | None) -> bool:
+        if old is None:
             return False
-        alias = erasure.alias
-        change = CommentChange(old, None if alias is None else revised(old, author=alias))
-        await store_change(erasure.services, erasure.told if alias is None else erasure.silent, None, change)
+        await store_change(erasure.services, erasure.unit, None, CommentChange(old, None))
         return True
 
     read = partial(pages.read_comment, erasure.table, pointer.product, pointer.ulid)
-    return await optimistic(read, erase, idempotent=True)
+    return await optimistic(read, delete, idempotent=True)
 
 
-async def _erase_listed(erasure: Erasure) -> None:
-    await forget_reporter(erasure.table, erasure.user, erasure.alias)
-
-
-MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.COMMENTS}), _take_back, _erase, _erase_listed)
+MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.COMMENTS}), _take_back, _erase)

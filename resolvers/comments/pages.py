@@ -12,13 +12,14 @@ from datastore.comments import pages, records
 from datastore.comments.pages import ReadReport
 from datastore.comments.planner import Filter
 from datastore.comments.records import Comment, Status
-from datastore.dynamo import Page, Window, metered
+from datastore.dynamo import Window, metered
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.comments.visibility import (
+    ModerationPage,
     ShownComment,
     ShownMemberPage,
     ShownPage,
@@ -91,9 +92,10 @@ async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysW
     return await read_member_page(ctx, member.user, window)
 
 
-async def latest_comments(ctx: Context, /, *, window: Window, status: Status | None = None) -> Page[ShownComment]:
+async def latest_comments(ctx: Context, /, *, window: Window, status: Status | None = None) -> ModerationPage:
     """The whole site's comments, newest first; for moderators."""
-    return await read_for_moderators(ctx, lambda: records.read_latest_comments(ctx.table, status, window))
+    counted = status or Status.PENDING
+    return await read_for_moderators(ctx, counted, lambda: records.read_latest_comments(ctx.table, status, window))
 
 
 # ── arrivals ──

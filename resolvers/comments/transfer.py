@@ -1,26 +1,35 @@
 """Comments as JSON Lines.
 
-    {"product": "42", "language": "en", "rating": 5, "body": "Well made.", "author": "ada",
-     "createdAt": "2026-11-20T20:00:00Z"}
+    {"product": "42", "language": "en", "rating": 5, "body": "Well made.",
+     "author": {"name": "Ada", "email": "ada@example.com"}, "createdAt": "2026-11-20T20:00:00Z"}
 
-`title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one from
-`createdAt` and the line's content, so importing a file twice adds every comment once.
+An export has the author's id instead. An address is the member's who signs in by it; there is one from the import on.
+What a member wrote who was erased lately is left out, if the line names their address.
+
+`rating`, `title`, `editedAt` and `status` are optional. An export also writes `id`; without it, the import derives one
+from `createdAt` and the line's content, so importing a file twice adds every comment once.
+
+A reply has no rating but `inReplyTo`, the id of the comment that it answers, which comes before it. `thread`, which an
+export also writes, is the id of the top-level comment; with it the answered one may be gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
+from typing import NamedTuple
 
 from datastore.comments import transfer
 from datastore.comments.records import Comment, Status
-from datastore.dynamo import BadKey, Table, iso, key_text
+from datastore.dynamo import Table, gather_or_cancel, iso
+from datastore.people.identities import MemberErased, of_address
 from datastore.refusals import InvalidInput
 from datastore.values.ids import derived_id, first_id, is_ulid
 from resolvers.comments import rules
-from resolvers.comments.rules import parse_language
-from resolvers.requests.context import Services
+from resolvers.people.identities import Members
+from resolvers.requests.context import LONGEST_NAME, Services
 from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
 from resolvers.transfer.readers import (
     Fields,
@@ -31,11 +40,18 @@ from resolvers.transfer.readers import (
     parse_optional_text,
     parse_text,
 )
+from resolvers.values.languages import parse_language
+from resolvers.values.texts import is_email_address
+from resolvers.values.texts import parse_line as parse_name
 
 # ── import ──
 
 BATCH_LIFETIME = timedelta(days=30)
-_FIELDS = {"id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status"}
+_MEMBERS_AT_ONCE = 8
+_FIELDS = {
+    "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
+    "thread",
+}  # fmt: skip
 LINE_START = b'{"id":"'
 """How each line of an export begins."""
 _YEARS = range(1971, 9001)
@@ -44,25 +60,66 @@ _FIRST_ID = first_id(datetime(_YEARS.start, 1, 1, tzinfo=UTC))
 _END_OF_IDS = first_id(datetime(_YEARS.stop, 1, 1, tzinfo=UTC))
 
 
-class CommentStore(Store[Comment]):
+class Line(NamedTuple):
+    """A comment, and the address of an author whose id the line does not have."""
+
+    comment: Comment
+    email: str | None = None
+    name: str | None = None
+
+
+class CommentStore(Store[Line]):
     """Adds comments in batches that are written and counted once."""
 
     at_once = transfer.AT_ONCE
 
     def __init__(self, services: Services) -> None:
         self._table = services.table
+        self._members = services.get(Members)
         self._expires = services.clock() + BATCH_LIFETIME
         self._once = services.unit()
 
-    def parse(self, row: Row) -> Comment:
-        return _parse_comment(row)
+    def parse(self, row: Row) -> Line:
+        return _parse_line(row)
 
-    async def add(self, records: Sequence[Comment]) -> Added:
+    async def add(self, records: Sequence[Line]) -> Added:
+        placed = await self._in_threads(records)
+        named = await gather_or_cancel(map(self._named, placed), _MEMBERS_AT_ONCE)
+        comments = [comment for comment in named if comment is not None]
         try:
-            return Added(*await transfer.import_comments(self._table, records, self._expires, self._once))
+            new = await transfer.import_comments(self._table, comments, self._expires, self._once)
         except transfer.IdTaken as taken:
             message = "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`."
-            raise RecordRefused(taken.comment, InvalidInput(message, path=("id",))) from None
+            line = records[named.index(taken.comment)]
+            raise RecordRefused(line, InvalidInput(message, path=("id",))) from None
+        return Added(new, left_out=len(records) - len(comments))
+
+    async def _in_threads(self, lines: Sequence[Line]) -> list[Line]:
+        """The lines, each reply with its thread; RecordRefused if it answers nothing."""
+        comments = [line.comment for line in lines]
+        lost = [(one.product, one.reply_to) for one in comments if one.reply_to is not None and one.root is None]
+        roots = await transfer.find_roots(self._table, list(dict.fromkeys(lost))) if lost else {}
+        placed = []
+        for line, one in zip(lines, comments, strict=True):
+            root = one.root
+            if one.reply_to is not None and root is None:
+                root = roots.get((one.product, one.reply_to))
+                if root is None:
+                    message = "There is no such comment on the product. The answered comment comes first."
+                    raise RecordRefused(line, InvalidInput(message, path=("inReplyTo",)))
+            roots[one.product, one.ulid] = root or one.ulid
+            placed.append(line if root is one.root else line._replace(comment=replace(one, root=root)))
+        return placed
+
+    async def _named(self, line: Line) -> Comment | None:
+        """The comment with its author's id; None if the author was erased."""
+        if line.email is None:
+            return line.comment
+        try:
+            author = await self._members.introduce(of_address(line.email), name=line.name)
+        except MemberErased:
+            return None
+        return replace(line.comment, author=author)
 
     async def finish(self) -> None:
         await transfer.settle_products(self._table)
@@ -72,26 +129,48 @@ def parse_line(line: bytes) -> Comment:
     """The comment of a line; InvalidInput if it has none."""
     row = next(json_lines(BytesIO(line)), Row(1, {}, problem="It is blank."))
     row.require_read()
-    return _parse_comment(row)
+    return _parse_line(row).comment
 
 
-def _parse_comment(row: Row) -> Comment:
+def _parse_line(row: Row) -> Line:
     """Apply the rules for a comment that a member posts."""
     fields = row.fields
     if unknown := sorted(fields.keys() - _FIELDS):
         raise InvalidInput(f"It has unknown fields: {', '.join(unknown)}.")
     created_at = _parse_time(fields, "createdAt")
-    return Comment(
+    author, name, email = _parse_author(fields)
+    comment = Comment(
         product=rules.validate_product(parse_text(fields, "product"), ("product",)),
         ulid=_parse_id(fields, created_at, row.raw),
         language=parse_language(parse_text(fields, "language"), ("language",)),
-        rating=rules.validate_rating(fields.get("rating", 0), ("rating",)),
+        rating=_parse_rating(fields),
         body=rules.validate_body(parse_text(fields, "body")),
-        author=_parse_author(fields),
+        author=author,
         title=rules.validate_title(parse_optional_text(fields, "title")),
         edited_at=_parse_time(fields, "editedAt"),
         held=_parse_held(fields),
+        reply_to=_parse_place(fields, "inReplyTo"),
+        root=_parse_place(fields, "thread"),
     )
+    return Line(comment, email, name)
+
+
+def _parse_rating(fields: Fields) -> int | None:
+    if fields.get("rating") is None:
+        return None
+    if fields.get("inReplyTo") is not None:
+        raise InvalidInput("A reply has no rating.", path=("rating",))
+    return rules.validate_rating(fields["rating"], ("rating",))
+
+
+def _parse_place(fields: Fields, name: str) -> str | None:
+    """The id of a comment that a reply names."""
+    ulid = parse_optional_text(fields, name)
+    if ulid is None:
+        return None
+    if not is_ulid(ulid) or fields.get("inReplyTo") is None:
+        raise InvalidInput("An id has 26 characters, and a `thread` comes with `inReplyTo`.", path=(name,))
+    return ulid
 
 
 def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
@@ -109,15 +188,20 @@ def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
     return ulid
 
 
-def _parse_author(fields: Fields) -> str:
-    author = parse_text(fields, "author")
-    try:
-        key_text(author)
-    except BadKey:
-        author = ""
-    if not 1 <= len(author) <= rules.LONGEST_PRODUCT:
-        raise InvalidInput("An author is a member's id.", path=("author",))
-    return author
+def _parse_author(fields: Fields) -> tuple[str, str | None, str | None]:
+    """The id, or instead of it the name and the address."""
+    given = fields.get("author")
+    if isinstance(given, dict) and given.keys() == {"name", "email"}:
+        name, email = parse_text(given, "name"), parse_text(given, "email")
+        if not is_email_address(email):
+            raise InvalidInput("This is no email address.", path=("author", "email"))
+        return "", parse_name(name, LONGEST_NAME, "A name", ("author", "name")), email
+    if not isinstance(given, str) or not is_ulid(given):
+        raise InvalidInput(
+            'An author is {"name": …, "email": …}, or a member\'s id of 26 characters as in an export.',
+            path=("author",),
+        )
+    return given, None, None
 
 
 def _parse_held(fields: Fields) -> Status | None:
@@ -151,6 +235,8 @@ async def comment_lines(table: Table, product: str | None, after: Comment | None
             "createdAt": iso(comment.created_at),
             "editedAt": iso(comment.edited_at) if comment.edited_at is not None else None,
             "status": comment.held,
+            "inReplyTo": comment.reply_to,
+            "thread": comment.root,
         }
         yield json_line({name: value for name, value in fields.items() if value is not None})
 

@@ -1,22 +1,27 @@
 """What a viewer sees of comments: every comment becomes a `ShownComment`, or a page of them, before a field shows it.
 
 Everybody sees published comments. One that is held is seen by its author and by moderators, who alone change comments
-of others. Pages are read for the viewer and counted in the same way, so none has holes.
+of others. If it has replies, all others see a stub in its place, as they do where a comment with replies was deleted.
+Pages are read for the viewer and counted in the same way, so none has holes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, NewType
 
-from datastore.comments import changes, pages, records
+from datastore.comments import changes, pages, records, threads
+from datastore.comments.changes import Decisions, RefusedDecision
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
-from datastore.comments.records import Comment, MemberComments, Reports
+from datastore.comments.records import Comment, MemberComments, Reports, Status
+from datastore.comments.threads import Thread
 from datastore.dynamo import Page, PageRequest, Reads, Window
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
+from resolvers.loading.batched import batched
 from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
 
 # ── who may ──
@@ -26,6 +31,9 @@ AS_STORED: Final[Mapping[str, str]] = {
     "RatingCount": "It counts published comments.",
     "LanguageCount": "It counts published comments.",
     "ProductStanding": "It counts published comments.",
+    "HoldRules": "Each query of them begins with the role of a moderator.",
+    "HoldRule": "It is shown with the others.",
+    "RefusedComment": "It repeats an id that the moderator gave.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 
@@ -33,12 +41,21 @@ ShownComment = NewType("ShownComment", Comment)
 ShownPage = NewType("ShownPage", CommentPage)
 ShownMemberPage = NewType("ShownMemberPage", MemberComments)
 
+
+@dataclass(frozen=True, slots=True)
+class ShownReplies(Page[ShownComment]):
+    """A page of the replies to a comment."""
+
+    thread: tuple[str, str] | None = None
+    """The comment's product and id; None if there is no thread."""
+
+
 NO_SUCH_COMMENT = "There is no such comment, or it was deleted."
 CommentId = Annotated[str, NodeOf("Comment")]
 
 
 def may_change(viewer: Viewer, comment: Comment) -> bool:
-    return viewer.is_user(comment.author) or viewer.may(Role.MODERATOR)
+    return not comment.removed and (viewer.is_user(comment.author) or viewer.may(Role.MODERATOR))
 
 
 def may_see(viewer: Viewer, comment: Comment) -> bool:
@@ -49,7 +66,7 @@ def may_see(viewer: Viewer, comment: Comment) -> bool:
 
 
 async def load_comment(ctx: Context, key: str, *, held: bool = True) -> Comment | None:
-    """The comment of a node's key, whether or not the viewer may see it. Held ones can be left out."""
+    """The comment of a node's key, whether or not the viewer may see it, or its stub. Held ones can be left out."""
     product, _, ulid = key.rpartition("#")
     if not is_ulid(ulid) or not product or "#" in product:
         return None
@@ -58,14 +75,16 @@ async def load_comment(ctx: Context, key: str, *, held: bool = True) -> Comment 
 
 async def comment(ctx: Context, /, *, id: CommentId) -> ShownComment | None:  # noqa: A002 - the argument's public name
     found = await load_comment(ctx, id, held=ctx.viewer.is_signed_in)
-    return ShownComment(found) if found is not None and may_see(ctx.viewer, found) else None
+    if found is not None and not may_see(ctx.viewer, found):
+        found = await load_comment(ctx, id, held=False) if found.threaded else None
+    return None if found is None else ShownComment(found)
 
 
-async def load_visible_comment(ctx: Context, key: str) -> Comment:
-    """The comment that a mutation names; NotFound unless the viewer may see it."""
+async def load_visible_comment(ctx: Context, key: str, argument: str = "comment") -> Comment:
+    """The comment that a mutation names; NotFound if it is gone, or the viewer may not see it."""
     found = await load_comment(ctx, key)
-    if found is None or not may_see(ctx.viewer, found):
-        raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
+    if found is None or found.removed or not may_see(ctx.viewer, found):
+        raise NotFound(NO_SUCH_COMMENT, path=("input", argument))
     return found
 
 
@@ -79,12 +98,57 @@ async def show_answer(_: Context, comment: Comment) -> ShownComment:
     return ShownComment(comment)
 
 
+# ── decisions ──
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDecisions:
+    """The comments that were decided as they are now, and the others."""
+
+    comments: Sequence[ShownComment]
+    refused: tuple[RefusedDecision, ...]
+
+
+async def show_decisions(ctx: Context, decisions: Decisions) -> ShownDecisions:
+    """Those that somebody deleted since are left out."""
+    places = [(product, ulid) for product, _, ulid in (key.rpartition("#") for key in decisions.decided)]
+    found = await pages.read_comments(ctx.table, places)
+    return ShownDecisions([ShownComment(comment) for comment in found if comment is not None], decisions.refused)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHeld:
+    """A comment that rules would have held, and the name of the first one."""
+
+    comment: ShownComment
+    held_by: str
+
+
+def show_held(comment: Comment, rule: str) -> ShownHeld:
+    """To moderators, who see every comment."""
+    return ShownHeld(ShownComment(comment), rule)
+
+
 # ── pages ──
 
 
 async def read_page(ctx: Context, comment_filter: Filter, counts: CommentCounts, request: PageRequest) -> ShownPage:
-    """The published comments of a product."""
-    return ShownPage(await pages.read_page(ctx.table, comment_filter, counts, request))
+    """The published comments of a product, and the stubs between them, if the page has no filter."""
+    page = await pages.read_page(ctx.table, comment_filter, counts, request)
+    if not any(comment.removed for comment in page.nodes):
+        return ShownPage(page)
+    nodes = await _with_own_held(ctx, page.nodes)
+    return ShownPage(CommentPage.of(page, nodes, filter=page.filter, report=page.report))
+
+
+async def _with_own_held(ctx: Context, comments: Sequence[Comment | None]) -> list[Comment | None]:
+    """The comments, with the held one in place of a stub where the viewer may see it."""
+    stubs = [comment for comment in comments if comment is not None and comment.removed]
+    if not stubs or not ctx.viewer.is_signed_in:
+        return list(comments)
+    held = dict(zip(stubs, await threads.read_held(ctx.table, stubs), strict=True))
+    seen = {stub: comment for stub, comment in held.items() if comment is not None and may_see(ctx.viewer, comment)}
+    return [comment if comment is None else seen.get(comment, comment) for comment in comments]
 
 
 async def read_member_page(ctx: Context, member: str, window: Window) -> ShownMemberPage:
@@ -93,20 +157,94 @@ async def read_member_page(ctx: Context, member: str, window: Window) -> ShownMe
     return ShownMemberPage(await records.read_member_comments(ctx.table, member, window, with_held=with_held))
 
 
-async def read_for_moderators(ctx: Context, read: Callable[[], Awaitable[Page[Comment]]]) -> Page[ShownComment]:
+@dataclass(frozen=True, slots=True)
+class ModerationPage(Page[Comment]):
+    """A page for moderators, and the status of the comments that are counted beside it."""
+
+    status: Status = Status.PENDING
+
+
+async def read_for_moderators(
+    ctx: Context, status: Status, read: Callable[[], Awaitable[Page[Comment]]]
+) -> ModerationPage:
     """A page of any comments; NotAllowed for anybody but moderators."""
     ctx.with_role(Role.MODERATOR)
     page = await read()
-    return page.map(map(ShownComment, page.nodes))
+    return ModerationPage.of(page, page.nodes, status=status)
+
+
+# ── threads ──
+
+
+async def replies(ctx: Context, comment: ShownComment, /, *, window: Window) -> ShownReplies:
+    """The published replies to a top-level comment. Without a thread nothing is read."""
+    request = window.open(f"replies:{comment.product}:{comment.ulid}")
+    if not comment.threaded:
+        return ShownReplies.cut([], request)
+    page = await threads.read_replies(ctx.table, comment, request)
+    return ShownReplies.of(page, map(ShownComment, page.nodes), thread=(comment.product, comment.ulid))
+
+
+@batched
+async def reply_count(ctx: Context, comments: Sequence[ShownComment], /) -> list[int]:
+    """How many published replies each comment has; those of a page are read in one batch."""
+    keys = [(comment.product, comment.ulid) for comment in comments if comment.threaded]
+    counted = dict(zip(keys, await _reply_counts(ctx, keys), strict=True))
+    return [counted.get((comment.product, comment.ulid), 0) for comment in comments]
+
+
+async def _reply_counts(ctx: Context, keys: Sequence[tuple[str, str]]) -> list[int]:
+    found = await ctx.services.get(thread_reads).load_many(keys) if keys else []
+    return [0 if thread is None else thread.replies for thread in found]
+
+
+@batched
+async def in_reply_to(ctx: Context, comments: Sequence[ShownComment], /) -> list[ShownComment | None]:
+    """What replies answer; None for other comments, and where the answered reply is gone."""
+    keys = [
+        None if comment.reply_to is None else (comment.product, comment.reply_to, comment.reply_to != comment.root)
+        for comment in comments
+    ]
+    answered = list(dict.fromkeys(key for key in keys if key is not None))
+    if not answered:
+        return [None] * len(comments)
+    found = await ctx.services.get(answered_reads).load_many(answered)
+    shown = dict(zip(answered, await _with_own_held(ctx, found), strict=True))
+    by_place = [None if key is None else shown[key] for key in keys]
+    return [None if comment is None else ShownComment(comment) for comment in by_place]
+
+
+def thread_reads(services: Services) -> Reads[tuple[str, str], Thread]:
+    """Threads by product and comment, read in one batch for a page."""
+
+    async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Thread]:
+        return await threads.read_threads(services.table, keys)
+
+    return services.cache.batches("threads", read)
+
+
+def answered_reads(services: Services) -> Reads[tuple[str, str, bool], Comment]:
+    """What replies answer, by its place, read in one batch for a page."""
+
+    async def read(keys: Sequence[tuple[str, str, bool]]) -> Mapping[tuple[str, str, bool], Comment]:
+        return await threads.read_answered(services.table, keys)
+
+    return services.cache.batches("answered comments", read)
 
 
 # ── fields ──
 
 
-async def total_count(ctx: Context, page: ShownPage | ShownMemberPage, /) -> int:
+async def waiting(ctx: Context, page: ModerationPage, /) -> int:
+    return await changes.count_queue(ctx.table, page.status)
+
+
+async def total_count(ctx: Context, page: ShownPage | ShownMemberPage | ShownReplies, /) -> int:
     """The current number of comments in the page's list."""
     if isinstance(page, MemberComments):
         return await records.count_member_comments(ctx.table, page.author, with_held=page.with_held)
+    if isinstance(page, ShownReplies):
+        return sum(await _reply_counts(ctx, [page.thread] if page.thread else []))
     exact = await ctx.services.get(CountsCache).exact(page.filter.product)
     return exact.count(page.filter.languages, page.filter.ratings)
 
@@ -115,9 +253,18 @@ def viewer_can_edit(ctx: Context, comment: ShownComment, /) -> bool:
     return may_change(ctx.viewer, comment)
 
 
+def removed(_: Context, comment: ShownComment, /) -> bool:
+    return bool(comment.removed)
+
+
 def moderation_note(ctx: Context, comment: ShownComment, /) -> str | None:
     """For the author and moderators."""
     return comment.note if may_change(ctx.viewer, comment) else None
+
+
+def held_by(ctx: Context, comment: ShownComment, /) -> str | None:
+    """For moderators: who knows the rule can write around it."""
+    return comment.held_by if ctx.viewer.may(Role.MODERATOR) else None
 
 
 async def report_reasons(ctx: Context, comment: ShownComment, /) -> list[str] | None:

@@ -5,21 +5,21 @@ Each change is stored together with the counts that it moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Comment, Status
-from datastore.dynamo import Page, Window, optimistic
-from datastore.refusals import NotAllowed, NotFound
+from datastore.dynamo import Window, optimistic
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.counts import CountsCache, LeaderSettler
+from resolvers.comments.holding import hold_for
 from resolvers.comments.rules import (
     LONGEST_REASON,
-    parse_language,
     validate_body,
     validate_product,
     validate_rating,
@@ -29,7 +29,7 @@ from resolvers.comments.rules import (
 from resolvers.comments.visibility import (
     NO_SUCH_COMMENT,
     CommentId,
-    ShownComment,
+    ModerationPage,
     load_comment,
     load_visible_comment,
     may_change,
@@ -37,30 +37,75 @@ from resolvers.comments.visibility import (
     read_for_moderators,
 )
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
+from resolvers.values.languages import parse_language
 from resolvers.values.node_ids import node_id
 
 # ── posting, editing, deleting ──
 
 
 async def post_comment(
-    ctx: Context, /, *, product: AnyId, language: str, rating: int, title: str | None = None, body: str
+    ctx: Context,
+    /,
+    *,
+    product: AnyId,
+    language: str,
+    rating: int | None = None,
+    title: str | None = None,
+    body: str,
+    in_reply_to: CommentId | None = None,
 ) -> Comment:
-    """A new comment. With premoderation it waits for a moderator, unless a moderator wrote it."""
+    """A new comment, or a reply. With premoderation it waits for a moderator, unless a moderator wrote it."""
     member = ctx.member()
     ctx.services.profiles.prefetch(member.id)  # the answer shows the author
     posted = Comment(
         product=validate_product(product, ("input", "product")),
         ulid=ctx.new_id(),
         language=parse_language(language, ("input", "language")),
-        rating=validate_rating(rating, ("input", "rating")),
+        rating=None if rating is None else validate_rating(rating, _RATING),
         body=validate_body(body),
         author=member.id,
         title=validate_title(title),
         held=Status.PENDING if _needs_moderation(ctx) else None,
     )
+    if in_reply_to is not None:
+        _refuse_rated_reply(rating)
     await check_rate(ctx, "post")
+    posted = await _held_if_asked(ctx, posted)
+    if in_reply_to is not None:
+        return await _post_reply(ctx, posted, in_reply_to)
     await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+    ctx.services.activity["comments"] += 1
     return posted
+
+
+async def _held_if_asked(ctx: Context, comment: Comment) -> Comment:
+    """The comment, held by the rule that asks for it, if there is one."""
+    rule = None if comment.held else await hold_for(ctx, comment)
+    return comment if rule is None else replace(comment, held=Status.PENDING, held_by=rule)
+
+
+async def _post_reply(ctx: Context, posted: Comment, key: str) -> Comment:
+    """A reply in the thread of the comment that it answers, or in which that stands itself."""
+
+    async def post(answered: Comment) -> Comment:
+        if answered.product != posted.product:
+            raise InvalidInput("The answered comment is on another product.", path=_ANSWERED)
+        if answered.held is not None:
+            raise Conflict("The comment is not public, so it cannot be answered.", path=_ANSWERED)
+        reply = replace(posted, reply_to=answered.ulid, root=answered.root or answered.ulid)
+        await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply))
+        return reply
+
+    return await optimistic(lambda: load_visible_comment(ctx, key, "inReplyTo"), post)
+
+
+_RATING = ("input", "rating")
+_ANSWERED = ("input", "inReplyTo")
+
+
+def _refuse_rated_reply(rating: int | None) -> None:
+    if rating is not None:
+        raise InvalidInput("A reply has no rating: leave `rating` out.", path=_RATING)
 
 
 async def edit_comment(
@@ -69,7 +114,7 @@ async def edit_comment(
     *,
     comment: CommentId,
     language: str | None = None,
-    rating: int | None = None,
+    rating: int | Unset | None = UNSET,
     title: str | Unset | None = UNSET,
     body: str | None = None,
 ) -> Comment:
@@ -77,27 +122,38 @@ async def edit_comment(
     viewer = ctx.signed_in()
     if viewer.is_member:
         ctx.services.profiles.prefetch(viewer.id)
+    changes = _parse_changes(language, rating, title, body)
+    await check_rate(ctx, "edit")
+
+    async def edited(old: Comment) -> Comment:
+        if not may_change(viewer, old):
+            raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
+        new = replace(old, **changes)
+        if old.root is not None:
+            _refuse_rated_reply(new.rating)
+        if new == old:
+            return old
+        if not viewer.may(Role.MODERATOR):
+            new = replace(new, held=Status.PENDING if _needs_moderation(ctx) or old.held else None)
+            new = await _held_if_asked(ctx, new)
+        return revised(new, edited_at=ctx.now())
+
+    return await change_comment(ctx, comment, edited)
+
+
+def _parse_changes(
+    language: str | None, rating: int | Unset | None, title: str | Unset | None, body: str | None
+) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if language is not None:
         changes["language"] = parse_language(language, ("input", "language"))
-    if rating is not None:
-        changes["rating"] = validate_rating(rating, ("input", "rating"))
+    if rating is not UNSET:
+        changes["rating"] = None if rating is None else validate_rating(rating, _RATING)
     if title is not UNSET:
         changes["title"] = validate_title(title)
     if body is not None:
         changes["body"] = validate_body(body)
-    await check_rate(ctx, "edit")
-
-    def edited(old: Comment) -> Comment:
-        if not may_change(viewer, old):
-            raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
-        new = replace(old, **changes)
-        if new == old:
-            return old
-        held = Status.PENDING if _needs_moderation(ctx) or old.held else None
-        return revised(new, edited_at=ctx.now(), held=old.held if viewer.may(Role.MODERATOR) else held)
-
-    return await change_comment(ctx, comment, edited)
+    return changes
 
 
 async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
@@ -108,7 +164,7 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
     async def delete(old: Comment | None) -> str:
         if old is not None and not may_see(viewer, old):
             raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
-        if old is None:
+        if old is None or old.removed:
             await ctx.unit.store_receipt(ctx.table, deleted_id)
             return deleted_id
         if not may_change(viewer, old):
@@ -120,14 +176,14 @@ async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
 
 
 async def change_comment(
-    ctx: Context, key: str, change: Callable[[Comment], Comment], *, decision: Decision | None = None
+    ctx: Context, key: str, change: Callable[[Comment], Awaitable[Comment]], *, decision: Decision | None = None
 ) -> Comment:
     """The comment after a change, which is made again from the current comment when another change comes first."""
 
     async def store(old: Comment) -> Comment:
-        new = change(old)
+        new = await change(old)
         if new is old:
-            await ctx.unit.store_receipt(ctx.table, old, about=old.author)
+            await ctx.unit.store_receipt(ctx.table, old)
             return old
         await store_change(ctx.services, ctx.unit, new, CommentChange(old, new, decision))
         return new
@@ -140,14 +196,22 @@ def revised(comment: Comment, **changes: Any) -> Comment:
 
 
 async def store_change(services: Services, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
-    """Store a change of a comment, and tell what this process remembers of its product; may raise ConditionFailed."""
+    """Store a change of a comment, and tell what this process remembers of its product.
+
+    It may raise ConditionFailed or Stale.
+    """
     await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
 
 
+_RATE_OF_GUESTS: Final = "10/minute"
+
+
 async def check_rate(ctx: Context, action: str) -> None:
     """RateLimited if the viewer did this too often."""
+    if ctx.viewer.is_guest:
+        ctx.services.rates.hit(_RATE_OF_GUESTS, f"guests:{action}", ctx.viewer.id)
     if (limit := ctx.services.policy.comment_rate) is not None:
         ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
 
@@ -159,9 +223,9 @@ def _needs_moderation(ctx: Context) -> bool:
 # ── the moderators' queue ──
 
 
-async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> Page[ShownComment]:
+async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> ModerationPage:
     """Comments that need a decision, oldest first."""
-    return await read_for_moderators(ctx, lambda: comment_store.read_queue(ctx.table, status, window))
+    return await read_for_moderators(ctx, status, lambda: comment_store.read_queue(ctx.table, status, window))
 
 
 # ── reports and decisions ──
@@ -175,7 +239,7 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
 
     async def report(reported: Comment) -> Comment:
         if reported.held is not None:  # it needs a moderator's decision already
-            await ctx.unit.store_receipt(ctx.table, reported, about=reported.author)
+            await ctx.unit.store_receipt(ctx.table, reported)
             return reported
         await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported
@@ -194,12 +258,20 @@ async def moderate_comment(
 ) -> Comment:
     """A moderator's decision. It clears the comment's reports; a held comment that is published arrives now."""
     ctx.with_role(Role.MODERATOR)
-    if note is not None:
-        note = validate_text(note, "note", LONGEST_REASON)
+    return await decide(ctx, comment, status, Decision(ground, validate_note(note)))
 
-    def moderated(old: Comment) -> Comment:
+
+def validate_note(note: str | None) -> str | None:
+    return None if note is None else validate_text(note, "note", LONGEST_REASON)
+
+
+async def decide(ctx: Context, key: str, status: Status, decision: Decision) -> Comment:
+    """The comment of a key after a decision about it."""
+
+    async def decided(old: Comment) -> Comment:
         held = None if status is Status.PUBLISHED else status
         arrived = ctx.new_id() if old.held and not held else old.arrived
-        return revised(old, held=held, arrived=arrived, note=old.note if note is None else note)
+        note, held_by = old.note if decision.note is None else decision.note, old.held_by if held else None
+        return revised(old, held=held, arrived=arrived, note=note, held_by=held_by)
 
-    return await change_comment(ctx, comment, moderated, decision=Decision(ground, note))
+    return await change_comment(ctx, key, decided, decision=decision)

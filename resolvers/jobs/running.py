@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypeAlias
 
 import structlog
 
-from datastore.dynamo import BadKey, DynamoError, SingleFlight, remaining, shared_context
+from datastore.dynamo import BadKey, DynamoError, Page, SingleFlight, Window, remaining, shared_context
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
@@ -108,6 +108,12 @@ async def job(ctx: Context, /, *, id: JobId) -> Job | None:  # noqa: A002 - the 
     return found
 
 
+async def jobs(ctx: Context, /, *, state: JobState | None = None, window: Window) -> Page[Job]:
+    """Newest first."""
+    ctx.with_role(Role.ADMIN)
+    return await job_store.read_jobs_page(ctx.table, state, window)
+
+
 def _may_see(ctx: Context, found: Job) -> bool:
     return ctx.viewer.may(Role(found.role) if found.role else Role.ADMIN)
 
@@ -122,21 +128,17 @@ def starter_of(ctx: Context) -> str:
     return _starters(ctx)[0]
 
 
-def new_job(ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None) -> Job:
+def new_job(
+    ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None, role: Role | None = None
+) -> Job:
     """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
-    named = None if about is None else hashes_about(ctx.services, about)[0]
-    return job_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, named)
-
-
-def hashes_about(services: Services, member: str) -> list[str]:
-    """How a job may name the member that it is about: by each secret, the newest first, which new jobs use."""
-    return [hashed.hex() for hashed in services.seal.keyed_hashes("job about", member.encode())]
+    return job_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, about, role)
 
 
 async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
     """Store a job and work on it in the background.
 
-    Returns it without its input, which may name a member: a receipt that holds it is not found when they are erased.
+    Returns it without its input, which is nobody's who repeats the request.
     """
     begun = await job_store.begin_job(ctx.table, new_job(ctx, kind, input_))
     ctx.services.get(JobRunner).work_soon(begun)
@@ -210,21 +212,13 @@ class JobRunner:
         """`ended`, which goes on if nobody waits for it any more."""
         return self._awaited.run(job.id, partial(self.ended, job, work))
 
-    async def take_over(self, job: Job) -> None:
-        """Carry a job to its end, even if another process works on it: that one learns of it at its next save.
-
-        A kind that this process does not know is left to those that do.
-        """
-        if work := self._kinds.get(job.kind):
-            await self.ended(job, work, take_over=True)
-
-    async def ended(self, job: Job, work: Work, *, take_over: bool = False) -> Job:
+    async def ended(self, job: Job, work: Work) -> Job:
         """A job once it has ended. This process works on it at once, or waits for the one that does.
 
         It takes no turn: of two jobs that wait for a third, neither would ever give it theirs.
         """
         while job.is_running:
-            if take_over or job_store.is_free(self._services.leases, job):
+            if job_store.is_free(self._services.leases, job):
                 await self._work_now(job, work)
             seen = await job_store.read_job(self._services.table, job.id)
             if seen is None:

@@ -3,5 +3,6 @@
 | module      | contents                                    |
 |-------------|---------------------------------------------|
 | occurrences | the journal as moderators read it           |
+| usage       | how much is done, by day and by operation   |
 | webhooks    | webhooks for admins, and delivering again   |
 """

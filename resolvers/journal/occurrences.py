@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from datastore.changes.occurrences import Occurrence
 from datastore.dynamo import Page, Window
 from datastore.journal import reading
 from datastore.journal.reading import MEMBER_ITEMS
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
-from resolvers.people.member_data import Erasure, MemberData
+from resolvers.loading.batched import batched
+from resolvers.people.member_data import MemberData
+from resolvers.people.visibility import ShownProfile, members
 from resolvers.requests.context import AnyId, Context, Role
 from resolvers.values.node_ids import node_id, parse_node_id
 
@@ -50,6 +54,15 @@ def actor(_: Context, occurrence: Occurrence, /) -> str | None:
     return id_of(occurrence.actor)
 
 
+@batched
+async def actor_users(ctx: Context, occurrences: Sequence[Occurrence], /) -> list[ShownProfile | None]:
+    """None for an actor who is no member, or not any more."""
+    names = [(occurrence.actor or "").partition(":") for occurrence in occurrences]
+    users = [key for kind, _, key in names if kind == "User"]
+    shown = dict(zip(users, await members(ctx, users), strict=True))
+    return [shown.get(key) if kind == "User" else None for kind, _, key in names]
+
+
 def occurrence_object(_: Context, occurrence: Occurrence, /) -> str | None:
     return id_of(occurrence.object)
 
@@ -62,12 +75,4 @@ def id_of(name: str | None) -> str | None:
     return node_id(type_name, key)
 
 
-# ── member data ──
-# Erasing a member from the journal.
-
-
-async def _erase_listed(erasure: Erasure) -> None:
-    await reading.forget_member(erasure.table, erasure.user)
-
-
-MEMBER_DATA = MemberData(MEMBER_ITEMS, erase_listed=_erase_listed)
+MEMBER_DATA = MemberData(MEMBER_ITEMS)

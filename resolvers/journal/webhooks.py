@@ -246,7 +246,7 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
     ctx.with_role(Role.ADMIN)
     current = await webhook_store.read_webhook(ctx.table, webhook)
     if current is None or not current.active:
-        raise NotFound("There is no webhook with this id.", path=("input", "webhook"))
+        raise NotFound("There is no such webhook.", path=("input", "webhook"))
     if since > ctx.now():
         raise InvalidInput("Name a time in the past.", path=("input", "since"))
     job = new_job(ctx, REDELIVER, {"webhook": webhook, "since": since.isoformat()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -11,6 +11,9 @@ from datastore.dynamo import DynamoError
 from datastore.jobs.leases import LeaseLost
 
 T = TypeVar("T")
+
+LONGEST_WAIT = 5.0
+"""Seconds for which a process that ends carries out what it has promised."""
 
 
 async def unless_failed(
@@ -25,6 +28,32 @@ async def unless_failed(
     except Exception:
         log.exception(problem, **about)
     return None
+
+
+class Promised:
+    """Work that goes on after its request was answered. A process that ends carries it out first, for some seconds."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def all_ended(self) -> None:
+        """Wait until everything is done that was promised before or meanwhile."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def close(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.all_ended(), LONGEST_WAIT)
+        for task in self._tasks:
+            task.cancel()
 
 
 class Repeated:

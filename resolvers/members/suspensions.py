@@ -3,7 +3,8 @@
 Those that are declared with `while_suspended` are not: the right to one's own data does not end with a suspension.
 
 Every process reads all suspensions every 20 seconds, so mutations are refused everywhere within half a minute, on open
-sockets too: each mutation asks here. A process that cannot read them goes on with those that it knows.
+sockets too: each mutation asks here. A process that cannot read them goes on with those that it knows. Members' roles
+are read with them: one that is taken away ends within a minute, since open sockets are looked at every half minute.
 """
 
 from __future__ import annotations
@@ -12,17 +13,15 @@ from datetime import date, datetime, timedelta
 
 import structlog
 
-from datastore.changes.unit_of_work import MemberErased, delete_receipts
 from datastore.dynamo import iso
-from datastore.jobs import jobs as job_store
+from datastore.members import sessions as session_store
 from datastore.members import suspensions as suspension_store
-from datastore.members.member_items import MEMBER_ITEMS, delete_exports
-from datastore.members.suspensions import Suspension
+from datastore.members.member_items import MEMBER_ITEMS, delete_exports, delete_rights
+from datastore.members.suspensions import MemberRoles, Suspension
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
-from resolvers.jobs.running import JobRunner, hashes_about
 from resolvers.live.background import Repeated
-from resolvers.people.member_data import ERASURES, Erasure, MemberData
+from resolvers.people.member_data import Erasure, MemberData
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, Services, UserId
 from resolvers.values.texts import CONTROL_CHARACTERS
@@ -38,7 +37,7 @@ _log = structlog.get_logger("ringside.members")
 
 
 async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | None = None, reason: str) -> Profile:
-    """Refuse a member's writes until a time, or until somebody reinstates them."""
+    """Refuse a member's writes until a time, or until somebody reinstates them; they may sign in anew to leave."""
     viewer = ctx.with_role(Role.MODERATOR)
     reason = _parse_reason(reason)
     now = ctx.now()
@@ -51,6 +50,7 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     suspended = Suspension(member.user, reason, now, until)
     await suspension_store.suspend(ctx.table, ctx.unit, member, suspended)
     ctx.services.get(Suspensions).changed(member.user, suspended)
+    await session_store.end_sessions(ctx.table, member.user)
     return member
 
 
@@ -86,11 +86,12 @@ def _parse_reason(text: str) -> str:
 
 
 class Suspensions(Repeated):
-    """Every suspension, as this process has last read them. Unless it is started, it knows only its own changes."""
+    """Every suspension and role, as this process has last read them; unless it is started, only its own changes."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._known: dict[str, Suspension] = {}
+        self._roles: dict[str, frozenset[Role]] = {}
         self._changes = 0
         self._admins_noted: tuple[date, set[str]] = (date.min, set())
         super().__init__(self.refresh, lambda: REFRESH_SECONDS, "suspensions could not be read", _log)
@@ -118,10 +119,7 @@ class Suspensions(Repeated):
         if self._admins_noted[0] != now.date():
             self._admins_noted = (now.date(), set())
         if user not in self._admins_noted[1]:
-            try:
-                await suspension_store.note_admin(self._services.table, user, ctx.unit)
-            except MemberErased:
-                return  # whatever they want to write is refused for the same reason, and a repeat has its answer
+            await suspension_store.note_admin(self._services.table, user, ctx.unit)
             self._admins_noted[1].add(user)
 
     def changed(self, user: str, suspended: Suspension | None) -> None:
@@ -131,28 +129,34 @@ class Suspensions(Repeated):
         if suspended is not None:
             self._known[user] = suspended
 
+    def roles_of(self, user: str) -> frozenset[Role]:
+        """The roles that a member has here, besides those that their token gives them."""
+        return self._roles.get(user, frozenset())
+
+    def roles_changed(self, given: MemberRoles) -> None:
+        """What this process has just written."""
+        self._changes += 1
+        self._roles[given.user] = roles_in(given)
+
     async def refresh(self) -> None:
         """Read all of them, unless this process changes one meanwhile: then they are read the next time."""
         changes = self._changes
-        known = await suspension_store.read_every_suspension(self._services.table)
+        known, roles = await suspension_store.read_rights(self._services.table)
         if changes == self._changes:
             self._known = dict(known)
+            self._roles = {user: roles_in(given) for user, given in roles.items()}
+
+
+def roles_in(given: MemberRoles) -> frozenset[Role]:
+    return frozenset(role for role in Role if role in given.roles)
 
 
 # ── member data ──
-# Erasing what belongs to no other part: jobs that name the member, exported files, and receipts.
-#
-# A job that names the member is taken over and carried to its end: whatever it still wants to write for them or about
-# them is refused, so it ends as if it had been refused in its own process, and counts nothing twice.
 
 
-async def _erase_listed(erasure: Erasure) -> None:
-    services, table, user = erasure.services, erasure.table, erasure.user
-    async for job in job_store.unfinished_jobs_naming(table, user):
-        if job.kind not in ERASURES:  # another one of this member ends by itself
-            await services.get(JobRunner).take_over(job)
-    await delete_exports(table, hashes_about(services, user), services.clock())
-    await delete_receipts(table, user, services.tombstones.hashes(user))
+async def _erase(erasure: Erasure) -> None:
+    await delete_rights(erasure.table, erasure.user)
+    await delete_exports(erasure.table, erasure.user, erasure.services.clock())
 
 
-MEMBER_DATA = MemberData(MEMBER_ITEMS, erase_listed=_erase_listed)
+MEMBER_DATA = MemberData(MEMBER_ITEMS, erase=_erase)

@@ -1,22 +1,41 @@
-"""What a viewer sees of suspensions and API keys: a suspension becomes a `ShownSuspension` before a field shows it."""
+"""What a viewer sees of suspensions, roles and API keys: fields show a `ShownSuspension`, which is made here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, NewType
 
 from datastore.dynamo import Reads
 from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import Suspension
-from resolvers.people.visibility import ShownProfile
+from resolvers.members.signing_in import SignedIn
+from resolvers.members.suspensions import Suspensions
+from resolvers.people.visibility import ShownProfile, show_changed
 from resolvers.requests.context import Context, Role, Services
 
 AS_STORED: Final[Mapping[str, str]] = {
     "ApiKey": "For admins: each query and mutation begins with their role.",
+    "Query.signInMethods": "What everybody may sign in by, which the page of sign-in shows anyway.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 
 ShownSuspension = NewType("ShownSuspension", Suspension)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSignIn:
+    """Who has just signed in, and their session."""
+
+    user: ShownProfile
+    token: str | None
+    expires_at: datetime
+
+
+async def show_signed_in(ctx: Context, answer: SignedIn) -> ShownSignIn:
+    """The answer to whoever has shown who they are."""
+    return ShownSignIn(await show_changed(ctx, answer.user), answer.token, answer.expires_at)
 
 
 async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension | None:
@@ -25,6 +44,16 @@ async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension 
         return None
     found = await ctx.services.get(suspension_reads).load(profile.user)
     return ShownSuspension(found) if found is not None and found.holds_at(ctx.now()) else None
+
+
+def roles(ctx: Context, profile: ShownProfile, /) -> list[str] | None:
+    """For the member and admins; those that a member's token gives them are known to the member alone."""
+    given = ctx.services.get(Suspensions).roles_of(profile.user)
+    if ctx.viewer.is_user(profile.user):
+        given |= ctx.viewer.roles
+    elif not ctx.viewer.may(Role.ADMIN):
+        return None
+    return [role.value for role in Role if role in given | {Role.MEMBER}]
 
 
 def suspension_reads(services: Services) -> Reads[str, Suspension]:

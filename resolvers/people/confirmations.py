@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum, auto
@@ -25,8 +24,9 @@ from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import Confirmation
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, Overloaded, Unavailable
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, Unavailable
 from datastore.values.seal import Seal
+from resolvers.live.background import Promised
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import Context, Services
 from resolvers.values.texts import with_ascii_domain
@@ -129,8 +129,7 @@ class Confirmations:
         self._send: Send | None = None
         self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
         self._under_way = 0
-        self._answered: set[asyncio.Task[None]] = set()
-        """Work whose requests were answered."""
+        self._answered = Promised()
 
     def start(self, send: Send) -> None:
         """Send emails from now on. Without this, requests for one are refused."""
@@ -150,24 +149,20 @@ class Confirmations:
         link = self._link(purpose, email, about)
         send = self._send
         if send is None:
-            raise NotAllowed(
-                "This service sends no emails: RINGSIDE_SMTP_URL, which names the mail server, is not set."
-            )
+            raise NotAllowed("This site sends no emails.")
         await self._services.get(AddressLimits).admit_email(ctx)
         asker, unit = "", UnitOfWork.unkeyed(ctx.now())
         if purpose is Purpose.ADDRESS:
             self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
-            unit = ctx.unit  # checks that the member is not erased, though their token still counts
+            unit = ctx.unit
         wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
         if self._under_way + len(self._answered) >= _MOST_SENDING:
-            raise Overloaded(retry_after=_SOON.total_seconds())
+            raise Unavailable("Many emails are on their way.", retry_after=_SOON.total_seconds())
         work = self._sending.run(key, lambda: self._send_once(wanted, unit, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
-            task = asyncio.create_task(_complete(work))
-            self._answered.add(task)
-            task.add_done_callback(self._answered.discard)
+            self._answered.begin(_complete(work))
             return link
         wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
         try:
@@ -220,15 +215,11 @@ class Confirmations:
 
     async def all_ended(self) -> None:
         """Wait until every email is sent, or certainly not, whose request was answered before."""
-        while self._answered:
-            await asyncio.wait(self._answered)
+        await self._answered.all_ended()
 
     async def close(self) -> None:
         """Send what was promised, for some seconds; then give it up: those leases lapse."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.all_ended(), _LONGEST_WAIT)
-        for task in self._answered:
-            task.cancel()
+        await self._answered.close()
         await self._sending.close()
 
 

@@ -18,11 +18,6 @@ from datastore.people.member_items import MemberItems
 from resolvers.jobs.running import JobRun
 from resolvers.requests.context import Services
 
-ERASE_MEMBER = "ERASE_MEMBER"
-ERASE_MEMBER_AGAIN = "ERASE_MEMBER_AGAIN"
-ERASURES = frozenset({ERASE_MEMBER, ERASE_MEMBER_AGAIN})
-"""The kinds of job that erase a member."""
-
 
 class Part(StrEnum):
     """A part of what is stored about a member."""
@@ -66,21 +61,16 @@ class TakingBack:
 
 
 class Erasure:
-    """A member who is being erased by a job.
-
-    What it writes checks no tombstones. `told` records changes without the member, `silent` nothing: objects with the
-    member's id are not recorded, since nothing may name them.
-    """
+    """A member who is being erased by a job."""
 
     def __init__(self, services: Services, run: JobRun) -> None:
         self.services = services
         self.table = services.table
         self.run = run
         self.user = run.input["user"]
-        self.alias = run.input["alias"] if run.input["contributions"] == Contributions.ANONYMISE else None
-        """Whose contributions they become; None if they are removed."""
-        self.silent = UnitOfWork.unkeyed(services.clock())
-        self.told = UnitOfWork.unkeyed(services.clock(), services.journal)
+        self.anonymise = run.input["contributions"] == Contributions.ANONYMISE
+        """Whether their contributions stay, as a former member's."""
+        self.unit = services.unit()
 
 
 TakeBack: TypeAlias = "Callable[[Services, JobRun, TakingBack, UnitOfWork], Awaitable[None]]"
@@ -99,8 +89,6 @@ class MemberData:
     contributions: frozenset[Part] = frozenset()
     """What `take_back` takes back."""
     take_back: TakeBack = _nothing
-    """MemberErased if the member, or who wants it, was erased meanwhile."""
     erase: Erase = _nothing
-    """Erases what consistent reads find."""
-    erase_listed: Erase = _nothing
-    """Erases what only indexes find; called once they are expected to show all of it."""
+    """Deletes what is not in the member's own partition, and uncounts what counts; some only if it is not anonymised.
+    """

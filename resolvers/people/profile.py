@@ -1,27 +1,18 @@
-"""A member's own profile: its first write, its changes, and the rules for its values."""
+"""A member's own profile: its changes, and the rules for its values."""
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from zoneinfo import available_timezones
 
-from datastore.changes.unit_of_work import MemberErased
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
-from datastore.refusals import InvalidInput
+from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from resolvers.people.confirmations import Confirmations, Purpose
-from resolvers.requests.context import (
-    LONGEST_NAME,
-    MEMBER_AGE,
-    UNSET,
-    Context,
-    Unset,
-    member_name,
-)
+from resolvers.requests.context import LONGEST_NAME, UNSET, Context, Unset
 from resolvers.values.texts import LONGEST_EMAIL, is_email_address, parse_line, validate_web_address
 
 # ── profiles ──
@@ -43,8 +34,12 @@ async def update_profile(
 ) -> Profile:
     """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()
+    if member.is_guest and any(value is not UNSET for value in (email, time_zone, daily_word_at, lock_reminder_hours)):
+        raise NotAllowed("A guest has a name and a picture: sign in with an address for everything else.")
     stored = await profile_store.read_profile(ctx.table, member.id)
-    current = ctx.services.with_name(stored) if stored else new_profile(ctx)
+    if stored is None:
+        raise NotFound("This account was erased.")
+    current = ctx.services.with_name(stored)
     changes: dict[str, str | int | datetime | None] = {}
     if name is not None:
         changes["name"] = parse_display_name(name, member.id)
@@ -81,27 +76,6 @@ async def _email_changes(ctx: Context, current: Profile, email: str | None) -> d
         return changes
     link = await confirmations.ask(ctx, Purpose.ADDRESS, email, [current.user], {"name": current.name})
     return {"email_pending": link.address}
-
-
-def new_profile(ctx: Context) -> Profile:
-    """A member's profile before their first write, made from their token."""
-    member = ctx.viewer
-    name = member_name(ctx.services.seal, member.id, member.name)
-    return Profile(user=member.id, name=name, joined_at=ctx.now(), email=member.email)
-
-
-async def ensure_profile(ctx: Context) -> None:
-    """Create the member's profile at their first write. Later writes of a day do not look for it again.
-
-    An erased member who comes back once their tombstone has expired gets a profile again, within that day.
-    """
-    member, profiles = ctx.viewer, ctx.services.profiles
-    if not member.is_member or await profiles.load(member.id, MEMBER_AGE) is not None:
-        return
-    profile = new_profile(ctx)
-    with suppress(MemberErased):  # whatever they want to write is refused for the same reason
-        if await profile_store.create_profile(ctx.table, profile, ctx.unit):
-            profiles.put(member.id, profile)
 
 
 # ── rules for a profile's values ──

@@ -35,6 +35,7 @@ from datastore.pickem import events, gates, standings
 from datastore.pickem.events import Event, EventState, Match
 from datastore.pickem.gates import PickCounts
 from datastore.pickem.leagues import League, LeagueMember, Membership, read_leagues, read_whole_league
+from datastore.pickem.seasons import SeasonEntry, read_entries
 from datastore.pickem.standings import Histogram, MemberPage, Season
 from datastore.refusals import Refusal, Unavailable
 from datastore.values.ids import is_ulid
@@ -82,7 +83,7 @@ class PickemCache:
         cache = services.cache
         self.events = cache.batches("events", self._read_events)
         self.seasons = cache.batches("seasons", self._read_seasons)
-        self._unscored_seasons = cache.batches("unscored_seasons", self._read_unscored_seasons)
+        self.season_entries = cache.each("season_entries", self._read_season_entries)
         self.members = cache.batches("members", self._read_member_pages)
         self.cards = cache.each("cards", self._read_card, age=_HOUR, most=_MOST)
         self.pick_counts = cache.each("picked", self._read_pick_counts, age=_HOUR, most=_MOST)
@@ -165,14 +166,8 @@ class PickemCache:
                 return season, histogram
         raise Unavailable(retry_after=1.0)
 
-    async def has_event(self, name: str) -> bool:
-        """Whether a season has an event. One read at a time answers this for all seasons without a scored one."""
-        if await self.seasons.load(name) is not None:
-            return True
-        return name in (await self._unscored_seasons.load(None) or ())
-
-    async def _read_unscored_seasons(self, keys: Sequence[None]) -> Mapping[None, frozenset[str]]:
-        return dict.fromkeys(keys, await events.read_unscored_seasons(self._services.table))
+    async def _read_season_entries(self, season: str | None) -> Sequence[SeasonEntry]:
+        return await read_entries(self._services.table, season)
 
     async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
         return await standings.read_seasons(self._services.table, names)

@@ -9,19 +9,30 @@ from datetime import datetime
 from typing import Annotated, TypeVar
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import Page, optimistic
+from datastore.dynamo import Page, chunks, optimistic, page_of
 from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
-from datastore.refusals import Conflict, InvalidInput, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotFound, require_revision
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse_tie_break, with_question
-from resolvers.pickem.visibility import MatchView, ShownEvent, load_event, show_changed, show_event, show_match
+from resolvers.pickem.visibility import (
+    MatchView,
+    SeasonView,
+    ShownEvent,
+    load_event,
+    show_changed,
+    show_event,
+    show_match,
+    show_seasons,
+)
 from resolvers.requests.context import UNSET, BothWaysWindow, Context, NodeOf, Role, Unset
 
 # ── records ──
 
 A = TypeVar("A")
+_LOOKED_AT_ONCE = 10
+"""How many of a season's coming events are read at once, to find one that is neither locked early nor cancelled."""
 EventId = Annotated[str, NodeOf("Event")]
 MatchId = Annotated[str, NodeOf("Match")]
 
@@ -53,6 +64,28 @@ async def events(ctx: Context, /, *, state: EventState | None = None, window: Bo
     """Newest first."""
     page = await event_store.read_events_page(ctx.table, state, window, ctx.now())
     return page.map(await asyncio.gather(*(show_event(ctx, event) for event in page.nodes)))
+
+
+async def next_event(ctx: Context, /, *, season: str | None = None) -> ShownEvent | None:
+    """The next one to lock."""
+    now = ctx.now()
+    if season is None:
+        found = await event_store.read_next_event(ctx.table, now)
+        return None if found is None else await show_event(ctx, found)
+    cache, name = pickem_cache(ctx), rules.validate_season(season, "season")
+    entries = await cache.season_entries.load(name) or ()
+    coming = sorted((entry.starts_at, entry.event) for entry in entries if entry.starts_at > now)
+    for some in chunks([id_ for _, id_ in coming], _LOOKED_AT_ONCE):
+        for found in await cache.events.load_many(some):
+            if found is not None and found.state is EventState.UPCOMING:
+                return await show_event(ctx, found)
+    return None
+
+
+async def seasons(ctx: Context, /, *, window: BothWaysWindow) -> Page[SeasonView]:
+    """The one with the latest event first."""
+    request = window.open("seasons")
+    return page_of(*show_seasons(await pickem_cache(ctx).season_entries.load(None) or ()), request)
 
 
 async def event_matches(ctx: Context, event: ShownEvent, /) -> list[MatchView]:
@@ -105,7 +138,7 @@ async def create_event(
     created = Event(
         id=ctx.new_id(),
         name=rules.validate_name(name, "input", "name"),
-        season=rules.validate_season(season),
+        season=rules.validate_season(season, "input", "season"),
         starts_at=rules.validate_start(starts_at),
         created_at=now,
         tie_break=None if tie_break is None else parse_tie_break(tie_break),
@@ -128,6 +161,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
     place: str | Unset | None = UNSET,
     image_url: str | Unset | None = UNSET,
     tie_break: TieBreakInput | Unset | None = UNSET,
+    revision: int | None = None,
 ) -> Event:
     """The start can change until the lock, an event can be cancelled until scoring begins; the rest at any time."""
     ctx.with_role(Role.EDITOR)
@@ -135,6 +169,7 @@ async def update_event(  # noqa: PLR0913 - the arguments of the mutation
     asked = parse_tie_break(tie_break) if isinstance(tie_break, TieBreakInput) else tie_break
 
     async def change(before: Event) -> Event:
+        require_revision(before.revision, revision)
         after = before.changed(
             name=before.name if name is None else rules.validate_name(name, "input", "name"),
             starts_at=before.starts_at
@@ -240,7 +275,7 @@ async def add_match(
         _validate_upcoming(before)
         if len(before.card) >= rules.MOST_MATCHES:
             raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "event"))
-        new = replace(match, number=before.version + 1)
+        new = replace(match, number=before.version + 1, version=before.version + 1)
         matches = {**await pickem_cache(ctx).card(before), new.id: new}
         after = before.changed(card=_preshow_first((*before.card, new.id), matches))
         answer = MatchAndEvent(show_match(after, new), show_changed(after))
@@ -260,6 +295,7 @@ async def update_match(
     teams: list[TeamInput] | None = None,
     championships: list[str] | None = None,
     preshow: bool | None = None,
+    revision: int | None = None,
 ) -> MatchView:
     """Picks refer to a team's position, so a picked team can be changed but not removed."""
     ctx.with_role(Role.EDITOR)
@@ -269,8 +305,10 @@ async def update_match(
         matches = await pickem_cache(ctx).card(before)
         old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
+        require_revision(show_match(before, old).revision, revision)
         new = replace(
             old,
+            version=before.version + 1,
             name=old.name if name is None else rules.validate_name(name, "input", "name"),
             points=old.points if points is None else rules.validate_points(points),
             teams=old.teams if teams is None else rules.parse_teams(teams),
@@ -301,13 +339,16 @@ async def remove_match(ctx: Context, /, *, match: MatchId) -> Event:
     return await change_event(ctx, event_id, change, "match")
 
 
-async def reorder_matches(ctx: Context, /, *, event: EventId, matches: list[MatchId]) -> Event:
+async def reorder_matches(
+    ctx: Context, /, *, event: EventId, matches: list[MatchId], revision: int | None = None
+) -> Event:
     """Reorder a card. The new order names each match once; the pre-show stays first."""
     ctx.with_role(Role.EDITOR)
     keys = [key.partition(":") for key in matches]
 
     async def change(before: Event) -> Event:
         _validate_upcoming(before)
+        require_revision(before.revision, revision)
         ids = [match for event_id, _, match in keys if event_id == before.id]
         if len(ids) != len(keys) or sorted(ids) != sorted(before.card):
             raise InvalidInput(
@@ -342,7 +383,13 @@ def _preshow_first(card: tuple[str, ...], matches: Mapping[str, Match]) -> tuple
 
 
 async def record_result(
-    ctx: Context, /, *, match: MatchId, outcome: MatchOutcome, winner: int | None = None
+    ctx: Context,
+    /,
+    *,
+    match: MatchId,
+    outcome: MatchOutcome,
+    winner: int | None = None,
+    revision: int | None = None,
 ) -> MatchView:
     """Record how a match ended. A later result corrects an earlier one; points follow when the event is scored."""
     ctx.with_role(Role.EDITOR)
@@ -351,8 +398,10 @@ async def record_result(
     async def change(before: Event) -> MatchView:
         ended = validate_match(before, await pickem_cache(ctx).card(before), match_id)
         _validate_locked(before, "Results are", "match")
-        result = rules.parse_result(ended, outcome, winner)
-        if before.results.get(match_id) == result:
+        require_revision(show_match(before, ended).revision, revision)
+        result = replace(rules.parse_result(ended, outcome, winner), version=before.version + 1)
+        known = before.results.get(match_id)
+        if known is not None and (known.outcome, known.winner) == (outcome, winner):
             answer = show_match(before, ended)
             await ctx.unit.store_receipt(ctx.table, answer)
             return answer
@@ -388,4 +437,6 @@ async def record_tie_break(ctx: Context, /, *, event: EventId, answer: float) ->
 
 def _validate_locked(event: Event, what: str, field: str) -> None:
     if event.state not in (EventState.LOCKED, EventState.SCORED):
-        raise Conflict(f"This event is {event.state.value}. {what} recorded once it is locked.", path=("input", field))
+        raise Conflict(
+            f"This event is {event.state.value.lower()}. {what} recorded once it is locked.", path=("input", field)
+        )

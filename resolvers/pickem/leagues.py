@@ -109,7 +109,7 @@ async def user_leagues(
 async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> ShownLeague:
     """A new league, with the viewer as its first captain."""
     member, now = ctx.member(), ctx.now()
-    valid_season = rules.validate_season(season)
+    valid_season = rules.validate_season(season, "input", "season")
     empty = League(
         id=league_id(ctx.new_id(), valid_season),
         name=parse_line(name, LONGEST_NAME, "A league's name", ("input", "name")),
@@ -200,7 +200,7 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
     wanted = Membership.CAPTAIN if captain else Membership.MEMBER
     answer = Admitted(show_to_everybody(current), show_to_captain(before))
     if before.membership in (Membership.CAPTAIN, wanted) or user == own_place.user:  # they are that already
-        await ctx.unit.store_receipt(ctx.table, answer, about=user)
+        await ctx.unit.store_receipt(ctx.table, answer)
         return answer
     since = ctx.now() if before.membership is Membership.WAITING else before.since
     after = replace(before, membership=wanted, since=since, token=ctx.new_id())
@@ -218,7 +218,7 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
         if place is None:
             raise NotFound("They are neither in this league nor waiting for it.", path=("input", "user"))
         if place.membership is Membership.CAPTAIN:
-            raise Conflict("Captains cannot be removed: they leave with `leaveLeague`.", path=("input", "user"))
+            raise Conflict("Captains cannot be removed. They may leave the league themselves.", path=("input", "user"))
         own = await leagues.read_member_leagues(ctx.table, user)
         answer = show_to_everybody(current)
         await leagues.remove(ctx.table, captain, place, own, ctx.unit, answer)
@@ -268,7 +268,7 @@ async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> ShownLeagu
     async def rotate(found: tuple[LeagueView, LeagueMember]) -> ShownLeague:
         current, captain = found
         if current.entry is not Entry.CODE:
-            raise Conflict(f"This league is {current.entry.value}: it has no code.", path=("input", "league"))
+            raise Conflict("This league has no code: people join it without one.", path=("input", "league"))
         after = replace(current, code=new_code())
         await leagues.rotate_code(ctx.table, captain, current, after, ctx.unit, show_to_everybody(current))
         return show_to_everybody(current)

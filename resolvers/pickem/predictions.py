@@ -16,14 +16,13 @@ from datastore.pickem.events import Event, EventState, Locked, read_matches
 from datastore.pickem.predictions import Prediction, Submission
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.loading.batched import batched
-from resolvers.people.profile import new_profile
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.events import EventId
 from resolvers.pickem.rules import parse_guess
 from resolvers.pickem.visibility import Pick, PredictionView, ShownEvent, load_event, show_event, show_prediction
-from resolvers.requests.context import AnyId, Context
+from resolvers.requests.context import MEMBER_AGE, AnyId, Context
 from resolvers.values.node_ids import node_id, parse_node_key
 
 # ── input ──
@@ -145,6 +144,7 @@ async def submit_prediction(
             card = await read_matches(ctx.table, event)
         submission, answer = Submission(new, before, current, card), show_prediction(current, new)
         await prediction_store.submit_prediction(ctx.table, submission, ctx.services.clock, ctx.unit, answer)
+        ctx.services.activity["predictions"] += 1
         return answer
 
     known = await _load_for_submission(ctx, event)
@@ -175,11 +175,11 @@ async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | 
 
 
 async def _load_joined_at(ctx: Context) -> datetime:
-    """When the member joined. Each member who writes has a profile, created just before this mutation at the latest."""
+    """When the member joined, which does not change. Without a profile they are being erased."""
     member = ctx.viewer.id
-    profile = await ctx.services.profiles.load(member)
+    profile = await ctx.services.profiles.load(member, MEMBER_AGE)
     profile = profile or await profile_store.read_profile(ctx.table, member)
-    return (profile or new_profile(ctx)).joined_at
+    return ctx.now() if profile is None else profile.joined_at
 
 
 def _validate_open(event: Event, now: datetime) -> None:

@@ -256,11 +256,11 @@ def _validate_place(text: str) -> str:
     return place
 
 
-def validate_season(text: str) -> str:
+def validate_season(text: str, *path: str) -> str:
     season = " ".join(text.split())
     if not is_line(season, LONGEST_SEASON) or "#" in season:
         raise InvalidInput(
-            f"A season's name has 1 to {LONGEST_SEASON} characters, none of them '#', {LINE}.", path=("input", "season")
+            f"A season's name has 1 to {LONGEST_SEASON} characters, none of them '#', {LINE}.", path=path
         )
     return season
 

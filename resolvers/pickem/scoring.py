@@ -22,8 +22,6 @@ since the same pass counts all of them. One that ended early stays in its event,
 
 from __future__ import annotations
 
-import asyncio
-from array import array
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -54,56 +52,23 @@ from resolvers.requests.context import Context, Role, Services
 PREDICTIONS_AT_ONCE = 100
 """Enough to keep an engine busy, few enough to use little memory."""
 
-_MOST_PASSES = 5
-"""Passes over the predictions. A further one helps only if members were erased during the last one."""
-
-
-class _Tokens:
-    """Counts distinct tokens. It keeps eight bytes of each, since an event may have a million predictions."""
-
-    def __init__(self) -> None:
-        self._hashes = [array("q") for _ in range(64)]
-
-    def add(self, token: str) -> None:
-        number = hash(token)
-        self._hashes[number % 64].append(number)
-
-    async def count(self) -> int:
-        """Count them in pieces, so that other requests run in between."""
-        different = 0
-        for hashes in self._hashes:
-            different += len(set(hashes))
-            await asyncio.sleep(0)
-        return different
-
 
 async def credit_every_prediction(
     table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
 ) -> Histogram:
-    """Credit all predictions, counting them in the job. Returns how many predictions have how many points."""
-    for _ in range(_MOST_PASSES):
-        run.total = (await gates.read_pick_counts(table, event.id)).predictions
-        counts, is_complete = await _credit_once(table, event, share_of, run)
-        if is_complete:
-            break
-    return Histogram.of(counts)
+    """Credit all predictions, counting them in the job. Returns how many predictions have how many points.
 
-
-async def _credit_once(
-    table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
-) -> tuple[Counter[int], bool]:
-    """Credit what one pass sees: how many predictions have how many points, and whether it saw all of them."""
-    counts, tokens = Counter[int](), _Tokens()
-    run.done = gone = 0
+    One that is removed meanwhile begins another generation (`count_again`), for which all are credited again.
+    """
+    run.total, run.done = (await gates.read_pick_counts(table, event.id)).predictions, 0
+    counts = Counter[int]()
     async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
-        gone += await standings.credit(table, event.season, credits_)
+        await standings.credit(table, event.season, credits_)
         # If another scorer gave points of a later generation, these counts are not used.
         counts.update(credit.share.points for credit in credits_)
-        for prediction in predictions:
-            tokens.add(prediction.token)
         run.done += len(predictions)
-    return counts, not gone and run.done == run.total == await tokens.count()
+    return Histogram.of(counts)
 
 
 # ── event jobs ──
@@ -136,7 +101,6 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
         if earlier is not None and earlier.is_running:
             if earlier.kind != new.kind:
                 raise Conflict(_AT_WORK[earlier.kind], path=("input", "event"))
-            await unit.refuse_erased(table)
             return earlier
         if begun is None:
             return replace(new, state=JobState.DONE)
@@ -221,7 +185,8 @@ async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) 
     async def change(event: Event) -> Event:
         if event.state not in (EventState.LOCKED, EventState.SCORED):
             raise Conflict(
-                f"This event is {event.state.value}. Only a locked event can be scored.", path=("input", "event")
+                f"This event is {event.state.value.lower()}. Only a locked event can be scored.",
+                path=("input", "event"),
             )
         if not confirm_missing:
             await _refuse_missing_results(services, event)
@@ -312,7 +277,7 @@ async def begin_unscoring(services: Services, new: Job) -> Job:
             return event.unscoring(new.id)
         if event.state is EventState.LOCKED and event.scored == 0:
             return None
-        raise Conflict(f"This event is {event.state.value} and has not been scored.", path=("input", "event"))
+        raise Conflict(f"This event is {event.state.value.lower()} and has not been scored.", path=("input", "event"))
 
     return await begin_event_job(services, new, change)
 
@@ -338,8 +303,6 @@ def _unscored(event: Event) -> Event:
 # ── removing ──
 # Removing a member's predictions, and scoring the events again that had given them points.
 
-_SCORINGS = 3
-
 
 async def remove_predictions(
     services: Services,
@@ -359,9 +322,7 @@ async def remove_predictions(
         if since is None or prediction.submitted_at >= since
     ]
     await announce([event.id for event in found])
-    for event in found:
-        await take_out(services.table, user, [event], unit)
-    return len(found)
+    return sum([await take_out(services.table, user, event, unit) for event in found])
 
 
 async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> None:
@@ -369,8 +330,6 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
 
     The event takes another generation, as after a corrected result, so a job that read a prediction before it was
     removed starts again. An event without points gets a new version, with which processes read the picks again.
-
-    If a scoring fails meanwhile, because the member who began it was erased, another one follows.
     """
 
     async def change(event: Event | None) -> Event | None:
@@ -379,17 +338,9 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
         after = event.changed(generation=event.generation + event.may_have_points)
         return await change_event(services.table, event, after, services.unit(unit.actor), after)
 
-    async def read() -> Event | None:
-        return await load_locked_if_due(services, event_id)
-
-    event = await optimistic(read, change)
-    for _ in range(_SCORINGS):
-        last = None if event is None else await last_job(services, event)
-        if event is None or not event.may_have_points or (last is not None and last.kind != SCORE_EVENT):
-            return
-        new = event_job(services, SCORE_EVENT, event_id, unit.actor)
-        job = await begin_scoring(services, new, confirm_missing=True)
-        if (await services.get(JobRunner).ended(job, score_event_job)).state is not JobState.FAILED:
-            return
-        event = await read()
-    raise Conflict("An event was not scored again after predictions were removed. Score it.")
+    event = await optimistic(lambda: load_locked_if_due(services, event_id), change)
+    last = None if event is None else await last_job(services, event)
+    if event is None or not event.may_have_points or (last is not None and last.kind != SCORE_EVENT):
+        return
+    job = await begin_scoring(services, event_job(services, SCORE_EVENT, event_id, unit.actor), confirm_missing=True)
+    refuse_failed(await services.get(JobRunner).ended(job, score_event_job))

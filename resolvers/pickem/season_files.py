@@ -30,6 +30,7 @@ from datastore.pickem.events import (
     TieBreak,
     create_event,
     every_event,
+    read_events,
     read_matches,
 )
 from datastore.refusals import InvalidInput
@@ -38,7 +39,7 @@ from datastore.values.ids import is_ulid
 from resolvers.pickem import rules
 from resolvers.pickem.rules import TieBreakInput, parse_number, parse_tie_break
 from resolvers.requests.context import Services
-from resolvers.transfer.loop import Added, Store
+from resolvers.transfer.loop import Added, PreviewedStore
 from resolvers.transfer.readers import (
     Fields,
     Row,
@@ -69,11 +70,12 @@ def season_rows(document: Any) -> Iterator[Row]:
     return listed(document, "events", "A season file")
 
 
-class SeasonStore(Store[Card]):
+class SeasonStore(PreviewedStore[Card]):
     """Adds events with their cards. Existing ones are left alone."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, actor: str | None = None) -> None:
         self._services = services
+        self._actor = actor
         self._now = services.clock()
         self._places: dict[str, str] = {}
 
@@ -83,10 +85,14 @@ class SeasonStore(Store[Card]):
         _refuse_repeated(self._places, card.event.id, row.place)
         return card
 
+    async def are_missing(self, records: Sequence[Card]) -> Sequence[bool]:
+        existing = await read_events(self._services.table, [card.event.id for card in records])
+        return [card.event.id not in existing for card in records]
+
     async def add(self, cards: Sequence[Card]) -> Added:
         [card] = cards
         try:
-            await create_event(self._services.table, card.event, card.matches, self._services.unit())
+            await create_event(self._services.table, card.event, card.matches, self._services.unit(self._actor))
         except EventChanged:
             return Added(0)
         return Added(1)
@@ -121,7 +127,7 @@ def _parse_at(place: tuple[str, ...], parse: Callable[..., T], given: Any, *more
 def _parse_card(given: Fields, now: datetime, image_hosts: Collection[str]) -> Card:
     starts_at = rules.validate_start(parse_moment(given, "startsAt"))
     name = rules.validate_name(parse_text(given, "name"), "input", "name")
-    season = rules.validate_season(parse_text(given, "season"))
+    season = rules.validate_season(parse_text(given, "season"), "season")
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
     given_matches: list[Any] = parse_kind(given, "matches", list, [])
     if len(given_matches) > rules.MOST_MATCHES:

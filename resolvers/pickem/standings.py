@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from datastore.dynamo import Page, PageRequest, Window, page_size
+from datastore.dynamo import Page, Window, page_of, page_size
 from datastore.people.profiles import Profile
 from datastore.pickem.events import Event
 from datastore.pickem.leagues import League
@@ -19,10 +18,10 @@ from datastore.pickem.standings import Standing, read_standing, read_standings, 
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.loading.batched import batched
 from resolvers.people.visibility import ShownProfile, authors
-from resolvers.pickem import rules
 from resolvers.pickem.cache import Entries, LeagueCache, PickemCache, RosterKey, pickem_cache
 from resolvers.pickem.events import EventId
 from resolvers.pickem.leagues import LeagueId
+from resolvers.pickem.rules import validate_season
 from resolvers.pickem.visibility import (
     LeagueEvent,
     LeagueView,
@@ -43,7 +42,7 @@ from resolvers.requests.context import Context, Services
 
 async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[StandingView]:
     """By points, then by correct picks, then by time of joining. Equal points share a rank."""
-    name = _validate_season(season)
+    name = validate_season(season, "season")
     cache, reading = pickem_cache(ctx), read_standings_page(ctx.table, name, window)
     if window.cursor is None:
         reading = cache.with_prefetched_profiles(f"standings of {name}", reading)
@@ -61,7 +60,7 @@ async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView
 
 
 async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> StandingView | None:
-    name = _validate_season(season)
+    name = validate_season(season, "season")
     standing, (_, histogram) = await asyncio.gather(
         read_standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
     )
@@ -77,7 +76,7 @@ async def standings_changed(
     ctx: Context, /, *, season: str, league: LeagueId | None = None, first: int | None = None
 ) -> AsyncGenerator[list[StandingView]]:
     """The first rows, of the season or of a league, immediately; then again after each change."""
-    name, size = _validate_season(season), page_size(first)
+    name, size = validate_season(season, "season"), page_size(first)
     if league is not None:
         async with aclosing(league_standings_changed(ctx, season=name, league=league, size=size)) as changes:
             async for rows_of_league in changes:
@@ -85,7 +84,7 @@ async def standings_changed(
         return
     services = ctx.services
     cache = services.get(PickemCache)
-    if not await cache.has_event(name):  # else anyone could have this process read invented seasons forever
+    if not await cache.season_entries.load(name):  # else anyone could have this process read invented seasons forever
         raise NotFound("There is no event in this season.", path=("season",))
 
     async def read_rows(number: int) -> list[StandingView]:
@@ -97,22 +96,12 @@ async def standings_changed(
         yield list(rows)
 
 
-def _validate_season(text: str) -> str:
-    """A season's name as it is stored. The error names the query's argument instead of an input field."""
-    try:
-        return rules.validate_season(text)
-    except InvalidInput as refused:
-        raise InvalidInput(refused.message, path=("season",)) from None
-
-
 # ── league pages ──
 # Standings and events of a league: the season's own sums and predictions, of its members.
 #
 # Nothing is stored for them. A process remembers the members' standings for a revision of the league and of the season,
 # and who has submitted: for `_OPEN_AGE` seconds while an event takes predictions, and for the event's version after
 # that.
-
-N = TypeVar("N")
 _AGE = 60.0
 _OPEN_AGE = 5.0
 _LEAGUES = 32
@@ -189,15 +178,7 @@ async def league_standings(ctx: Context, league: League, /, *, window: Window) -
         return None
     request = window.open(f"league standings:{view.id}")
     table = await ctx.services.get(LeaguePages).table(view)
-    page: Page[StandingView] = _page(table.positions, table.rows, request)
-    return page.counted(len(table.rows))
-
-
-def _page(positions: Sequence[str], rows: Sequence[N], request: PageRequest) -> Page[N]:
-    """The rows after the request's position; pages of leagues go forward only."""
-    start = 0 if request.position is None else bisect_right(positions, request.position)
-    end = start + request.wanted
-    return Page.cut(list(zip(positions[start:end], rows[start:end], strict=True)), request)
+    return page_of(table.positions, table.rows, request).counted(len(table.rows))
 
 
 async def league_standings_changed(
@@ -238,7 +219,7 @@ async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, wind
     request = window.open(f"league predictions:{league_event.league.id}:{event.id}:{event.scored}")
     if not event.revealed:
         return Page.cut([], request)
-    users: Page[str] = _page(entries.positions, entries.users, request)
+    users = page_of(entries.positions, entries.users, request)
     predictions = await read_predictions(ctx.table, event.id, users.nodes)
     by_user = {prediction.user: show_prediction(event, prediction) for prediction in predictions}
     # All are there, unless a member was erased since.

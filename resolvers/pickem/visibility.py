@@ -6,9 +6,9 @@ league's name, season and entry; all else of a private league (CODE, APPROVAL) i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, NewType
 
 from datastore.dynamo import Page, Window
@@ -17,6 +17,7 @@ from datastore.pickem.events import THOUSAND, Event, Match, Result
 from datastore.pickem.gates import PickCounts
 from datastore.pickem.leagues import League, LeagueMember, Membership
 from datastore.pickem.predictions import Prediction
+from datastore.pickem.seasons import SeasonEntry
 from datastore.pickem.standings import Histogram, Season, Standing
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Entries, LeagueRecords, league_cache, pickem_cache
@@ -65,6 +66,11 @@ class MatchView(Match):
     result: Result | None = None
     revealed: bool = False
     event_version: int = 0
+
+    @property
+    def revision(self) -> int:
+        """The event's version that last changed the match or its result."""
+        return max(self.version, self.result.version if self.result else 0)
 
 
 def show_match(event: Event, match: Match) -> MatchView:
@@ -159,7 +165,29 @@ async def prediction_rank(ctx: Context, view: PredictionView, /) -> int | None:
     return histogram.rank(points) if histogram else None
 
 
-# ── standings ──
+# ── seasons and standings ──
+
+
+_LAST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonView:
+    """A season's events in numbers."""
+
+    name: str
+    events: int
+    latest_event_at: datetime
+
+
+def show_seasons(entries: Sequence[SeasonEntry]) -> tuple[list[str], list[SeasonView]]:
+    """The seasons with their positions, the one with the latest event first."""
+    starts: dict[str, list[datetime]] = {}
+    for entry in entries:
+        starts.setdefault(entry.season, []).append(entry.starts_at)
+    views = [SeasonView(name, len(moments), max(moments)) for name, moments in starts.items()]
+    placed = sorted((f"{_LAST - view.latest_event_at.timestamp():016.3f}#{view.name}", view) for view in views)
+    return [position for position, _ in placed], [view for _, view in placed]
 
 
 @dataclass(frozen=True, slots=True)

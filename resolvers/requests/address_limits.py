@@ -1,4 +1,6 @@
-"""Limits per network address, over all processes: on votes, on new visitors, and on emails asked for.
+"""Limits per network address, over all processes: on votes, new visitors, new guests, and emails asked for.
+
+The emails with a code that an email address gets are limited in the same way.
 
 Invariant: whatever an address does and however many processes serve it, the hits admitted in a period (a minute, an
 hour … by the clock), plus the share of the previous period's hits that a sliding window of one period still covers,
@@ -26,10 +28,14 @@ from datastore.refusals import RateLimited
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import Context, Services
 from resolvers.requests.policy import OFF, Rate, address_hash, parse_rate
+from resolvers.values.network_addresses import network
 
 VOTES = "VOTES"
 VISITORS = "VISITORS"
 EMAILS = "EMAILS"
+GUESTS = "GUESTS"
+CODES = (("CODES-HOUR", "5/hour"), ("CODES-DAY", "20/day"), ("CODES-ASKER", "5/day"))
+"""How many emails with a code go to an email address: in an hour, in a day, and in a day to one asking network."""
 
 _WRITE_INTERVAL = 1.0
 _MAX_WAITING = 64
@@ -104,6 +110,22 @@ class AddressLimits:
         """Count an email that the viewer asks for; RateLimited if their address has asked for too many."""
         await self._take(EMAILS, self._services.policy.emails_per_address, ctx.address)
 
+    async def admit_guest(self, ctx: Context) -> None:
+        """Count a new guest; RateLimited if their address has had too many."""
+        await self._take(GUESTS, self._services.policy.new_guests_per_address, ctx.address)
+
+    async def admits_code(self, ctx: Context, email_hash: str) -> bool:
+        """Count a code for an email address, which a keyed hash stands for; False if it gets no more for now."""
+        asker = f"{email_hash} {network(ctx.address)}".encode()
+        asked_by = self._services.seal.keyed_hash("sign-in asker", asker).hex()
+        keys = (email_hash, email_hash, asked_by)
+        takes = [self._take_of(kind, limit, key) for (kind, limit), key in zip(CODES, keys, strict=True)]
+        outcomes = await asyncio.gather(*takes, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, RateLimited):
+                raise outcome
+        return not any(outcomes)
+
     async def admit_visitor(self, ctx: Context) -> None:
         """Count a visitor who has not voted on a board; RateLimited if the address has had too many new ones."""
         visitor = ctx.viewer.id
@@ -120,9 +142,11 @@ class AddressLimits:
         await self._admissions.close()
 
     async def _take(self, kind: str, limit: str, address: str) -> None:
-        if limit == OFF or not address:
-            return
-        rate, key = parse_rate(limit), (kind, address_hash(self._services.seal, address))
+        if limit != OFF and address:
+            await self._take_of(kind, limit, address_hash(self._services.seal, address))
+
+    async def _take_of(self, kind: str, limit: str, hashed: str) -> None:
+        rate, key = parse_rate(limit), (kind, hashed)
         reserved = self._reserved[key] = self._reserved.get(key) or _Reserved()
         while not reserved.take(self._period(rate)[0]):
             wait = reserved.refused_until - asyncio.get_running_loop().time()

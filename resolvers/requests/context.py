@@ -7,17 +7,19 @@ nothing of GraphQL. `schema/framework/arguments.py` reads the annotations below 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from typing import Annotated, Any, TypeVar, cast
 
 from datastore.changes.occurrences import Journal
-from datastore.changes.unit_of_work import Tombstones, UnitOfWork
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ReadCache, Reads, Table, Window
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as profile_store
+from datastore.people.identities import Proven
 from datastore.people.profiles import Profile
 from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.values.ids import Ids
@@ -29,8 +31,10 @@ from resolvers.values.network_addresses import network
 # ── viewer ──
 
 LONGEST_NAME = 80
-FORMER_PREFIX = "former-"
-"""How the ids begin that stand for erased members, whose contributions stay."""
+FORMER_MEMBER = "Former member"
+"""The name of those who wrote something and have no profile any more."""
+NEW_PREFIX = "new-"
+"""What the ids begin with of bearers who are not yet members."""
 _LETTERS = "bcdfghjkmnpqrstvwxyz"
 """No vowels, so that four of them are hardly ever a word, and no l, which looks like other letters."""
 
@@ -53,6 +57,19 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SignedInBy:
+    """The session by which a member is identified: what a browser or a program keeps after a sign-in."""
+
+    key: tuple[str, str]
+    at: datetime
+    """When they signed in."""
+    method: str
+    """How they did: the value of a `SignInMethod`."""
+    origin: str | None = None
+    """The only origin on whose pages it counts; None for the service's own and for programs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Viewer:
     """A person or a machine, identified before the first resolver runs."""
 
@@ -63,6 +80,12 @@ class Viewer:
     roles: frozenset[Role] = frozenset()
     verified_email: str | None = None
     """`email`, if the token's issuer is the configured one and says that the address is the member's."""
+    proven: Proven | None = None
+    """Who they are, of a bearer who is nobody's member yet; `id` leads to nothing then."""
+    session: SignedInBy | None = None
+    """None for the bearer of a provider's or a site's token."""
+    is_guest: bool = False
+    """Whether this member has a name alone."""
 
     @property
     def is_member(self) -> bool:
@@ -99,8 +122,6 @@ class Viewer:
 
 def member_name(seal: Seal, user: str, name: str | None) -> str:
     """The name shown to others. Without one, or one that repeats the id, "Member" and four letters of a keyed hash."""
-    if user.startswith(FORMER_PREFIX):
-        return "Former member"
     if name and name[:LONGEST_NAME] != user[:LONGEST_NAME]:
         return name[:LONGEST_NAME]
     number = int.from_bytes(seal.keyed_hash("member name", user.encode()))
@@ -113,8 +134,10 @@ P = TypeVar("P")
 
 PROFILE_AGE = 10.0
 """Seconds for which others may see an old profile; the process that changes one shows the change at once."""
+RECENT = timedelta(minutes=15)
+"""How old the sign-in of a session may be for what is worth more than a session."""
 MEMBER_AGE = 24 * 3600.0
-"""Seconds for which a member who had a profile is known to have one."""
+"""Seconds for which a profile is kept for those who ask for what does not change in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +176,13 @@ class Services:
     """The state that all requests of a process share."""
 
     def __init__(
-        self, table: Table, seal: Seal, policy: Policy | None = None, *, clock: Callable[[], datetime] = utc_now
+        self,
+        table: Table,
+        seal: Seal,
+        policy: Policy | None = None,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        of_command: bool = False,
     ) -> None:
         self.table = table
         self.seal = seal
@@ -162,9 +191,12 @@ class Services:
         self.rates = Rates()
         self.live = Live()
         self.ids = Ids()
-        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()))
-        self.tombstones = Tombstones(seal)
+        self.operator: str | None = None
+        """Whom the journal names for what a command does."""
+        self.journal = Journal(self.policy.journal_days, lambda: self.ids.next(clock()), of_command=of_command)
         self.leases = Leases(table)
+        self.activity: Counter[str] = Counter()
+        """What this process has counted since it last reported it: `votes`, `comments` …"""
         self.cache = ReadCache()
         self.profiles: Reads[str, Profile] = self.cache.batches(
             "profiles", self._read_profiles, age=PROFILE_AGE, kept=MEMBER_AGE
@@ -181,8 +213,8 @@ class Services:
         return profile if name == profile.name else replace(profile, name=name)
 
     def unit(self, actor: str | None = None) -> UnitOfWork:
-        """For a change outside of requests, by an actor that the journal names."""
-        return UnitOfWork.unkeyed(self.clock(), self.journal, actor, self.tombstones)
+        """For a change outside of requests, by an actor that the journal names: without one, by the operator."""
+        return UnitOfWork.unkeyed(self.clock(), self.journal, actor or self.operator)
 
     def get(self, kind: Callable[[Services], P]) -> P:
         """The process's instance of a part's cache or background task, created at the first call."""
@@ -212,9 +244,18 @@ class Context:
     """The `Origin` of the page that sends the request, which no page can choose; programs need not name one."""
     own_origin: str = ""
     """The origin that the request is addressed to."""
+    language: str = ""
+    """The `Accept-Language` of the client."""
+    sets_cookies: bool = False
+    """Whether the answer can set a cookie, as one over HTTP can."""
+    cookie_session: tuple[str, datetime] | None = None
+    """The session that the answer's cookie holds from now on, and when it ends; without a token the cookie is deleted.
+    """
     unit: UnitOfWork = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)
     """Content of the answer's `extensions`, for viewers who may see it (the comments' plan)."""
+    refused: bool = False
+    """Whether a mutation of the request was refused."""
     explain: bool = False
     """Whether the answer explains how it was read."""
     selected: Callable[[], frozenset[str]] = frozenset
@@ -239,6 +280,11 @@ class Context:
     def new_id(self) -> str:
         return self.services.ids.next(self.services.clock())
 
+    @property
+    def is_own_page(self) -> bool:
+        """Whether a page of the service's own origin sends the request."""
+        return self.services.policy.is_own(self.page_origin, self.own_origin)
+
     def signed_in(self) -> Viewer:
         """The viewer, who must be a member or the machine of an API key."""
         if not self.viewer.is_signed_in:
@@ -255,5 +301,21 @@ class Context:
         """The viewer, who must have this role."""
         viewer = self.signed_in()
         if not viewer.may(role):
-            raise NotAllowed(f"This needs the role {role.value}.")
+            raise NotAllowed(f"This is for {role.value}s only.")
         return viewer
+
+    def require_recent_sign_in(self) -> None:
+        """NotSignedIn if the viewer's session is older than what is about to be done allows.
+
+        A session may be left open on a machine that others use. Other credentials are not asked.
+        """
+        session = self.viewer.session
+        if session is not None and self.now() - session.at > RECENT:
+            raise NotSignedIn(
+                f"Sign in again first: this asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes. "
+                "/sign-in?again=1&returnTo=… leads back here.",
+            )
+
+
+def server_time(ctx: Context, /) -> datetime:
+    return ctx.now()

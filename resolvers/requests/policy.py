@@ -6,9 +6,10 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from datastore.dynamo import RateLimit
 from datastore.refusals import RateLimited
@@ -81,20 +82,28 @@ class Policy:
     """Votes per address, which may be shared by a whole school, over all processes; "0" for unlimited."""
     new_visitors_per_address: str = "1000/hour"
     """Visitors per address who draw their first pair, over all processes; "0" for unlimited."""
+    new_guests_per_address: str = "20/hour"
+    """Guests that an address may sign in as, over all processes; "0" for unlimited."""
     emails_per_address: str = "20/hour"
-    """Confirmation emails that an address may ask for, over all processes; "0" for unlimited."""
+    """Emails with a link or a code that an address may ask for, over all processes; "0" for unlimited."""
+    sign_in_methods: frozenset[str] = frozenset()
+    """Those of the methods of `SignInMethod` that the settings offer: all but the one by email."""
+    guests: frozenset[str] = frozenset()
+    """What guests may do beyond what visitors may; nobody signs in as a guest if it is empty."""
+    role_origins: frozenset[str] = frozenset()
+    """Origins of other sites on whose pages a session has its member's roles."""
     image_hosts: tuple[str, ...] = ()
     """Hosts whose pictures may be shown; none if empty."""
     journal_days: int = 90
     """How long the journal keeps what was done; 0 for not at all."""
     erased_days: int = 30
-    """How long nothing is written for an erased member, whose tokens may still be valid."""
+    """How long an erased member's identities sign nobody in: their tokens may still be valid."""
     webhook_networks: tuple[str, ...] = ()
     """Networks that webhooks may be in although they are not public."""
     day_begins_at: int = 0
     """The hour at which a learner's day begins, in their time zone."""
     page_origins: frozenset[str] = frozenset()
-    """Origins whose pages may use the service, besides the one that they address."""
+    """Origins of other sites whose pages may use the service."""
     public_url: str = ""
     """The address at which clients reach the service, for links in answers; without it links are relative."""
     quiz_seconds_per_question: float = 1.0
@@ -104,4 +113,20 @@ class Policy:
 
     def admits_page(self, origin: str, own_origin: str) -> bool:
         """Whether a page of this origin may use the service at its own origin."""
-        return origin in self.page_origins or origin.lower() == own_origin
+        return origin in self.page_origins or self.is_own(origin, own_origin)
+
+    def is_own(self, origin: str, own_origin: str) -> bool:
+        """Whether an origin is the service's own: the one that a request is addressed to, or the public one."""
+        return origin != "" and origin.lower() in (own_origin, self.public_origin)
+
+    @property
+    def public_origin(self) -> str:
+        """The origin of the public address; empty without one."""
+        return origin_of(self.public_url)
+
+
+@lru_cache(256)  # bounded, since clients give some of them
+def origin_of(address: str) -> str:
+    """The origin of an address, as browsers name it; empty for a text that has none."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}".lower() if parts.netloc else ""

@@ -3,7 +3,7 @@
 | module  | contents                                                                                |
 |---------|-----------------------------------------------------------------------------------------|
 | readers | rows, each with its place: JSON Lines, CSV, a folder of SVG files, a list in a document |
-| loop    | `import_records`, which repairs an interrupted run if run again, and `export_records`   |
+| loop    | `import_records`, which repairs an interrupted run if run again; previews; exports      |
 
 Each part has a store, to which the loop gives what the rows mean, and which leaves alone what exists already.
 """

@@ -6,6 +6,7 @@ exists, and tell how many records were new. So the file may also have grown mean
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,6 +67,14 @@ class Store(ABC, Generic[T]):
         """Called last, unless nothing was imported because of a problem."""
 
 
+class PreviewedStore(Store[T]):
+    """One that can say beforehand what it would add."""
+
+    @abstractmethod
+    async def are_missing(self, records: Sequence[T]) -> Sequence[bool]:
+        """Of each, whether it would be added; of equal ones, only the first. Called after `begin`."""
+
+
 class RecordRefused(Exception):
     """What only the table shows to be wrong with a record."""
 
@@ -123,6 +132,25 @@ async def import_records(
             break
     await store.finish()
     return done
+
+
+class Preview(NamedTuple):
+    """The rows that an import would add, and those that are not valid."""
+
+    missing: Sequence[Row]
+    problems: Sequence[Problem]
+
+
+async def preview_records(rows: Iterable[Row], store: PreviewedStore[T], on_problem: OnProblem) -> Preview:
+    """What `import_records` would do; nothing is added."""
+    await store.begin()
+    problems: list[Problem] = []
+    # In a thread, since a process that answers requests previews what people paste.
+    records = await asyncio.to_thread(lambda: list(_parsed(rows, store, on_problem, problems)))
+    if problems and on_problem is OnProblem.REFUSE:
+        return Preview((), problems)
+    missing = await store.are_missing([record for _, record in records])
+    return Preview([row for (row, _), is_missing in zip(records, missing, strict=True) if is_missing], problems)
 
 
 async def _add(some: Sequence[tuple[Row, T]], store: Store[T], done: Imported) -> Problem | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, require_revision
 from datastore.vocabulary import daily, learning, lists, words
 from datastore.vocabulary.lists import WordList
 from datastore.vocabulary.words import Word
@@ -95,6 +95,7 @@ async def update_word_list(
     name: str | None = None,
     level: int | Unset | None = UNSET,
     public: bool | None = None,
+    revision: int | None = None,
 ) -> WordList:
     """Change the given values. An editor may publish a list of their own; a public list stays public."""
     word_list = await _require_editable_list(ctx, list)
@@ -105,6 +106,7 @@ async def update_word_list(
         ctx.with_role(Role.EDITOR)
 
     async def changed(current: WordList) -> WordList:
+        require_revision(current.revision, revision)
         if public is False and current.public:
             raise Conflict(
                 "A public list stays public: members subscribe to it and name it in their quizzes.",
@@ -131,7 +133,7 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
     ctx.signed_in()
     stored = await lists.read_list(ctx.table, list, consistent=True)
     if stored is None or not stored.was_visible_to(ctx.viewer.member_id):
-        raise NotFound("There is no list with this id.", path=("input", "list"))
+        raise NotFound("There is no such list.", path=("input", "list"))
     require_editable(ctx, stored)
     ctx.services.rates.hit(CHANGE_RATE, "lists", ctx.viewer.id)
     await lists.delete_list(ctx.table, list, deleted_id, ctx.unit)
@@ -158,7 +160,7 @@ async def delete_sentence(ctx: Context, /, *, sentence: SentenceId) -> str:
     viewer = ctx.signed_in()
     existing = await sentence_node(ctx, sentence)
     if existing is None:
-        raise NotFound("There is no sentence with this id.", path=("input", "sentence"))
+        raise NotFound("There is no such sentence.", path=("input", "sentence"))
     if not viewer.is_user(existing.user) and not viewer.may(Role.MODERATOR):
         raise NotAllowed("Only its author or a moderator may delete a sentence.", path=("input", "sentence"))
     deleted_id = node_id("Sentence", sentence)

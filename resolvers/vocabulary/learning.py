@@ -160,7 +160,7 @@ async def write_sentence(
 async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -> Sentence:
     existing = await sentence_node(ctx, key)
     if existing is None:
-        raise NotFound("There is no sentence with this id.", path=("input", "sentence"))
+        raise NotFound("There is no such sentence.", path=("input", "sentence"))
     if not ctx.viewer.is_user(existing.user):
         raise NotAllowed("Only its author may change a sentence.", path=("input", "sentence"))
     values: dict[str, str | int | None] = {"text": text}
@@ -195,7 +195,7 @@ def _validated_day(ctx: Context, profile: Profile | None, on: date | None) -> da
     today = local_day(ctx.now(), zone)
     if not today - MAX_AGE <= on <= today:
         raise InvalidInput(
-            f"`on` is {today - MAX_AGE} to {today}, which is today in your time zone.", path=("input", "on")
+            f"The day is {today - MAX_AGE} to {today}, which is today in your time zone.", path=("input", "on")
         )
     return on
 

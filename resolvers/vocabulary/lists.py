@@ -96,7 +96,7 @@ async def require_word(ctx: Context, key: str) -> ShownWord:
     """The word that an input names."""
     word = await word_node(ctx, key)
     if word is None:
-        raise NotFound("There is no word with this id.", path=("input", "word"))
+        raise NotFound("There is no such word.", path=("input", "word"))
     return word
 
 

@@ -10,14 +10,13 @@ building it took. The process's own writes are added to it at once.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from math import inf
 from typing import NamedTuple
 
-from datastore.dynamo import Page, PageRequest, best_first
+from datastore.dynamo import Page, PageRequest, best_first, page_of
 from datastore.vocabulary import learning
 from datastore.vocabulary.learning import QuizResult, Sentence
 from resolvers.loading.bounded_dict import BoundedDict
@@ -99,11 +98,7 @@ class QuizLeaderboard:
             self._ranked.pop(selection, None)
 
     def page(self, selection: Selection, request: PageRequest) -> Page[QuizStanding]:
-        """The rows after a cursor's position. There need not be a row at that position any more."""
-        positions, rows = self._rows(selection)
-        start = bisect_right(positions, request.position) if request.position is not None else 0
-        requested = slice(start, start + request.wanted)
-        return Page.cut(list(zip(positions[requested], rows[requested], strict=True)), request)
+        return page_of(*self._rows(selection), request)
 
     def _rows(self, selection: Selection) -> tuple[list[str], list[QuizStanding]]:
         if selection not in self._ranked:
@@ -161,11 +156,6 @@ class QuizLeaderboards:
         self._deleted[deleted.node_key] = deleted
         if (built := self._days.known(deleted.date, inf)) is not None:
             built.discard(deleted)
-
-    def move(self, old: QuizResult | Sentence, new: QuizResult | Sentence) -> None:
-        """Count a result as somebody else's, to whom this process has just moved it."""
-        self.discard(old)
-        self.add_written(new)
 
     async def _build(self, on: date) -> QuizLeaderboard:
         began = time.monotonic()

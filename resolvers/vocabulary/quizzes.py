@@ -131,6 +131,7 @@ class QuizView:
     token: str
     list: str
     questions: tuple[QuizQuestion, ...]
+    earliest_answer_at: datetime
     expires_at: datetime
 
 
@@ -223,7 +224,7 @@ async def start_quiz(
         cards=tuple(card for card in found.cards if card.ordinal in ordinals),
     )
     token = ctx.services.seal.sign_text(_PURPOSE, orjson.dumps([member.id, list, quiz_id]))
-    view = QuizView(token, list, tuple(question for _, question in asked), expires)
+    view = QuizView(token, list, tuple(question for _, question in asked), now + _least_time(ctx, size), expires)
     await quizzes.ask_quiz(ctx.table, quiz, view, ctx.unit)
     return view
 
@@ -243,7 +244,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, att
         if len(attempt(words)) == size:
             break
     if word_list is None or not word_list.visible_to(ctx.viewer.member_id):
-        raise NotFound("There is no list with this id.", path=("input", "list"))
+        raise NotFound("There is no such list.", path=("input", "list"))
     if len(attempt(words)) == size or word_list.next_ordinal <= len(ordinals):
         return _Loaded(words, cards, list_has_words=bool(words))
     # Many words were removed or cannot be asked about: look at more of them, from a random one on.
@@ -339,6 +340,7 @@ async def _grade(ctx: Context, sheet: QuizSheet, texts: Sequence[str]) -> QuizGr
         ctx.unit,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
+    ctx.services.activity["quizzes"] += 1
     return answer
 
 
@@ -373,13 +375,17 @@ def _validated(ctx: Context, sheet: QuizSheet, answers: Sequence[str]) -> OpenQu
 def _refuse_early(ctx: Context, quiz: OpenQuiz, days: ActiveDays | None, now: datetime) -> None:
     """The time counts from the quiz that the member answered before, too: several at once take as long as in turn."""
     begun = max(quiz.asked_at, days.last_answered) if days and days.last_answered else quiz.asked_at
-    least = timedelta(seconds=ctx.services.policy.quiz_seconds_per_question * len(quiz.words))
+    least = _least_time(ctx, len(quiz.words))
     if least and (left := (begun + least - now).total_seconds()) > 0:  # without a least time, clocks may differ
         raise RateLimited(
             f"{len(quiz.words)} questions take at least {least.total_seconds():g} seconds to answer, counted from when "
             "you started this quiz or answered another.",
             retry_after=left,
         )
+
+
+def _least_time(ctx: Context, questions: int) -> timedelta:
+    return timedelta(seconds=ctx.services.policy.quiz_seconds_per_question * questions)
 
 
 # ── what is shown of them ──

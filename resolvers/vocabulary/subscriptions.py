@@ -119,7 +119,7 @@ async def request_subscription(
     validate_email_address(email)
     word_list = await require_input_list(ctx, list)
     if not word_list.public:
-        raise NotAllowed("A private list is sent to its owner only: use `subscribe`.", path=("input", "list"))
+        raise NotAllowed("A private list is sent to its owner only, who has to sign in.", path=("input", "list"))
     about = (word_list.list, character_set.value)
     confirmations = ctx.services.get(Confirmations)
     await confirmations.ask(ctx, Purpose.SUBSCRIPTION, email, about, {"list_name": word_list.name})
@@ -189,8 +189,8 @@ async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
     addresses = list(dict.fromkeys(address for address in (member.verified_email, confirmed) if address))
     if not addresses:
         raise NotAllowed(
-            "No address is known to be yours. Set it with `updateProfile` and open the link in the email, or sign in "
-            "where your address is verified."
+            "No email address is known to be yours. Enter it in your profile and open the link in the email, or sign "
+            "in where your address is verified."
         )
     claimed: dict[tuple[str, CharacterSet], Subscription] = {}
     for address in addresses:

@@ -78,7 +78,7 @@ async def require_input_list(ctx: Context, list_id: str) -> ShownList:
     """The list that an input names. Another member's private list is refused like an id without a list."""
     word_list = await load_list(ctx, list_id)
     if word_list is None:
-        raise NotFound("There is no list with this id.", path=("input", "list"))
+        raise NotFound("There is no such list.", path=("input", "list"))
     return word_list
 
 

@@ -3,8 +3,10 @@
 | module        | contents                                                                                       |
 |---------------|------------------------------------------------------------------------------------------------|
 | visibility    | what a viewer sees of boards and their results                                                 |
-| boards        | boards and their hours, contenders, the leaderboard, head-to-head records; what editors change |
+| rules         | who may vote, and when: electorate and hours                                                   |
+| boards        | boards, contenders, the leaderboard, head-to-head records; what editors change                 |
 | ballots       | drawing and voting: visits, progress, and where votes come from                                |
+| continuing    | what a visitor has begun goes on as the member's who signs in                                  |
 | settling      | moving tallies to results while votes come in, and what a process remembers of boards          |
 | voiding       | taking back a voter's votes                                                                    |
 | transfer      | importing contenders, exporting votes                                                          |

@@ -15,7 +15,7 @@ from math import inf
 from typing import NamedTuple
 
 from datastore.dynamo import DynamoError, check_before_each_attempt
-from datastore.refusals import NotAllowed, Refusal, Unavailable
+from datastore.refusals import NotAllowed, NotSignedIn, Refusal, Unavailable
 from datastore.values.seal import Seal
 from datastore.voting import boards, voiding, votes
 from datastore.voting.ballots import Ballot, EligibleContenders, TokenExpired, TokenSpent, TokenUnknown, Verdict
@@ -27,9 +27,17 @@ from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.requests.policy import OFF, address_hash
 from resolvers.values.network_addresses import network
-from resolvers.voting.boards import LEAD, VotingClosed, require_open
+from resolvers.voting.rules import LEAD, MayNotVote, joined_at, require_may_vote
 from resolvers.voting.settling import KNOWN_SECONDS
-from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
+from resolvers.voting.visibility import (
+    Matchup,
+    Results,
+    ShownBoard,
+    ShownContender,
+    board_cache,
+    results,
+    results_of,
+)
 
 # ── origins ──
 
@@ -59,7 +67,7 @@ class Origins:
         return await self._tags.load(_Origin(ctx.viewer.id, board, address, ctx.now().date()))
 
     async def _remember(self, origin: _Origin) -> str:
-        return await voiding.remember_origin(self._services.table, *origin, self._services.unit())
+        return await voiding.remember_origin(self._services.table, *origin)
 
 
 # ── visits ──
@@ -105,7 +113,7 @@ async def start_visit(ctx: Context, /) -> Visit:
     if not ctx.page_origin:
         raise NotAllowed("A visit belongs to the pages of one site, and this request names no Origin.")
     if not ctx.services.policy.admits_page(ctx.page_origin, ctx.own_origin):
-        raise NotAllowed("Pages of this origin may not start a visit: RINGSIDE_CORS_ORIGINS lists those that may.")
+        raise NotAllowed("This page may not start a visit: its site is not one that the service knows.")
     await ctx.services.get(AddressLimits).admit_visitor(ctx)
     today = ctx.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     expires_at = today + timedelta(days=VALID_DAYS + 1)
@@ -147,15 +155,18 @@ _MOST_VOTES = 4000
 
 
 class _Count(NamedTuple):
-    voter: str
-    board: str
-    walk: PairWalk
+    vote: Vote
     eligible: EligibleContenders
 
 
 def voter_seed(voter: str, board: str) -> bytes:
     """The seed of a voter's order of pairs on a board."""
     return blake2b(f"{board}#{voter}".encode(), digest_size=32).digest()
+
+
+def seed_after(vote: Vote) -> bytes:
+    """The seed of the order that a voter goes on in after a vote: their own, or that of the visitor they were."""
+    return voter_seed(vote.order or vote.voter, vote.board)
 
 
 class WalkCounts:
@@ -166,31 +177,32 @@ class WalkCounts:
         self._turn = asyncio.Lock()
         self._counts = services.cache.each("walk_counts", self._count, age=inf, most=_MOST_WALKS)
 
-    async def counted(self, voter: str, board: str, walk: PairWalk, eligible: EligibleContenders) -> PairWalk:
-        """The walk as `PairWalk.recounted` returns it."""
+    async def counted(self, vote: Vote, eligible: EligibleContenders) -> PairWalk:
+        """The voter's walk after a vote, as `PairWalk.recounted` returns it."""
+        walk = vote.pair_walk()
         if walk.recount_cost(eligible) <= _CHEAP and not walk.needs_seen(eligible):
-            return walk.recounted(voter_seed(voter, board), eligible)
-        counted = await self._counts.load(_Count(voter, board, walk, eligible))
+            return walk.recounted(seed_after(vote), eligible)
+        counted = await self._counts.load(_Count(vote, eligible))
         assert counted is not None  # noqa: S101 - counting always has a result
         return counted
 
     async def _count(self, wanted: _Count) -> PairWalk:
-        seen = await self._read_seen(wanted) if wanted.walk.needs_seen(wanted.eligible) else None
-        seed = voter_seed(wanted.voter, wanted.board)
-        counting = wanted.walk.recounting(seed, wanted.eligible, seen)
+        walk, eligible = wanted.vote.pair_walk(), wanted.eligible
+        seen = await self._read_seen(wanted.vote, walk) if walk.needs_seen(eligible) else None
+        counting = walk.recounting(seed_after(wanted.vote), eligible, seen)
         while True:
             async with self._turn:  # one slice in each turn of the event loop
                 try:
                     next(counting)
                 except StopIteration as counted:
-                    walk: PairWalk = counted.value
-                    return walk
+                    result: PairWalk = counted.value
+                    return result
                 await asyncio.sleep(0)
 
-    async def _read_seen(self, wanted: _Count) -> frozenset[tuple[int, int]] | None:
-        if wanted.walk.seen > _MOST_VOTES:
+    async def _read_seen(self, vote: Vote, walk: PairWalk) -> frozenset[tuple[int, int]] | None:
+        if walk.seen > _MOST_VOTES:
             return None
-        return await votes.read_seen_pairs(self._services.table, wanted.voter, wanted.board, wanted.walk.cycle)
+        return await votes.read_seen_pairs(self._services.table, vote.voter, vote.board, walk.cycle)
 
 
 # ── ballots ──
@@ -259,20 +271,32 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     cached, latest = await asyncio.gather(
         board_cache(ctx).boards.load(board), votes.read_latest_vote(ctx.table, voter, board)
     )
+    if latest is not None and latest.continued_by is not None:
+        raise NotSignedIn("Sign in to go on.")
     number = latest.number + 1 if latest else 1
     current, found = cached.board if cached else None, None
     if current is not None:
-        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number))
+        found = await _draw(ctx, latest, await _electors_contenders(ctx, current), (voter, board, number))
     if current is None or found is None:
         current = await _load_board_now(ctx, board)
-        found = await _draw(ctx, latest, _open_contenders(ctx, current), (voter, board, number), is_current=True)
+        contenders = await _electors_contenders(ctx, current)
+        found = await _draw(ctx, latest, contenders, (voter, board, number), is_current=True)
     if found is None:
         raise Exhausted
     drawn, eligible = found
     if latest is None:
         await ctx.services.get(AddressLimits).admit_visitor(ctx)
     expires_at = ctx.now() + timedelta(seconds=ctx.services.policy.ballot_seconds)
-    ballot = Ballot(voter, board, number, drawn.left, drawn.right, expires_at=expires_at, walk=drawn.after.packed())
+    ballot = Ballot(
+        voter,
+        board,
+        number,
+        drawn.left,
+        drawn.right,
+        expires_at=expires_at,
+        walk=drawn.after.packed(),
+        order=latest.order if latest else None,
+    )
     # Contenders that joined after a remembered first draw are still to come.
     remaining = drawn.remaining + current.eligible.pairs(eligible.size, current.size)
     return DrawnBallot(
@@ -286,8 +310,9 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
     )
 
 
-def _open_contenders(ctx: Context, board: Board) -> EligibleContenders:
-    require_open(board, ctx.now(), ("input", "board"))
+async def _electors_contenders(ctx: Context, board: Board) -> EligibleContenders:
+    """What can be drawn by a viewer who may vote."""
+    require_may_vote(board, ctx.now(), await joined_at(ctx), ("input", "board"))
     return board.eligible
 
 
@@ -315,7 +340,7 @@ async def _draw(
     if latest is not None and not is_current and _is_older(eligible, latest.pair_walk()):
         return None
     walk = await _recounted(ctx, latest, eligible) if latest else PairWalk()
-    seed = voter_seed(voter, board)
+    seed = seed_after(latest) if latest else voter_seed(voter, board)
     drawn = walk.draw(seed, eligible)
     if drawn is None or (drawn.cycle != walk.cycle and not is_current):
         return None
@@ -356,6 +381,9 @@ async def cast_vote(ctx: Context, /, *, token: AnyId, verdict: Verdict) -> VoteC
             counted = await _count(ctx, vote, board)
     board = await refreshing or board
     _require_same(counted, vote)
+    if counted.counts:
+        board_cache(ctx).vote_counted(vote.voter, vote.board)
+        ctx.services.activity["votes"] += counted is vote
     # Not if an earlier attempt may have counted it, or if there are other shards.
     is_new = before is not None and counted is vote and before.shards == board.read_shards
     record = votes.with_vote(before.record, vote) if before is not None and is_new else None
@@ -418,23 +446,23 @@ def _require_same(counted: Vote, vote: Vote) -> None:
 
 
 async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
-    """The stored vote of this number. VotingClosed if there is none and the board does not take votes now.
+    """The stored vote of this number. MayNotVote if there is none and the board takes no votes of the viewer now.
 
     `board` was read at most `KNOWN_SECONDS` ago. An attempt that begins later needs a newer state.
     """
-    time = asyncio.get_running_loop().time
+    time, joined = asyncio.get_running_loop().time, await joined_at(ctx)
     usable_until = time() + LEAD.total_seconds() - KNOWN_SECONDS
 
     def check() -> None:
         current = board_cache(ctx).known(vote.board) or board
         if current is board and time() > usable_until:
             raise Unavailable(retry_after=1.0)
-        require_open(current, ctx.now(), ("input", "token"))
+        require_may_vote(current, ctx.now(), joined, ("input", "token"))
 
     try:
         with check_before_each_attempt(check):
             return await votes.cast(ctx.table, vote, ctx.unit)
-    except VotingClosed:
+    except MayNotVote:
         # A vote that was counted in time is answered as before, however late it is repeated.
         stored = await votes.read_vote(ctx.table, vote.voter, vote.board, vote.number)
         if stored is None:
@@ -481,11 +509,10 @@ async def winner(ctx: Context, cast: VoteCast, /) -> ShownContender | None:
     return None if ordinal is None else await (await results_of(ctx, cast.ballot.board)).contender_at(ordinal)
 
 
-async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup:
+async def cast_matchup(ctx: Context, cast: VoteCast, /) -> Matchup | None:
+    """Null while the viewer may not see results."""
     of_board, ballot = await results_of(ctx, cast.ballot.board), cast.ballot
-    if cast.record is not None:
-        return of_board.matchup_of(cast.record, ballot.left)
-    return await of_board.matchup(ballot.left, ballot.right)
+    return await of_board.cast_matchup(ballot.left, ballot.right, cast.record)
 
 
 async def progress(ctx: Context, board: ShownBoard, /) -> Progress:
@@ -503,4 +530,4 @@ async def _progress(ctx: Context, vote: Vote, eligible: EligibleContenders) -> P
 
 async def _recounted(ctx: Context, vote: Vote, eligible: EligibleContenders) -> PairWalk:
     """The voter's walk after a vote, counted for these contenders."""
-    return await ctx.services.get(WalkCounts).counted(vote.voter, vote.board, vote.pair_walk(), eligible)
+    return await ctx.services.get(WalkCounts).counted(vote, eligible)

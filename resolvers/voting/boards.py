@@ -6,15 +6,15 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, NamedTuple
 
-from datastore.dynamo import Page, Window, iso, page_size
-from datastore.refusals import InvalidInput, NotFound, Refusal
+from datastore.dynamo import Page, Window, page_size
+from datastore.refusals import InvalidInput, NotFound, require_revision
 from datastore.values.folding import MOST_MARKS
 from datastore.voting import boards as board_store
 from datastore.voting import editing, votes
-from datastore.voting.boards import MAIN, Board
+from datastore.voting.boards import MAIN, Board, Electorate, ResultsVisible
 from datastore.voting.contenders import (
     Contender,
     CountedContender,
@@ -26,69 +26,28 @@ from datastore.voting.contenders import (
 from datastore.voting.editing import ContenderChange
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.texts import is_line, parse_image_address, parse_link
-from resolvers.voting.svg import parse_picture
+from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours
+from resolvers.voting.svg import PicturePreview, parse_picture, preview_picture
 from resolvers.voting.visibility import (
+    LeaderboardPage,
     LeaderboardRow,
     Matchup,
     Results,
     ShownBoard,
     ShownContender,
     board_cache,
+    empty_leaderboard,
     results,
     results_of,
+    settled_results,
 )
-
-# ── hours ──
-
-LEAD = timedelta(seconds=10)
-
-
-class VotingClosed(Refusal):
-    code = "LOCKED"
-    explanation = "Voting on this board is closed."
-
-
-def is_open(board: Board, now: datetime) -> bool:
-    has_begun = board.opens_at is None or board.opens_at <= now
-    return has_begun and (board.closes_at is None or now < board.closes_at)
-
-
-def require_open(board: Board, now: datetime, path: tuple[str, ...]) -> None:
-    if is_open(board, now):
-        return
-    if board.opens_at is not None and now < board.opens_at:
-        seconds = (board.opens_at - now).total_seconds()
-        raise VotingClosed(f"Voting on this board opens at {iso(board.opens_at)}.", path=path, retry_after=seconds)
-    if board.closes_at is not None:
-        raise VotingClosed(f"Voting on this board ended at {iso(board.closes_at)}.", path=path)
-
-
-def with_hours(board: Board, opens_at: datetime | Unset | None, closes_at: datetime | Unset | None) -> Board:
-    """The board with new hours; what is unset stays as it is."""
-    return replace(
-        board,
-        opens_at=board.opens_at if isinstance(opens_at, Unset) else opens_at,
-        closes_at=board.closes_at if isinstance(closes_at, Unset) else closes_at,
-    )
-
-
-def validate_hours(board: Board, before: Board | None, now: datetime) -> None:
-    """Refuse new times that come too soon or in the wrong order. A time that stays as it is may have passed."""
-    for name, stored_name in (("opensAt", "opens_at"), ("closesAt", "closes_at")):
-        moment = getattr(board, stored_name)
-        if moment is not None and moment < now + LEAD and (before is None or moment != getattr(before, stored_name)):
-            raise InvalidInput(
-                f"`{name}` must lie at least {LEAD.seconds} seconds ahead, so that it holds everywhere from then on.",
-                path=("input", name),
-            )
-    if board.opens_at is not None and board.closes_at is not None and board.closes_at <= board.opens_at:
-        raise InvalidInput("`closesAt` must be later than `opensAt`.", path=("input", "closesAt"))
-
 
 # ── ids ──
 
 ContenderId = Annotated[str, NodeOf("Contender")]
 
+PREVIEW_RATE = "120/minute"
+"""Pictures that one editor may preview in each process: each takes up to a tenth of a second."""
 _CONTENDER_KEY = re.compile(r"([a-z0-9-]{1,64})/(0|[1-9][0-9]{0,5})")
 
 
@@ -108,18 +67,19 @@ async def board(ctx: Context, /, *, slug: str = MAIN) -> ShownBoard | None:
 
 async def _load_results(ctx: Context, slug: str) -> Results | None:
     """A board's results, which include all votes of two seconds ago; None if there is no such board."""
-    current = await board_cache(ctx).board(slug) if board_store.is_slug(slug) else None
-    return await results(ctx, current) if current else None
+    return await settled_results(ctx, slug) if board_store.is_slug(slug) else None
 
 
 async def boards(ctx: Context, /, *, window: Window) -> Page[ShownBoard]:
     """Each board is read again, since the index is not settled; if that fails, it is shown as the index has it."""
-    page, cache = await board_store.read_boards_page(ctx.table, window), board_cache(ctx)
-    found = await asyncio.gather(*(cache.board(listed.slug) for listed in page.nodes), return_exceptions=True)
-    current = [
-        settled if isinstance(settled, Board) else listed for listed, settled in zip(page.nodes, found, strict=True)
-    ]
-    return page.map([(await results(ctx, each)).board for each in current])
+    page = await board_store.read_boards_page(ctx.table, window)
+    found = await asyncio.gather(*(settled_results(ctx, each.slug) for each in page.nodes), return_exceptions=True)
+    return page.map(
+        [
+            (settled if isinstance(settled, Results) else await results(ctx, listed)).board
+            for listed, settled in zip(page.nodes, found, strict=True)
+        ]
+    )
 
 
 def closed(ctx: Context, board: ShownBoard, /) -> bool:
@@ -173,32 +133,50 @@ async def _details(ctx: Context, contender: ShownContender) -> Details:
 # ── the leaderboard ──
 
 
-async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[LeaderboardRow]:
+async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> LeaderboardPage:
     request = leaderboard_request(board, window)
     of_board = await _load_results(ctx, board)
-    return await of_board.leaderboard(request) if of_board else Page.cut((), request).counted(0)
+    return await of_board.leaderboard(request) if of_board else empty_leaderboard(request)
 
 
-async def board_leaderboard(ctx: Context, board: ShownBoard, /, *, window: Window) -> Page[LeaderboardRow]:
+async def board_leaderboard(ctx: Context, board: ShownBoard, /, *, window: Window) -> LeaderboardPage:
     return await (await results(ctx, board)).leaderboard(leaderboard_request(board.slug, window))
+
+
+class _Moment(NamedTuple):
+    """What decides, besides their own votes, whether viewers see results. It changes with each settling."""
+
+    results_visible: ResultsVisible
+    over: bool
+    settled: int
 
 
 async def leaderboard_changed(
     ctx: Context, /, *, board: str = MAIN, first: int | None = None
 ) -> AsyncGenerator[list[LeaderboardRow]]:
-    """The first rows now, and again after each change."""
+    """The first rows now, and again after each change; nothing while they are hidden."""
     size = page_size(first)
     if await _load_results(ctx, board) is None:
         raise InvalidInput(f"There is no board called {board[:64]}.", path=("board",))
     cache = board_cache(ctx)
 
-    async def read(number: int) -> Sequence[CountedContender]:
+    async def read(number: int) -> Sequence[tuple[_Moment | None, CountedContender]]:
         current = await cache.board(board)
-        return (await cache.results(current)).leaders(None, number) if current else ()
+        if current is None:
+            return ()
+        moment = None
+        if current.results_visible is not ResultsVisible.ALWAYS:
+            moment = _Moment(current.results_visible, is_over(current, ctx.now()), current.settled)
+        return [(moment, leader) for leader in (await cache.results(current)).leaders(None, number)]
 
+    shown = None
     async for leaders in ctx.services.live.rows(("leaderboard", board), read, size, ctx.address):
-        of_board = await _load_results(ctx, board)
-        yield of_board.from_the_top(leaders) if of_board else []
+        cache.may_have_voted(ctx.viewer.id, board)
+        of_board = await results_of(ctx, board)
+        rows = None if of_board.hidden else of_board.from_the_top([leader for _, leader in leaders])
+        if rows is not None and rows != shown:
+            yield rows
+        shown = rows
 
 
 # ── head to head ──
@@ -259,6 +237,9 @@ async def create_board(
     title: str,
     opens_at: datetime | None = None,
     closes_at: datetime | None = None,
+    electorate: Electorate = Electorate.EVERYBODY,
+    members_since: datetime | None = None,
+    results_visible: ResultsVisible = ResultsVisible.ALWAYS,
 ) -> Board:
     ctx.with_role(Role.EDITOR)
     if not board_store.is_slug(slug):
@@ -266,14 +247,16 @@ async def create_board(
             "A slug has 1 to 64 lowercase letters, digits and dashes, and neither begins nor ends with a dash.",
             path=("input", "slug"),
         )
-    new = Board(slug, parse_title(title), ctx.now(), opens_at=opens_at, closes_at=closes_at)
+    plain = Board(slug, parse_title(title), ctx.now(), results_visible=results_visible)
+    new = with_electorate(with_hours(plain, opens_at, closes_at), electorate, members_since)
     validate_hours(new, None, ctx.now())
+    validate_electorate(new)
     created = await board_store.create_board(ctx.table, new, ctx.unit)
     board_cache(ctx).changed(slug)
     return created
 
 
-async def update_board(
+async def update_board(  # noqa: PLR0913 - the arguments of the mutation
     ctx: Context,
     /,
     *,
@@ -281,6 +264,10 @@ async def update_board(
     title: str | None = None,
     opens_at: datetime | Unset | None = UNSET,
     closes_at: datetime | Unset | None = UNSET,
+    electorate: Electorate | None = None,
+    members_since: datetime | Unset | None = UNSET,
+    results_visible: ResultsVisible | None = None,
+    revision: int | None = None,
 ) -> Board:
     """Change the given fields. A null time is no limit."""
     ctx.with_role(Role.EDITOR)
@@ -289,10 +276,14 @@ async def update_board(
     new_title = None if title is None else parse_title(title)
 
     def change(board: Board) -> Board:
-        return replace(with_hours(board, opens_at, closes_at), title=new_title or board.title)
+        require_revision(board.revision, revision)
+        changed = with_electorate(with_hours(board, opens_at, closes_at), electorate, members_since)
+        visible = results_visible or board.results_visible
+        return replace(changed, title=new_title or board.title, results_visible=visible)
 
     def check(before: Board, after: Board) -> None:
         validate_hours(after, before, ctx.now())
+        validate_electorate(after)
 
     changed = await editing.change_board(ctx.table, slug, change, check, ctx.unit)
     board_cache(ctx).changed(slug)
@@ -327,6 +318,12 @@ async def add_contender(
     return added
 
 
+async def preview_contender(ctx: Context, /, *, svg: str) -> PicturePreview:
+    viewer = ctx.with_role(Role.EDITOR)
+    ctx.services.rates.hit(PREVIEW_RATE, "pictures", viewer.id)
+    return await asyncio.to_thread(preview_picture, svg)
+
+
 async def update_contender(
     ctx: Context,
     /,
@@ -337,6 +334,7 @@ async def update_contender(
     description: str | Unset | None = UNSET,
     link: str | Unset | None = UNSET,
     image_url: str | Unset | None = UNSET,
+    revision: int | None = None,
 ) -> Contender:
     """Change the given fields. Null removes all but the name."""
     ctx.with_role(Role.EDITOR)
@@ -345,6 +343,7 @@ async def update_contender(
         None if name is None else parse_name(name),
         await asyncio.to_thread(parse_picture, svg) if isinstance(svg, str) else None,
         replaces_picture=svg is not UNSET,
+        revision=revision,
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
     changed = await editing.change_contender(ctx.table, _parse_contender(contender), change, ctx.unit)

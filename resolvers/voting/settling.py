@@ -26,6 +26,7 @@ from datastore.voting import contenders as contender_store
 from datastore.voting.boards import BLOCK_SIZE, Board, BoardWithMarks, DirtyMark
 from datastore.voting.contenders import BoardResults, Contender, CountedContender, Counts, Details, ResultsBlock
 from datastore.voting.editing import ContenderChange
+from datastore.voting.votes import has_counted_vote
 from resolvers.requests.context import Services
 
 # ── board settler ──
@@ -106,7 +107,7 @@ class BoardSettler:
                     await self._mark.save()
                     return
             self._marks += 1
-            mark = DirtyMark(self._slug, self._leases.holder, self._marks)
+            mark = DirtyMark(self._slug, self._leases.holder, self._marks, self._services.clock())
             self._mark = await boards.put_mark(self._leases, mark)
 
     async def _renew_mark(self) -> None:
@@ -278,13 +279,16 @@ PATIENCE = 2.0
 KNOWN_SECONDS = 5.0
 """The age at which votes are no longer judged by the last state of a board, so that all know a change of its hours."""
 
+VOTED_SECONDS = 10.0
+"""For how long a voter still sees results that are shown after voting once another process has voided their votes."""
+
 _MOST_BOARDS = 1000
 
 ContenderKey: TypeAlias = tuple[str, int]
 CountsKey: TypeAlias = tuple[str, int, int]
 """A board's slug, the term of a settling, and a block."""
 NamesKey: TypeAlias = tuple[str, int, int]
-"""A board's slug, its revision, and how many blocks it has."""
+"""A board's slug, the number of changes to its contenders, and how many blocks it has."""
 ResultsKey: TypeAlias = tuple[str, tuple[int, int]]
 
 
@@ -301,6 +305,7 @@ class BoardCache:
         self._counts = cache.batches("contender_counts", self._read_counts, age=60.0, most=200)
         self._by_name = cache.each("contenders_by_name", self._read_by_name, age=60.0, most=16)
         self._results = cache.each("board_results", self._read_board_results, age=60.0, most=16)
+        self._voted = cache.each("voted", self._read_voted, age=1.0, kept=VOTED_SECONDS)
         self._settlers: dict[str, BoardSettler] = {}
 
     # ── batch reads ──
@@ -343,7 +348,7 @@ class BoardCache:
         board = cached.board
         keys = [(board.slug, board.settled, block) for block in range(board.blocks)]
         by_name, counts = await asyncio.gather(
-            self._by_name.load((board.slug, board.revision, board.blocks)), self._counts.load_many(keys)
+            self._by_name.load((board.slug, board.contender_changes, board.blocks)), self._counts.load_many(keys)
         )
         return BoardResults(by_name or (), [block or () for block in counts])
 
@@ -408,6 +413,26 @@ class BoardCache:
     async def results(self, board: Board) -> BoardResults:
         results = await self._results.load((board.slug, board.stamp))
         return results or BoardResults((), ())
+
+    # ── who has voted ──
+
+    async def _read_voted(self, key: tuple[str, str]) -> bool:
+        return await has_counted_vote(self._services.table, *key)
+
+    async def has_voted(self, voter: str, board: str) -> bool:
+        """Whether a vote of theirs counts."""
+        return self._voted.known((voter, board), VOTED_SECONDS) or bool(await self._voted.load((voter, board)))
+
+    def vote_counted(self, voter: str, board: str) -> None:
+        self._voted.put((voter, board), value=True)
+
+    def may_have_voted(self, voter: str, board: str) -> None:
+        """Look again whether a vote of theirs counts, unless one did."""
+        if self._voted.known((voter, board)) is False:
+            self._voted.forget((voter, board))
+
+    def votes_voided(self, voter: str, board: str) -> None:
+        self._voted.forget((voter, board))
 
     # ── changes ──
 

@@ -15,9 +15,10 @@ from datastore.voting.contenders import all_contenders, folded, read_known_names
 from datastore.voting.editing import ContenderChange
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
-from resolvers.transfer.loop import Added, Store, json_line
+from resolvers.transfer.loop import Added, PreviewedStore, json_line
 from resolvers.transfer.readers import Row, Unreadable, decode_xml, read_inside
 from resolvers.voting.boards import parse_details, parse_name
+from resolvers.voting.settling import BoardCache
 from resolvers.voting.svg import LARGEST, parse_picture
 
 # ── contenders ──
@@ -34,13 +35,17 @@ class NewContender:
     details: Mapping[str, Any]
 
 
-class ContenderStore(Store[NewContender]):
-    """Adds contenders to a board, except names that it has, or that an import gave to a contender since renamed."""
+class ContenderStore(PreviewedStore[NewContender]):
+    """Adds contenders to a board, except names that it has, or that an import gave to a contender since renamed.
 
-    def __init__(self, services: Services, board: str, folder: Path) -> None:
+    Pictures are files in the folder; without one, the rows have their text.
+    """
+
+    def __init__(self, services: Services, board: str, folder: Path | None, actor: str | None = None) -> None:
         self._services = services
         self._board = board
         self._folder = folder
+        self._actor = actor
         self._places: dict[str, str] = {}
         self._known: frozenset[str] = frozenset()
 
@@ -51,23 +56,27 @@ class ContenderStore(Store[NewContender]):
         return 0
 
     def parse(self, row: Row) -> NewContender:
-        """Pictures are read from files in the folder."""
         given = row.fields
         details = parse_details(
             self._services.policy.image_hosts, given.get("description"), given.get("link"), given.get("imageUrl")
         )
-        svg = self._read_picture(given["svg"]) if "svg" in given else None
+        svg = self._parse_picture(given["svg"]) if "svg" in given else None
         name = parse_name(given.get("name", ""))
         if (first := self._places.setdefault(folded(name), row.place)) != row.place:
             raise InvalidInput(f"{name} is already the name at {first}.")
         return NewContender(name, svg, details)
 
-    def _read_picture(self, name: str) -> str:
+    def _parse_picture(self, given: str) -> str:
+        if self._folder is None:
+            return parse_picture(given)
         try:
-            text = decode_xml(read_inside(self._folder, name, 2 * LARGEST), name)  # UTF-16 takes twice the bytes
+            text = decode_xml(read_inside(self._folder, given, 2 * LARGEST), given)  # UTF-16 takes twice the bytes
         except Unreadable as unreadable:
             raise InvalidInput(unreadable.message, path=("svg",)) from None
         return parse_picture(text)
+
+    async def are_missing(self, records: Sequence[NewContender]) -> Sequence[bool]:
+        return [folded(contender.name) not in self._known for contender in records]
 
     async def add(self, records: Sequence[NewContender]) -> Added:
         new = [contender for contender in records if folded(contender.name) not in self._known]
@@ -81,11 +90,12 @@ class ContenderStore(Store[NewContender]):
             services.ids.next(now), contender.name, contender.svg, details=contender.details, imported=True
         )
         try:
-            await editing.add_contender(services.table, self._board, change, now, services.unit())
+            added = await editing.add_contender(services.table, self._board, change, now, services.unit(self._actor))
         except Conflict as conflict:
             if conflict.path[-1:] != ("name",):
                 raise
             return False
+        services.get(BoardCache).changed(self._board, added, change)
         return True
 
 
@@ -107,7 +117,7 @@ async def _vote_lines(table: Table, board: str | None) -> AsyncIterator[bytes]:
         contenders = await all_contenders(table, slug, blocks)
         names |= {(slug, ordinal): contender.name for ordinal, contender in contenders.items()}
     async for vote in votes.all_votes(table):
-        if board in (None, vote.board):
+        if vote.is_verdict and board in (None, vote.board):
             yield json_line(_fields(vote, names))
 
 

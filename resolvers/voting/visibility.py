@@ -2,22 +2,26 @@
 
 A board's results are its number of votes, its contenders' counts, ranks and strengths, the order of its leaderboard and
 its head-to-head records. All of them come from `results`, which knows the board and the viewer. What it answers reads
-the pages itself, so that it decides about their order, counts and cursors too. Today it shows everybody everything.
+the pages itself, so that it decides about their order, counts and cursors too.
+
+Where results are hidden, numbers are None and lists are empty, and nothing that depends on votes is read or waited for:
+two boards that differ in their votes only are the same to the viewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, NewType
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, Final, NamedTuple, NewType
 
 from datastore.dynamo import Page, PageRequest
 from datastore.refusals import NotFound
-from datastore.voting.boards import Board
+from datastore.voting.boards import Board, ResultsVisible
 from datastore.voting.contenders import Contender, CountedContender, read_contenders_page
 from datastore.voting.votes import PairTally, read_contender_pairs_page, read_pair_record, read_pairs_page
-from resolvers.requests.context import Context
+from resolvers.requests.context import Context, Role
 from resolvers.voting.bradley_terry import Strength, Strengths
+from resolvers.voting.rules import is_over
 from resolvers.voting.settling import BoardCache
 
 # ── results ──
@@ -33,35 +37,66 @@ AS_STORED: Final[Mapping[str, str]] = {
     "Contender.link": "No result.",
     "Contender.svg": "No result.",
     "Contender.imageUrl": "No result.",
+    "PicturePreview": "The viewer's own text.",
+    "Query.previewContender": "The viewer's own text.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 
-ShownBoard = NewType("ShownBoard", Board)
-ShownContender = NewType("ShownContender", CountedContender)
+ShownContender = NewType("ShownContender", Contender)
+"""A `CountedContender`, or a `HiddenContender`."""
 ShownStrength = NewType("ShownStrength", Strength)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBoard(Board):
+    """A board, and whether its results are hidden from the viewer."""
+
+    results_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenContender(Contender):
+    """A contender whose counts the viewer may not see."""
+
+    wins: ClassVar[None] = None
+    losses: ClassVar[None] = None
+    ties: ClassVar[None] = None
+    score: ClassVar[None] = None
+    win_rate: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardPage(Page["LeaderboardRow"]):
+    """A page of a leaderboard, and whether that is hidden from the viewer."""
+
+    results_hidden: bool = False
 
 
 class LeaderboardRow(NamedTuple):
     """A contender and its rank."""
 
     rank: int
-    contender: ShownContender
+    leader: CountedContender
+
+    @property
+    def contender(self) -> ShownContender:
+        return ShownContender(self.leader)
 
     @property
     def wins(self) -> int:
-        return self.contender.wins
+        return self.leader.wins
 
     @property
     def losses(self) -> int:
-        return self.contender.losses
+        return self.leader.losses
 
     @property
     def ties(self) -> int:
-        return self.contender.ties
+        return self.leader.ties
 
     @property
     def score(self) -> int:
-        return self.contender.score
+        return self.leader.score
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +106,25 @@ class Matchup:
     results: Results = field(repr=False)
     left_ordinal: int
     right_ordinal: int
-    left_wins: int
-    right_wins: int
-    ties: int
+    left_wins: int | None = None
+    right_wins: int | None = None
+    ties: int | None = None
 
     @property
-    def votes(self) -> int:
-        return self.left_wins + self.right_wins + self.ties
+    def votes(self) -> int | None:
+        counts = (self.left_wins, self.right_wins, self.ties)
+        return sum(count for count in counts if count is not None) if None not in counts else None
+
+
+# ── whose results are hidden ──
+
+
+async def _are_hidden(ctx: Context, board: Board) -> bool:
+    if board.results_visible is ResultsVisible.ALWAYS or is_over(board, ctx.now()) or ctx.viewer.may(Role.EDITOR):
+        return False
+    if board.results_visible is ResultsVisible.AFTER_CLOSE:
+        return True
+    return not await board_cache(ctx).has_voted(ctx.viewer.id, board.slug)
 
 
 def board_cache(ctx: Context) -> BoardCache:
@@ -86,7 +133,7 @@ def board_cache(ctx: Context) -> BoardCache:
 
 async def results(ctx: Context, board: Board) -> Results:
     """The results of a board, as far as the viewer may see them."""
-    return Results(ctx, board)
+    return Results(ctx, board, await _are_hidden(ctx, board))
 
 
 async def results_of(ctx: Context, slug: str) -> Results:
@@ -97,24 +144,43 @@ async def results_of(ctx: Context, slug: str) -> Results:
     return await results(ctx, cached.board)
 
 
+async def settled_results(ctx: Context, slug: str) -> Results | None:
+    """A board's results, which include all votes of two seconds ago; None if there is no such board.
+
+    Hidden ones are not waited for: the time that it takes would tell whether somebody votes.
+    """
+    cached = await board_cache(ctx).boards.load(slug)
+    if cached is None:
+        return None
+    shown = await results(ctx, cached.board)
+    current = None if shown.hidden else await board_cache(ctx).board(slug)
+    return shown if current is None else Results(ctx, current, hidden=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a board, all of them shown."""
+    """The results of a board, all of them shown or all `hidden`."""
 
     _ctx: Context
     _board: Board
+    hidden: bool
 
     @property
     def board(self) -> ShownBoard:
-        return ShownBoard(self._board)
+        values = {each.name: getattr(self._board, each.name) for each in fields(Board)}
+        return ShownBoard(**values, results_hidden=self.hidden)
 
     async def of_contenders(self, contenders: Sequence[Contender]) -> list[ShownContender]:
+        if self.hidden:
+            return [_without_counts(each) for each in contenders]
         counted = await board_cache(self._ctx).counted(self._board, contenders)
         return list(map(ShownContender, counted))
 
     async def contender(self, ordinal: int) -> ShownContender | None:
         found = await board_cache(self._ctx).contender(self._board, ordinal)
-        return None if found is None else ShownContender(found)
+        if found is None:
+            return None
+        return _without_counts(found) if self.hidden else ShownContender(found)
 
     async def contender_at(self, ordinal: int) -> ShownContender:
         """A contender that a record names."""
@@ -127,48 +193,72 @@ class Results:
         page = await read_contenders_page(self._ctx.table, self._board, request)
         return page.map(await self.of_contenders(page.nodes)).counted(self._board.size)
 
-    async def rank(self, contender: ShownContender) -> int:
+    async def rank(self, contender: ShownContender) -> int | None:
+        if self.hidden or contender.retired or not isinstance(contender, CountedContender):
+            return None
         return (await board_cache(self._ctx).results(self._board)).rank(contender.score)
 
-    async def leaderboard(self, request: PageRequest) -> Page[LeaderboardRow]:
+    async def leaderboard(self, request: PageRequest) -> LeaderboardPage:
+        if self.hidden:
+            return empty_leaderboard(request, hidden=True)
         results = await board_cache(self._ctx).results(self._board)
         leaders = results.leaders(request.position, request.wanted)
-        rows = [
-            (results.place(each), LeaderboardRow(results.rank(each.score), ShownContender(each))) for each in leaders
-        ]
-        return Page.cut(rows, request).counted(self._board.contender_count)
+        rows = [(results.place(each), LeaderboardRow(results.rank(each.score), each)) for each in leaders]
+        return LeaderboardPage.cut(rows, request, total_count=self._board.contender_count)
 
     def from_the_top(self, leaders: Sequence[CountedContender]) -> list[LeaderboardRow]:
         """Leaderboard rows with shared ranks, best first: 1, 1, 3."""
         rows: list[LeaderboardRow] = []
-        for position, leader in enumerate(map(ShownContender, leaders), 1):
+        for position, leader in enumerate(leaders, 1):
             is_shared = rows and rows[-1].score == leader.score
             rows.append(LeaderboardRow(rows[-1].rank if is_shared else position, leader))
         return rows
 
     async def strength(self, contender: Contender) -> ShownStrength | None:
+        if self.hidden:
+            return None
         found = (await self._ctx.services.get(Strengths).load(self._board)).get(contender.ordinal)
         return None if found is None else ShownStrength(found)
 
     async def matchup(self, left: int, right: int) -> Matchup:
+        if self.hidden:
+            return Matchup(self, left, right)
         pair = (min(left, right), max(left, right))
-        return self.matchup_of(await read_pair_record(self._ctx.table, self._board, *pair), left)
+        return self._matchup_of(await read_pair_record(self._ctx.table, self._board, *pair), left)
 
     async def matchups(self, request: PageRequest) -> Page[Matchup]:
         """The pairs with votes in the order of joining; the one that joined first is on the left."""
+        if self.hidden:
+            return Page.cut((), request)
         page = await read_pairs_page(self._ctx.table, self._board, request)
-        return page.map([self.matchup_of(record, record.low) for record in page.nodes])
+        return page.map([self._matchup_of(record, record.low) for record in page.nodes])
 
     async def matchups_of(self, contender: Contender, request: PageRequest) -> Page[Matchup]:
         """The matchups with this contender on the left, in the order in which the others joined."""
+        if self.hidden:
+            return Page.cut((), request)
         ordinal = contender.ordinal
         page = await read_contender_pairs_page(self._ctx.table, self._board, ordinal, request)
-        return page.map([self.matchup_of(record, ordinal) for record in page.nodes])
+        return page.map([self._matchup_of(record, ordinal) for record in page.nodes])
 
-    def matchup_of(self, record: PairTally, left: int) -> Matchup:
+    async def cast_matchup(self, left: int, right: int, record: PairTally | None) -> Matchup | None:
+        """The record of a pair that was just voted on: the one given, if it is known."""
+        if self.hidden:
+            return None
+        return await self.matchup(left, right) if record is None else self._matchup_of(record, left)
+
+    def _matchup_of(self, record: PairTally, left: int) -> Matchup:
         if left == record.low:
             return Matchup(self, record.low, record.high, record.low_wins, record.high_wins, record.ties)
         return Matchup(self, record.high, record.low, record.high_wins, record.low_wins, record.ties)
+
+
+def empty_leaderboard(request: PageRequest, *, hidden: bool = False) -> LeaderboardPage:
+    return LeaderboardPage.cut((), request, total_count=0, results_hidden=hidden)
+
+
+def _without_counts(of: Contender) -> ShownContender:
+    return ShownContender(HiddenContender(of.board, of.ordinal, of.name, of.created_at, of.retired, of.version))
 
 
 # ── what mutations answer with ──
@@ -184,6 +274,10 @@ async def show_contender(ctx: Context, contender: Contender) -> ShownContender:
 
 
 # ── fields ──
+
+
+def votes(_: Context, board: ShownBoard, /) -> int | None:
+    return None if board.results_hidden else board.votes
 
 
 async def rank(ctx: Context, contender: ShownContender, /) -> int | None:

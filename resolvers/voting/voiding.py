@@ -1,22 +1,36 @@
-"""Voiding a voter: within the request as far as its time allows, and the rest as a job."""
+"""Voiding a voter: within the request as far as its time allows, and the rest as a job; voiding and restoring many."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
+from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import BadKey, key_text, remaining
-from datastore.jobs.jobs import Job
-from datastore.refusals import InvalidInput
+from datastore.dynamo import BadKey, Table, key_text, optimistic, remaining
+from datastore.jobs import jobs as job_store
+from datastore.jobs.jobs import Job, JobState
+from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards
 from datastore.voting.boards import MAIN
-from datastore.voting.member_items import MEMBER_ITEMS, clear_voter, move_votes
-from datastore.voting.voiding import void_votes, void_votes_of_addresses
-from datastore.voting.votes import read_latest_vote
-from resolvers.jobs.running import JobRun, begin_job
+from datastore.voting.continuing import voters_of
+from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
+from datastore.voting.voiding import (
+    RESTORABLE,
+    Voiding,
+    read_voiding,
+    restore_votes,
+    void_votes,
+    void_votes_of_addresses,
+    voiding_by,
+    voiding_put,
+    voters_digest,
+)
+from datastore.voting.votes import any_has_counted_vote, read_latest_vote
+from resolvers.jobs.running import JobId, JobRun, begin_job, begin_job_once, new_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services
 from resolvers.values.node_ids import parse_node_id
@@ -44,9 +58,8 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     Half of the request's time is for voiding, the rest for settling. What is left then becomes a job.
     """
     ctx.with_role(Role.EDITOR)
-    if not boards.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
-        raise boards.board_not_found(board)
-    wanted = _Wanted(board, _parse_voter(voter), same_address, ctx.unit.actor)
+    await _require_board(ctx, board)
+    wanted = _Wanted(board, _parse_voter(voter, "voter"), same_address, ctx.unit.actor)
     until, voided, job = remaining() / 2, 0, None
     async with wanted.voiding(ctx.services) as counts:
         async for votes in counts:
@@ -57,6 +70,11 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     answer = VoidedVotes(voided, job)
     await ctx.unit.store_receipt(ctx.table, answer)
     return answer
+
+
+async def _require_board(ctx: Context, board: str) -> None:
+    if not boards.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
+        raise boards.board_not_found(board)
 
 
 async def void_voter_job(services: Services, run: JobRun) -> str:
@@ -75,7 +93,9 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
             continue
         settler = services.get(BoardCache).settler(board)
         async with settler.voting():
-            voided += sum([votes async for votes in void_votes(table, voter, board, unit, since=since)])
+            for each in await voters_of(table, voter, board):
+                voided += sum([votes async for votes in void_votes(table, each, board, unit, since=since)])
+        services.get(BoardCache).votes_voided(voter, board)
         await settler.settle_anew()
     return voided
 
@@ -103,18 +123,20 @@ class _Wanted:
         settler = services.get(BoardCache).settler(self.board)
         async with settler.voting(), aclosing(self._void(services)) as counts:
             yield counts
+        services.get(BoardCache).votes_voided(self.voter, self.board)
         await settler.settle_anew()
 
     async def _void(self, services: Services) -> AsyncGenerator[int]:
         table, unit = services.table, services.unit(self.actor)
-        async for votes in void_votes(table, self.voter, self.board, unit):
-            yield votes
-        if self.same_address:
-            async for votes in void_votes_of_addresses(table, self.voter, self.board, unit):
+        for voter in await voters_of(table, self.voter, self.board):
+            async for votes in void_votes(table, voter, self.board, unit):
                 yield votes
+            if self.same_address:
+                async for votes in void_votes_of_addresses(table, voter, self.board, unit):
+                    yield votes
 
 
-def _parse_voter(text: str) -> str:
+def _parse_voter(text: str, argument: str) -> str:
     """A voter's own id, or the id of the member who voted."""
     try:
         kind, key = parse_node_id(text)
@@ -125,8 +147,109 @@ def _parse_voter(text: str) -> str:
             return key_text(key)
     raise InvalidInput(
         "A voter is identified by a User's id, or by the `voter` of a ballot or of an exported vote.",
-        path=("input", "voter"),
+        path=("input", argument),
     )
+
+
+# ── many voters ──
+# Voiding the votes of several voters, and restoring what was voided, are jobs. A board's voiding of a set of voters
+# names its job, in one transaction with that: whoever voids the same voters meanwhile, or again, finds the same job.
+
+VOID_VOTERS = "VOID_VOTERS"
+RESTORE_VOTERS = "RESTORE_VOTERS"
+MOST_VOTERS = 100
+
+
+async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Job:
+    """Begin to void all votes of these voters on a board. It can be taken back for a day."""
+    ctx.with_role(Role.EDITOR)
+    await _require_board(ctx, board)
+    if not 1 <= len(voters) <= MOST_VOTERS:
+        raise InvalidInput(f"Name 1 to {MOST_VOTERS} voters.", path=("input", "voters"))
+    named = tuple(sorted({_parse_voter(voter, "voters") for voter in voters}))
+    digest = voters_digest(board, named)
+
+    async def begin(earlier: Voiding | None) -> Job:
+        if found := await _same_voiding(ctx, earlier, named):
+            return found
+        job = new_job(ctx, VOID_VOTERS, _input_of(ctx, board, named), role=Role.EDITOR)
+        jobs = {**(earlier.jobs if earlier else {}), job.id: ""}
+        version = earlier.version + 1 if earlier else 1
+        after = Voiding(board, digest, named, jobs, version, ctx.now() + RESTORABLE)
+        occurred = ctx.unit.occurred(Kind.VOTERS_VOIDED, f"Board:{board}")
+        await begin_job_once(ctx, job, replace(job, input={}), voiding_put(after, earlier), *occurred)
+        return replace(job, input={})
+
+    return await optimistic(lambda: read_voiding(ctx.table, digest), begin, idempotent=True)
+
+
+async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[str]) -> Job | None:
+    """The job that voids these voters, or has voided all that they have voted since."""
+    if earlier is None or earlier.jobs[earlier.latest]:
+        return None
+    job = await job_store.read_job(ctx.table, earlier.latest)
+    if job is None or job.state is JobState.FAILED:
+        return None
+    if not job.is_running and await any_has_counted_vote(ctx.table, voters, earlier.board):
+        return None
+    return replace(job, input={})
+
+
+def _input_of(ctx: Context, board: str, voters: Sequence[str]) -> dict[str, str]:
+    return {"board": board, "actor": ctx.unit.actor or "", "voters": "\n".join(voters)}
+
+
+async def restore_voters(ctx: Context, /, *, job: JobId) -> Job:
+    """Begin to restore what a job has voided within the last day. A repeat finds the same job."""
+    ctx.with_role(Role.EDITOR)
+
+    async def begin(voiding: Voiding | None) -> Job:
+        voided = await job_store.read_job(ctx.table, job)
+        if voiding is None or voided is None or voided.started_at + RESTORABLE <= ctx.now():
+            raise NotFound("Name a job of voidVoters of the last 24 hours.", path=("input", "job"))
+        if voided.is_running:
+            raise Conflict("These votes are still being voided. Wait until the job has ended.", path=("input", "job"))
+        earlier = await job_store.read_job(ctx.table, voiding.jobs[job]) if voiding.jobs[job] else None
+        if earlier is not None and earlier.state is not JobState.FAILED:
+            return replace(earlier, input={})
+        input_ = {"voided": job, **_input_of(ctx, voiding.board, voiding.voters)}
+        new = new_job(ctx, RESTORE_VOTERS, input_, role=Role.EDITOR)
+        after = replace(voiding, jobs={**voiding.jobs, job: new.id}, version=voiding.version + 1)
+        occurred = ctx.unit.occurred(Kind.VOTERS_RESTORED, f"Board:{voiding.board}")
+        await begin_job_once(ctx, new, replace(new, input={}), voiding_put(after, voiding), *occurred)
+        return replace(new, input={})
+
+    return await optimistic(lambda: voiding_by(ctx.table, job), begin, idempotent=True)
+
+
+async def void_voters_job(services: Services, run: JobRun) -> str:
+    """It starts over after an interruption, and passes over votes that are void."""
+    await _change_votes(services, run, partial(void_votes, job=run.job.id))
+    return f"Votes voided: {run.done:,}."
+
+
+async def restore_voters_job(services: Services, run: JobRun) -> str:
+    async def restore(table: Table, voter: str, board: str, unit: UnitOfWork) -> AsyncGenerator[int]:
+        async for restored in restore_votes(table, voter, board, run.input["voided"], unit):
+            yield restored
+
+    await _change_votes(services, run, restore)
+    return f"Votes restored: {run.done:,}."
+
+
+async def _change_votes(
+    services: Services, run: JobRun, change: Callable[[Table, str, str, UnitOfWork], AsyncGenerator[int]]
+) -> None:
+    """Change the votes of each voter of a job, and settle the board."""
+    board, unit, cache = run.input["board"], services.unit(run.input["actor"] or None), services.get(BoardCache)
+    settler = cache.settler(board)
+    async with settler.voting():
+        for voter in run.input["voters"].split("\n"):
+            for each in await voters_of(services.table, voter, board):
+                async for votes in change(services.table, each, board, unit):
+                    run.done += votes
+            cache.votes_voided(voter, board)
+    await settler.settle_anew()
 
 
 # ── member data ──
@@ -138,13 +261,12 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
 
 
 async def _erase(erasure: Erasure) -> None:
-    table, run, user, alias = erasure.table, erasure.run, erasure.user, erasure.alias
-    if alias is None:
-        run.done += await void_votes_since(erasure.services, user, None, erasure.silent)
+    table, user = erasure.table, erasure.user
+    if not erasure.anonymise:
+        erasure.run.done += await void_votes_since(erasure.services, user, None, erasure.unit)
+    clear = clear_addresses if erasure.anonymise else clear_voter
     for board in await boards.every_slug(table):
-        if alias is not None:
-            run.done += await move_votes(table, user, board, alias)
-        await clear_voter(table, user, board)
+        await clear(table, user, board)
 
 
 MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.VOTES}), _take_back, _erase)

@@ -53,7 +53,7 @@ async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
         raise NotAllowed("Only an admin can export another member's data.", path=("input", "user"))
     member = await load_member(ctx, user)
     ctx.services.rates.hit(RATE, "members:export", viewer.id)
-    occurred = ctx.unit.occurred(Kind.MEMBER_EXPORTED, f"User:{member.user}", about=member.user)
+    occurred = ctx.unit.occurred(Kind.MEMBER_EXPORTED, f"User:{member.user}")
     job = new_job(ctx, EXPORT_MEMBER, {"user": member.user}, about=member.user)
     token = ctx.services.seal.sign_text(PURPOSE, job.id.encode())
     answer = MemberExport(job, f"{ctx.services.policy.public_url.rstrip('/')}{PATH}?token={token}")
@@ -63,14 +63,14 @@ async def export_member(ctx: Context, /, *, user: UserId) -> MemberExport:
 
 async def export_member_job(services: Services, run: JobRun) -> str:
     table, attempt, user = services.table, secrets.token_hex(8), run.input["user"]
-    pieces, waiting, unit = 0, bytearray(), services.unit()
+    pieces, waiting = 0, bytearray()
 
     async def write() -> None:
         nonlocal pieces
         expires = services.clock() + _WRITING_TIME
         piece = bytes(waiting[:PIECE_BYTES])
         del waiting[:PIECE_BYTES]
-        await export_store.write_piece(table, ExportPiece(run.job.id, attempt, pieces, piece, expires), user, unit)
+        await export_store.write_piece(table, ExportPiece(run.job.id, attempt, pieces, piece, expires))
         pieces += 1
 
     run.done = 0
@@ -81,7 +81,7 @@ async def export_member_job(services: Services, run: JobRun) -> str:
             await write()
     while waiting:
         await write()
-    await export_store.publish(table, Export(run.job.id, attempt, pieces, services.clock() + LINK_LIFETIME), user, unit)
+    await export_store.publish(table, Export(run.job.id, attempt, pieces, services.clock() + LINK_LIFETIME))
     return "The file can be fetched once, within an hour."
 
 

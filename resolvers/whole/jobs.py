@@ -6,18 +6,28 @@ from collections.abc import Mapping
 
 from resolvers.jobs.running import Work
 from resolvers.journal.webhooks import REDELIVER, redeliver_job
-from resolvers.people.member_data import ERASURES
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, score_event_job, unscore_event_job
-from resolvers.voting.voiding import VOID_VOTER, void_voter_job
-from resolvers.whole.erasing import TAKE_BACK, erase_member_job, take_back_job
+from resolvers.voting.voiding import (
+    RESTORE_VOTERS,
+    VOID_VOTER,
+    VOID_VOTERS,
+    restore_voters_job,
+    void_voter_job,
+    void_voters_job,
+)
+from resolvers.whole.erasing import ERASE_MEMBER, TAKE_BACK, erase_member_job, take_back_job
 from resolvers.whole.exporting import EXPORT_MEMBER, export_member_job
+from resolvers.whole.importing import IMPORT_TEXT, import_text_job
 
 JOB_KINDS: Mapping[str, Work] = {
-    **dict.fromkeys(ERASURES, erase_member_job),
+    ERASE_MEMBER: erase_member_job,
     EXPORT_MEMBER: export_member_job,
+    IMPORT_TEXT: import_text_job,
     REDELIVER: redeliver_job,
+    RESTORE_VOTERS: restore_voters_job,
     SCORE_EVENT: score_event_job,
     TAKE_BACK: take_back_job,
     UNSCORE_EVENT: unscore_event_job,
     VOID_VOTER: void_voter_job,
+    VOID_VOTERS: void_voters_job,
 }

@@ -1,10 +1,11 @@
-"""Carrying out mutations: once for each idempotency key, and with a profile for every member who writes."""
+"""Carrying out mutations: once for each idempotency key, and by members, whom the first one makes."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
@@ -12,12 +13,33 @@ import orjson
 
 from datastore.changes.unit_of_work import LONGEST_KEY, AlreadyAnswered, UnitOfWork
 from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
-from datastore.refusals import InvalidInput, Refusal, Unavailable
+from datastore.refusals import InvalidInput, NotAllowed, Refusal, Unavailable
 from resolvers.members.suspensions import Suspensions
-from resolvers.people.profile import ensure_profile
+from resolvers.people.identities import make_viewer
 from resolvers.requests.context import Context
 
 A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Who may send a mutation, and whose its receipt is."""
+
+    while_suspended: bool = False
+    """Whether suspended members may."""
+    guests: bool | str = False
+    """Whether guests may: always, or where the operator allows them this part."""
+    receipt_of: Callable[[Context, Mapping[str, Any]], str] | None = None
+    """Whose the receipt is, from the values; the viewer's without."""
+
+    recent: bool = False
+    """Whether a session must be of a sign-in of the last minutes."""
+
+    def owner(self, ctx: Context, values: Mapping[str, Any]) -> str:
+        return ctx.viewer.id if self.receipt_of is None else self.receipt_of(ctx, values)
+
+
+FOR_MEMBERS = Terms()
 
 
 async def run_mutation(
@@ -26,18 +48,22 @@ async def run_mutation(
     values: Mapping[str, Any],
     given: Mapping[str, Any],
     key: str | None,
-    *,
-    while_suspended: bool = False,
+    terms: Terms,
 ) -> A:
     """The resolver's answer, or the stored one if a request with this idempotency key was carried out before.
 
-    `given` is the input as the client sent it, `while_suspended` whether suspended members may send it. All failures of
-    the table except faults of this program are refusals.
+    `given` is the input as the client sent it, `terms` those of the mutation. All failures of the table except
+    faults of this program are refusals.
     """
     try:
-        ctx.unit = _begin_unit(ctx, key, resolver.__name__, given)
+        if ctx.viewer.proven is not None:
+            with unlimited():
+                await make_viewer(ctx)
+            roles = ctx.services.get(Suspensions).roles_of(ctx.viewer.id)
+            ctx.viewer = replace(ctx.viewer, roles=ctx.viewer.roles | roles)
+        ctx.unit = _begin_unit(ctx, terms.owner(ctx, values), key, resolver.__name__, given)
         if ctx.viewer.is_member:
-            await ctx.services.get(Suspensions).check(ctx, while_suspended=while_suspended)
+            await ctx.services.get(Suspensions).check(ctx, while_suspended=terms.while_suspended)
         with unlimited():
             return await _run_once(ctx, resolver, values)
     except BadKey as error:
@@ -50,14 +76,21 @@ async def run_mutation(
         raise Unavailable(retry_after=1.0) from error
 
 
+def check_terms(ctx: Context, terms: Terms) -> None:
+    """NotAllowed for a guest who may not do this, NotSignedIn for a session that is too old for it."""
+    if terms.recent:
+        ctx.require_recent_sign_in()
+    if not ctx.viewer.is_guest or terms.guests is True or terms.guests in ctx.services.policy.guests:
+        return
+    raise NotAllowed("Sign in with an address to do this: guests may not.")
+
+
 async def _run_once(ctx: Context, resolver: Callable[..., Awaitable[A]], values: Mapping[str, Any]) -> A:
     journal = ctx.services.journal
     learning = () if journal.is_current else (journal.learn(ctx.table),)
-    if ctx.unit.key is None and not learning:
-        await ensure_profile(ctx)
-    else:
+    if ctx.unit.key is not None or learning:
         stored: A | None
-        stored, *_ = await asyncio.gather(_stored_answer(ctx, resolver), ensure_profile(ctx), *learning)
+        stored, *_ = await asyncio.gather(_stored_answer(ctx, resolver), *learning)
         if stored is not None:
             return stored
     try:
@@ -82,10 +115,10 @@ def _answer_type(resolver: Callable[..., Any]) -> Any:
     return get_type_hints(resolver)["return"]
 
 
-def _begin_unit(ctx: Context, key: str | None, name: str, given: Mapping[str, Any]) -> UnitOfWork:
+def _begin_unit(ctx: Context, owner: str, key: str | None, name: str, given: Mapping[str, Any]) -> UnitOfWork:
     services = ctx.services
     if key is None:
-        return UnitOfWork(ctx.viewer.id, None, "", ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
+        return UnitOfWork(owner, None, "", ctx.now(), services.journal, ctx.viewer.node)
     try:
         key_text(key)
     except BadKey:
@@ -98,4 +131,4 @@ def _begin_unit(ctx: Context, key: str | None, name: str, given: Mapping[str, An
     # Receipts hold this hash for days: a change of the names or of their order refuses their repeats.
     text = orjson.dumps([name, dict(sorted(given.items()))])
     digest = hashlib.sha256(text).hexdigest()
-    return UnitOfWork(ctx.viewer.id, key, digest, ctx.now(), services.journal, ctx.viewer.node, services.tombstones)
+    return UnitOfWork(owner, key, digest, ctx.now(), services.journal, ctx.viewer.node)

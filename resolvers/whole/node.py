@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from datastore.changes.occurrences import Occurrence
 from datastore.refusals import InvalidInput
 from resolvers.comments import visibility as comment_visibility
 from resolvers.jobs import running as job_resolvers
@@ -45,6 +46,13 @@ async def node(ctx: Context, /, *, id: AnyId) -> Any:  # noqa: A002 - the argume
     if load is None:
         raise InvalidInput(f"There is no node of the type {type_name}.", path=("id",))
     return await load(ctx, key)
+
+
+async def object_node(ctx: Context, occurrence: Occurrence, /) -> Any:
+    """What an occurrence was done to; None if it is gone, is no node, or may not be seen."""
+    type_name, _, key = (occurrence.object or "").partition(":")
+    load = LOADERS.get(type_name)
+    return None if load is None else await load(ctx, key)
 
 
 async def nodes(ctx: Context, /, *, ids: list[AnyId]) -> list[Any]:

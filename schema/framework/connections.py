@@ -29,10 +29,19 @@ class PageInfo:
     end_cursor: str | None = described("The cursor of the page's last edge.")
 
 
-def connection(node: type, description: str, *, edge: str, name: str | None = None, total_count: Any = None) -> Any:
+def connection(
+    node: type,
+    description: str,
+    *,
+    edge: str,
+    name: str | None = None,
+    total_count: Any = None,
+    **more: tuple[Any, Any],
+) -> Any:
     """The connection type of a list; `edge` describes its edges, and `total_count` is a field if the list is counted.
 
-    Both types are named after the type of the nodes unless a `name` is given.
+    Both types are named after the type of the nodes unless a `name` is given. `more` are fields of the page's own: of
+    each the type and a field.
     """
     name = name or node.__name__
     edge_type = object_type(
@@ -49,6 +58,7 @@ def connection(node: type, description: str, *, edge: str, name: str | None = No
         nodes=(list[node], "The page's objects without cursors."),
         page_info=(PageInfo, "Whether there are more items, and the cursors for the next page."),
         **counted_fields,
+        **more,
     )
 
 

@@ -17,6 +17,7 @@ from schema.framework.arguments import Argument, Parameters
 
 _COMPLEXITY = "complexity"
 _COMPLEXITY_OF_EACH = "complexity_of_each"
+_MOST_OBJECTS = "most_objects"
 READ = 40
 """What a call to the table counts in the complexity: it takes as much of the processor as answering so many fields."""
 AWAITED = 5
@@ -59,6 +60,11 @@ def described(description: str) -> Any:
     return strawberry.field(description=description)
 
 
+def objects(most: int, description: str) -> Any:
+    """The same for a list of so many objects at most."""
+    return strawberry.field(description=description, metadata={_MOST_OBJECTS: most})
+
+
 def field(
     resolver: Callable[..., Any],
     description: str,
@@ -66,12 +72,13 @@ def field(
     *,
     complexity: int | None = None,
     complexity_of_each: int = 0,
+    most_objects: int | None = None,
     **arguments: str,
 ) -> Any:
     """A field that a resolver answers; `arguments` describe the resolver's parameters.
 
     `complexity` is what it counts itself, 1 unless it is awaited for each object; `complexity_of_each` what each object
-    of its page or list counts besides.
+    of its page or list counts besides; `most_objects` how many a list has at most.
     """
     resolution = Resolution.of(resolver)
 
@@ -92,7 +99,14 @@ def field(
         is_awaited = resolution.is_batched or (resolution.is_async and resolution.of_record)
         complexity = AWAITED if is_awaited else 1
     metadata = {_COMPLEXITY: complexity, _COMPLEXITY_OF_EACH: complexity_of_each}
+    if most_objects is not None:
+        metadata[_MOST_OBJECTS] = most_objects
     return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
+
+
+def counting(complexity: int) -> dict[str, int]:
+    """The metadata of a field that counts so much itself."""
+    return {_COMPLEXITY: complexity}
 
 
 def own_complexity(definition: GraphQLField) -> int:
@@ -103,6 +117,11 @@ def own_complexity(definition: GraphQLField) -> int:
 def complexity_of_each(definition: GraphQLField) -> int:
     """What each object of a field counts without what is selected of it."""
     return _declared(definition, _COMPLEXITY_OF_EACH, 0)
+
+
+def most_objects(definition: GraphQLField, default: int) -> int:
+    """How many objects a field's list has at most, where it says so."""
+    return _declared(definition, _MOST_OBJECTS, default)
 
 
 def _declared(definition: GraphQLField, name: str, default: int) -> int:

@@ -13,9 +13,9 @@ from strawberry.types.nodes import SelectedField
 
 from datastore.refusals import Refusal
 from resolvers.requests.context import Context
-from resolvers.whole.mutations import run_mutation
-from schema.framework.arguments import Argument, Parameters, make_input
-from schema.framework.fields import described
+from resolvers.whole.mutations import FOR_MEMBERS, Terms, check_terms, run_mutation
+from schema.framework.arguments import Argument, Input, Parameters, make_input
+from schema.framework.fields import counting, described
 
 # ── refusals ──
 
@@ -67,7 +67,7 @@ _IDEMPOTENCY_KEY = Argument(
 )
 
 
-def mutation(
+def mutation(  # noqa: PLR0913 - most have defaults
     resolver: Callable[..., Awaitable[Any]],
     description: str,
     payload: type,
@@ -77,43 +77,56 @@ def mutation(
     result_description: str,
     show: Callable[[Context, Any], Awaitable[Any]] | None = None,
     takes_key: bool = True,
-    while_suspended: bool = False,
+    terms: Terms = FOR_MEMBERS,
+    complexity: int = 1,
+    result: Any = None,
     **descriptions: str,
 ) -> Any:
     """A mutation that a resolver carries out.
 
     The fields of its input are the resolver's parameters and, unless repeats are harmless anyway, an idempotency key.
-    Its result is the payload or `Refused`; suspended members are refused, except `while_suspended`. Both types are
-    named after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
+    Its result is the payload or `Refused`: a union of its own, or the `result` that several share. `terms` say whether
+    suspended members and guests are refused; `complexity` is what it counts itself. The input and the union are named
+    after the resolver; `descriptions` are those of the parameters. `show` makes of the resolver's answer what the
     viewer sees, also when a receipt answers.
     """
-    name = "".join(word.capitalize() for word in resolver.__name__.split("_"))
+    name = resolver.__name__.title().replace("_", "")
     parameters = Parameters.of(resolver)
     arguments = [*parameters.arguments(descriptions), *([_IDEMPOTENCY_KEY] if takes_key else [])]
     input_type = make_input(f"{name}Input", input_description, arguments)
-    result = strawberry.union(f"{name}Result", description=result_description)
+    result = result or result_of(name, payload, result_description)
     make_payload = _payload_maker(payload)
 
     async def resolve(info: Info, input: Any) -> Any:  # noqa: A002 - the argument's public name
         ctx: Context = info.context
         ctx.selected = lambda: frozenset(_names(info.selected_fields[0].selections))
         try:
-            fields = dict(vars(input))
-            key = fields.pop("idempotency_key", None) or None
-            values = parameters.parse_values(fields, path=("input",))
-            given = parameters.hashed(fields)
-            answer = await run_mutation(ctx, resolver, values, given, key, while_suspended=while_suspended)
+            check_terms(ctx, terms)
+            answer = await run_mutation(ctx, resolver, *_read_input(parameters, input), terms)
             return make_payload(answer if show is None else await show(ctx, answer))
         except Refusal as refusal:
+            ctx.refused = True
             return refused(refusal)
 
     resolve.__name__ = resolver.__name__
     resolve.__annotations__ = {
         "info": Info,
         "input": Annotated[input_type, strawberry.argument(description="The mutation's input.")],
-        "return": Annotated[Union[payload, Refused], result],  # noqa: UP007 - of a value
+        "return": result,
     }
-    return strawberry.mutation(resolver=resolve, description=description)
+    return strawberry.mutation(resolver=resolve, description=description, metadata=counting(complexity))
+
+
+def _read_input(parameters: Parameters, given: Input) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    """The resolver's values, what the receipt's hash is made of, and the idempotency key."""
+    fields = dict(vars(given))
+    key = fields.pop("idempotency_key", None) or None
+    return parameters.parse_values(fields, path=("input",)), parameters.hashed(fields), key
+
+
+def result_of(name: str, payload: type, description: str) -> Any:
+    """The union of a payload and `Refused`."""
+    return Annotated[Union[payload, Refused], strawberry.union(f"{name}Result", description=description)]  # noqa: UP007
 
 
 def _names(selections: Iterable[Any]) -> Iterator[str]:

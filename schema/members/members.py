@@ -8,17 +8,28 @@ import strawberry
 
 from datastore.members import api_keys as api_key_store
 from datastore.members import suspensions as suspension_store
+from datastore.people.identities import SignInMethod
 from resolvers.members import api_keys as api_key_resolvers
-from resolvers.members import suspensions, visibility
+from resolvers.members import roles, suspensions, visibility
 from resolvers.people.member_data import Contributions, Part
 from resolvers.people.visibility import show_changed
 from resolvers.whole import erasing, exporting
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection
 from schema.framework.fields import described, field
 from schema.framework.lazy import LazyUser
 from schema.framework.mutations import mutation
 from schema.framework.types import Node, enum, object_type, record_type
 from schema.jobs import Job
+
+enum(
+    SignInMethod,
+    "How somebody signs in.",
+    PROVIDER="By the OpenID Connect provider.",
+    EMAIL="By a code or a link that was sent to an address.",
+    GUEST="By a name alone.",
+    SITE="By a token of a site that has its own accounts, or of `ringside token`.",
+)
 
 # ── suspensions and erasure ──
 
@@ -35,10 +46,15 @@ class Suspension:
 
 @strawberry.type
 class SuspensionOfUser:
-    """What suspensions add to a member."""
+    """What suspensions and roles add to a member."""
 
     suspension: Suspension | None = field(
         visibility.suspension, "The suspension that is in force; for the member and moderators."
+    )
+    roles: list[str] | None = field(
+        visibility.roles,
+        "What the member may do: member, moderator, editor, admin. Visible to the member, with what their token gives "
+        "them, and to admins.",
     )
 
 
@@ -82,18 +98,18 @@ class MembersMutation:
         ),
         input_description="A member to export.",
         result_description="The job and the link to its file, or why it was not started.",
-        while_suspended=True,
+        terms=Terms(while_suspended=True, guests=True),
         user="The member's id.",
     )
     erase_member = mutation(
         erasing.erase_member,
-        "Erases a member: profile, subscriptions, cards, private lists and everything else that is stored about them, "
-        "even in the journal. Once the answer is sent, nothing more is written for them. Erasing again returns the "
-        "same job. For the member, even while suspended, and for admins.",
-        object_type("MemberErasure", "The member is being erased, or is erased.", job=(Job, "The job that does it.")),
+        "Erases a member: profile, identities, subscriptions, cards and private lists. Every process refuses them "
+        "within a minute, and what they have written until then is erased too. For the member, even while suspended, "
+        "and for admins.",
+        object_type("MemberErasure", "The member is being erased.", job=(Job, "The job that does it.")),
         input_description="A member to erase.",
         result_description="The job that erases them, or why it was not started.",
-        while_suspended=True,
+        terms=Terms(while_suspended=True, guests=True, recent=True),
         user="The member's id. Admins can be erased only by themselves.",
         contributions="What becomes of votes, predictions, comments, quiz results and sentences.",
     )
@@ -124,6 +140,23 @@ class MembersMutation:
         user="The member's id. Admins cannot be suspended, and nobody can suspend themselves.",
         until="When the suspension ends; without it, when a moderator ends it.",
         reason="Why, 1 to 500 characters. The member sees it.",
+    )
+    set_roles = mutation(
+        roles.set_roles,
+        "Gives a member these roles and no others. For admins who have signed in at `/sign-in`: tokens of a provider, "
+        "of a site and of `ringside token`, and API keys, may not.",
+        object_type(
+            "RolesSet",
+            "The member has these roles, besides those that their token gives them. One that they had ends within a "
+            "minute.",
+            user=(LazyUser, "The member."),
+        ),
+        show=show_changed,
+        terms=Terms(recent=True),
+        input_description="A member's roles.",
+        result_description="The member, or why the roles were not set.",
+        user="The member's id. A guest has no roles, and the last admin cannot take their own away.",
+        roles="moderator, editor, admin; none for a member without one.",
     )
     reinstate_member = mutation(
         suspensions.reinstate_member,
@@ -179,6 +212,7 @@ class ApiKeysMutation:
                 ),
             ),
         ),
+        terms=Terms(recent=True),
         input_description="A new API key.",
         result_description="The key with its secret, or why none was created.",
         name="What the key is for, 1 to 80 characters.",
@@ -193,6 +227,7 @@ class ApiKeysMutation:
             "The key was revoked.",
             api_key=(ApiKey, "The key as it was. It is refused everywhere within a minute."),
         ),
+        terms=Terms(recent=True),
         input_description="An API key to revoke.",
         result_description="The revoked key, or why it was not revoked.",
         key="The key's id.",

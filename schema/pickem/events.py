@@ -11,6 +11,7 @@ from resolvers.pickem import events, rules, scoring, visibility
 from resolvers.pickem import events as event_resolvers
 from resolvers.pickem import predictions as prediction_resolvers
 from resolvers.pickem import standings as standing_resolvers
+from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
 from schema.framework.connections import connection, counted, subscription
 from schema.framework.fields import READ, described, field
@@ -74,6 +75,7 @@ class Match(Node):
     points: int = described("The points for a correct pick: 1 to 1,000.")
     teams: list[Team] = described("Two or more sides. Picks and results refer to a team by its position, from 0.")
     result: MatchResult | None = described("The result; null until it is recorded.")
+    revision: int = described("Another number after each change of the match or its result.")
     pick_counts: list[int] | None = field(
         visibility.pick_counts, "Picks per team, in team order; null until the event is locked."
     )
@@ -121,6 +123,7 @@ class Event(Node):
     place: str | None = described("Where it takes place.")
     image_url: str | None = described("The address of a picture, on a host that the operator allows.")
     tie_break: TieBreak | None = described("The number that it asks for.")
+    revision: int = described("Another number after each change of the event, its card and its results.")
     matches: list[Match] = field(event_resolvers.event_matches, "The card, pre-show first.", complexity=READ)
     viewer_prediction: Prediction | None = field(
         prediction_resolvers.viewer_prediction, "The viewer's own prediction, always visible.", complexity=READ
@@ -134,6 +137,18 @@ class Event(Node):
 
 
 EventConnection = connection(Event, "A page of events.", edge="An event in a list.")
+
+
+@record_type(visibility.SeasonView, "The events that count together in standings.")
+class Season:
+    name: str = described("Its name, as in its events.")
+    events: int = described("The number of its events in any state.")
+    latest_event_at: datetime = described("When its latest event begins.")
+
+
+SeasonConnection = connection(
+    Season, "A page of seasons, the one with the latest event first.", edge="A season in its list."
+)
 
 
 @record_type(visibility.StandingView, "A member's totals for one season, and their rank.")
@@ -179,6 +194,14 @@ class PickemQuery:
         event_resolvers.events,
         "Events, newest first. Can be paged in both directions.",
         state="Only events in this state.",
+    )
+    next_event: Event | None = field(
+        event_resolvers.next_event,
+        "The next event to lock: the upcoming one that begins first. Null if there is none.",
+        season="Only an event of this season.",
+    )
+    seasons: SeasonConnection = field(
+        event_resolvers.seasons, "The seasons, the one with the latest event first. Can be paged in both directions."
     )
     standings: StandingConnection = field(
         standing_resolvers.standings,
@@ -268,6 +291,7 @@ class PickemMutation:
         image_url="The address of a new picture; null for none.",
         tie_break="Another number to guess, or null for none, until the event is locked. Guesses for an earlier "
         "question or unit then count as missing; the same question again keeps them.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     add_match = mutation(
         event_resolvers.add_match,
@@ -300,6 +324,7 @@ class PickemMutation:
         "removed.",
         championships="The new list of titles at stake.",
         preshow="Whether it belongs to the pre-show.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     remove_match = mutation(
         event_resolvers.remove_match,
@@ -319,6 +344,7 @@ class PickemMutation:
         result_description="The event with the new order, or why it was not changed.",
         event="The event.",
         matches="Each match of the card, once. The pre-show stays first.",
+        revision="The event's revision as the editor saw it: with another one, nothing is changed (CONFLICT).",
     )
     submit_prediction = mutation(
         prediction_resolvers.submit_prediction,
@@ -328,6 +354,7 @@ class PickemMutation:
             "The prediction was accepted in time.",
             prediction=(Prediction, "The viewer's current prediction."),
         ),
+        terms=Terms(guests="predictions"),
         input_description="The viewer's picks for an event. They replace all earlier ones.",
         result_description="The prediction, or why it was not accepted.",
         event="The event.",
@@ -364,6 +391,7 @@ class ScoringMutation:
         match="The match.",
         outcome="The kind of ending.",
         winner="The position of the winning team, from 0. Required with WON, not allowed otherwise.",
+        revision="The match's revision as the editor saw it: with another one, nothing is changed (CONFLICT).",
     )
     score_event = mutation(
         scoring.score_event,

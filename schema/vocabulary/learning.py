@@ -8,6 +8,7 @@ import strawberry
 
 from datastore.vocabulary.quizzes import Card
 from resolvers.vocabulary import learning, quizzes, schedules, subscriptions, visibility
+from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
 from schema.framework.mutations import mutation
@@ -76,6 +77,10 @@ class Quiz:
     token: strawberry.ID = described("Identifies the quiz to `answerQuiz`, for this viewer only and only once.")
     list: WordList = field(visibility.list_of, "The list of its words.")
     questions: list[QuizQuestion] = described("The questions, in their order.")
+    earliest_answer_at: datetime = described(
+        "From when on it may be answered; later if another quiz is answered meanwhile. An answer before that is "
+        "refused with `retryAfterSeconds`, and may be sent again then."
+    )
     expires_at: datetime = described("An hour after the quiz was started; later answers are refused.")
 
 
@@ -103,6 +108,7 @@ class LearningMutation:
         quizzes.start_quiz,
         "Starts a quiz about random words of a list.",
         Quiz,
+        terms=Terms(guests="quizzes"),
         input_description="A quiz to start.",
         result_description="The quiz, or why it was not started.",
         list="The list.",
@@ -114,6 +120,7 @@ class LearningMutation:
         "Answers a quiz, once: its result is proven unless the list is private, and its words return when they are "
         "due.",
         QuizGraded,
+        terms=Terms(guests="quizzes"),
         input_description="The answers to a quiz.",
         result_description="The graded quiz, or why it was not graded.",
         token="The quiz's token.",  # noqa: S106 - a description
@@ -129,6 +136,7 @@ class LearningMutation:
             card=(DueCard, "The word's card with the time at which it is due next."),
         ),
         show=visibility.show_own_card,
+        terms=Terms(guests="quizzes"),
         input_description="A reviewed word.",
         result_description="The word's card, or why it was not reviewed.",
         word="The word.",
@@ -151,6 +159,7 @@ class AddressSubscriptionMutation:
             "A link was sent to the address today. Confirming it subscribes the address.",
             email=(str, "The address as it was given, whether or not it is known here."),
         ),
+        terms=Terms(guests=True),
         input_description="An address that wants a list's daily word.",
         result_description="Confirmation that the email was sent today, or why it was not.",
         email="The address. It gets one such email a day, whose link works once, within 24 hours.",

@@ -23,6 +23,7 @@ from resolvers.vocabulary import (
     texts,
     visibility,
 )
+from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
 from schema.framework.connections import connection
 from schema.framework.fields import READ, described, field
@@ -93,6 +94,7 @@ class WordList(Node):
     public: bool = described("Whether everyone may see it and subscribe to it.")
     owner: LazyUser | None = field(lists.owner, "The owner of a private list; null for a public one.")
     created_at: datetime = described("When it was created.")
+    revision: int = described("Another number after each change of its name, level or visibility.")
     word_count: int = described("The number of words.")
     subscriber_count: int = field(
         lists.subscriber_count,
@@ -253,14 +255,17 @@ class WordsAdded:
 class VocabularyMutation:
     create_word_list = mutation(
         lists.create_word_list,
-        "Creates a list. Editors may create public lists, and members up to ten private ones.",
-        object_type("WordListCreated", "The list was created.", list=(WordList, "The new list.")),
+        "Creates a list, which is private unless `public` is set. Members may create up to ten private ones, editors "
+        "public ones, whose names differ in more than case.",
+        object_type(
+            "WordListCreated", "The list was created.", list=(WordList, "The new list; `public` says who may read it.")
+        ),
         show=visibility.show_changed_list,
         input_description="A new list.",
         result_description="The new list, or why there is none.",
         name="The name, 1 to 100 characters.",
         level="The difficulty of its words, 0 to 100.",
-        public="Whether it is public. Only editors can create public lists.",
+        public="Whether it is public, for everybody to read and subscribe to. Only editors can create public lists.",
     )
     add_words = mutation(
         lists.add_words,
@@ -305,6 +310,7 @@ class VocabularyMutation:
         name="The name, 1 to 100 characters.",
         level="The difficulty of its words, 0 to 100.",
         public="True publishes an editor's own private list. A public list stays public.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     delete_word_list = mutation(
         corrections.delete_word_list,
@@ -357,6 +363,7 @@ class VocabularyMutation:
             result=(QuizResult, "The result."),
             streak=(Streak, "The member's streak including this quiz."),
         ),
+        terms=Terms(guests="quizzes"),
         input_description="A quiz that was taken.",
         result_description="The result, or why it was not recorded.",
         list="The list of the quiz.",

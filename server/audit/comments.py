@@ -1,4 +1,7 @@
-"""Statistics equal a recount of the published comments; indexes list each comment once; leaders follow the counts."""
+"""Statistics equal a recount of the published comments; indexes list each comment once; leaders follow the counts.
+
+Threads count their replies, are marked on their comments, and stubs stand where they must.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,15 @@ from typing import TypeAlias
 from datastore.comments.counts import Leader, ProductTally
 from datastore.comments.planner import RATINGS
 from datastore.comments.records import Comment, Pointer, Status, pointer_to
-from datastore.comments.transfer import all_records, listed_comments, listed_held, listed_latest
+from datastore.comments.threads import Hidden, Thread
+from datastore.comments.transfer import all_records, listed_comments, listed_held, listed_latest, listed_replies
 from resolvers.requests.context import Services
 
 Counts: TypeAlias = Counter[tuple[str, str]]
-"""Comments by language and rating (`r1` … `r5`), and their bytes by language."""
+"""By language: comments without a rating (`r0`), by rating (`r1` … `r5`), their bytes, and replies."""
 
-_COUNTERS = (*(f"r{rating}" for rating in RATINGS), "bytes")
+_NUMBERS = ("r0", *(f"r{rating}" for rating in RATINGS))
+_COUNTERS = (*_NUMBERS, "bytes", "replies")
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
@@ -28,8 +33,59 @@ async def breaches(services: Services) -> AsyncIterator[str]:
             yield breach
     async for breach in _queue_breaches(services, records.held):
         yield breach
+    async for breach in records.threads.breaches(services):
+        yield breach
     async for breach in _pointer_breaches(services, records):
         yield breach
+
+
+Place: TypeAlias = tuple[str, str]
+"""A product and the id of a top-level comment there."""
+
+
+@dataclass
+class _Threads:
+    """What one scan found of threads; of comments without one nothing is remembered."""
+
+    counted: dict[Place, Thread] = field(default_factory=dict)
+    replies: Counter[Place] = field(default_factory=Counter)
+    marked: dict[Place, Hidden | None] = field(default_factory=dict)
+    """The comments that say that they have a thread, and whether they are held."""
+    stubs: set[Place] = field(default_factory=set)
+
+    def add(self, record: Comment | Thread) -> None:
+        match record:
+            case Thread():
+                self.counted[record.product, record.root] = record
+            case Comment(removed=True):
+                self.stubs.add((record.product, record.ulid))
+            case Comment(root=str(root)):
+                self.replies[record.product, root] += record.held is None
+            case Comment(threaded=True):
+                self.marked[record.product, record.ulid] = None if record.held is None else Hidden.HELD
+
+    async def breaches(self, services: Services) -> AsyncIterator[str]:
+        replies = {place: number for place, number in self.replies.items() if number}
+        for place in sorted(self.counted.keys() | replies.keys() | self.marked.keys() | self.stubs):
+            for breach in self._breaches_of(place, replies.get(place, 0)):
+                yield f"comments: product {place[0]}, thread {place[1]}: {breach}"
+        for place, number in sorted(replies.items()):
+            listed = await listed_replies(services.table, *place)
+            if listed != number:
+                yield f"comments: product {place[0]}, thread {place[1]}: the index lists {listed} replies of {number}"
+
+    def _breaches_of(self, place: Place, replies: int) -> Iterator[str]:
+        thread = self.counted.get(place)
+        if thread is None:
+            yield "there is no item of it"
+            return
+        if thread.replies != replies:
+            yield f"it counts {thread.replies} replies, but a recount gives {replies}"
+        hidden = self.marked.get(place, Hidden.GONE)
+        if thread.hidden is not hidden:
+            yield f"its comment is {hidden or 'published'}, but it says {thread.hidden or 'published'}"
+        if thread.has_stub != (place in self.stubs):
+            yield "it needs a stub and has none" if thread.has_stub else "it has a stub and needs none"
 
 
 @dataclass
@@ -44,20 +100,17 @@ class _Records:
     unmatched: Counter[str] = field(default_factory=Counter)
     """By member: the sum of the hashes of the pointers that were found, minus those that their comments ask for."""
     pointers: int = 0
+    threads: _Threads = field(default_factory=_Threads)
 
-    def add(self, record: Comment | ProductTally | Leader | Pointer) -> None:
+    def add(self, record: Comment | ProductTally | Leader | Pointer | Thread) -> None:
         match record:
             case Comment():
-                self.unmatched[record.author] -= hash(pointer_to(record))
+                self._add_comment(record)
+            case Thread():
+                self.threads.add(record)
             case Pointer():
                 self.pointers += 1
                 self.unmatched[record.author] += hash(record)
-        match record:
-            case Comment(held=None):
-                self.recount[record.product][record.language, f"r{record.rating}"] += 1
-                self.recount[record.product][record.language, "bytes"] += record.size
-            case Comment():
-                self.held[record.status] += 1
             case ProductTally():
                 counted = {(record.language, name): getattr(record, name) for name in _COUNTERS}
                 self.counted[record.product].update(counted)
@@ -65,6 +118,20 @@ class _Records:
                     self.unsettled.add(record.product)
             case Leader():
                 self.leading[record.product] = record.five_stars
+
+    def _add_comment(self, comment: Comment) -> None:
+        self.threads.add(comment)
+        if comment.removed:
+            return
+        self.unmatched[comment.author] -= hash(pointer_to(comment))
+        recount = self.recount[comment.product]
+        if comment.held is not None:
+            self.held[comment.status] += 1
+        elif comment.root is not None:
+            recount[comment.language, "replies"] += 1
+        else:
+            recount[comment.language, f"r{comment.rating or 0}"] += 1
+            recount[comment.language, "bytes"] += comment.size
 
     def count_breaches(self, product: str) -> Iterator[str]:
         recount, counted = self.recount[product], self.counted[product]
@@ -96,7 +163,7 @@ async def _index_breaches(services: Services, product: str, recount: Counts) -> 
         expected = sum(
             number
             for (of, name), number in recount.items()
-            if name != "bytes" and language in (None, of) and rating in (None, int(name[1:]))
+            if name in _NUMBERS and language in (None, of) and rating in (None, int(name[1:]))
         )
         if listed != expected:
             chosen = " and ".join([*([language] if language else []), *([f"rating {rating}"] if rating else [])])

@@ -82,8 +82,6 @@ def _occurrence_breaches(occurrence: Occurrence) -> Iterator[str]:
         yield f"{occurrence.actor!r} is nobody who can act"
     if occurrence.object is not None and not keys_of(occurrence.object):
         yield f"{occurrence.object!r} names no object"
-    if occurrence.about is not None and occurrence.object is None:
-        yield f"it is about {occurrence.about} but has no object"
 
 
 def _delivery_breaches(delivery: Delivery, webhooks: set[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from datastore.pickem import standings
 from datastore.pickem.events import Event, Match, all_events, read_matches
 from datastore.pickem.gates import Gate, pick_counter, read_gates
 from datastore.pickem.predictions import Prediction, Share
+from datastore.pickem.seasons import SeasonEntry, read_entries
 from datastore.pickem.standings import (
     Histogram,
     Standing,
@@ -34,9 +35,14 @@ Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
 
 async def breaches(services: Services) -> AsyncIterator[str]:
     sums: Sums = {}
+    entries = {entry.event: entry for entry in await read_entries(services.table)}
     async for event in all_events(services.table):
+        if entries.pop(event.id, None) != SeasonEntry(event.season, event.id, event.starts_at):
+            yield f"pickem: {event.name} ({event.id}): its season lists it otherwise, or not at all"
         async for breach in _event_breaches(services, event, sums):
             yield f"pickem: {event.name} ({event.id}): {breach}"
+    for entry in entries.values():
+        yield f"pickem: {entry.season} lists an event {entry.event}, which does not exist"
     async for breach in _standing_breaches(services, sums):
         yield f"pickem: {breach}"
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
-from datastore.vocabulary import member_items, subscriptions, words
+from datastore.vocabulary import lists, member_items, subscriptions, words
 from datastore.vocabulary.learning import ActiveDays, QuizResult, Sentence
 from datastore.vocabulary.lists import WordList
 from datastore.vocabulary.quizzes import Card, QueueChange
@@ -29,6 +29,8 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
             continue
         if not word_list.public:
             private[word_list.owner] += 1
+        elif word_list.list != await lists.read_public_list_id(services.table, word_list.name):
+            yield f"the public list {word_list.list} is not the one that its name leads to"
         ordinals = [word.ordinal async for word in words.all_words(services.table, word_list)]
         removed = [word.ordinal async for word in words.removed_words(services.table, word_list.list)]
         if sorted(ordinals + removed) != list(range(word_list.next_ordinal)) or len(removed) != word_list.removed:

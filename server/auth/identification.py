@@ -17,17 +17,34 @@ import os
 import time
 from base64 import b32encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from datastore.changes.unit_of_work import VISITOR_PREFIX
 from datastore.dynamo import DynamoError, deadline
 from datastore.members.api_keys import SECRET_PREFIX
+from datastore.members.sessions import TOKEN_PREFIX
+from datastore.people.identities import MemberErased
 from datastore.refusals import RateLimited
 from datastore.values.seal import Forged
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.members.api_keys import ApiKeys, KeyRefused
+from resolvers.members.sessions import SessionRefused, Sessions
+from resolvers.members.suspensions import Suspensions
+from resolvers.people.identities import Members
 from resolvers.requests.context import Kind, Services, Viewer
 from resolvers.voting.ballots import open_visit
+from server.auth.cookies import (
+    A_YEAR,
+    COOKIE,
+    READER_COOKIE,
+    SESSION_COOKIE,
+    cookie_values,
+    session_cookie,
+    session_cookie_name,
+    set_cookie,
+)
 from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.tokens import Tokens
 from server.settings import Settings
@@ -44,10 +61,7 @@ CHANGED = "the token's rights have changed"
 class Credentials:
     """What a client was identified by when it connected; `identify` does so again."""
 
-    def __init__(
-        self, identification: Identification, identified: Identified, identify: Callable[[], Awaitable[Identified]]
-    ) -> None:
-        self._identification = identification
+    def __init__(self, identified: Identified, identify: Callable[[], Awaitable[Identified]]) -> None:
         self._identified = identified
         self._identify = identify
 
@@ -65,14 +79,22 @@ class Credentials:
     async def _refused(self) -> str | None:
         try:
             identified = await self._identify()
-            with deadline(CHECK_SECONDS):
-                await self._identification.refuse_erased(identified.viewer)
         except (Unverifiable, DynamoError):
             return None  # the next check may tell
         except Unauthenticated as error:
             expired = time.time() >= (self._identified.expires_at or 0)
             return EXPIRED if expired else error.detail
-        return None if identified.viewer == self._identified.viewer else CHANGED
+        before, now = self._identified.viewer, identified.viewer
+        if before.proven is not None:  # they may have become a member since
+            before = replace(before, id=now.id, proven=now.proven)
+        return None if now == before else CHANGED
+
+    async def viewer(self) -> Viewer:
+        """Who the client is now: a member, if they were nobody yet when they connected."""
+        if self._identified.viewer.proven is not None:
+            with suppress(Unverifiable, Unauthenticated):  # the next check ends the connection
+                self._identified = await self._identify()
+        return self._identified.viewer
 
 
 # ── identification ──
@@ -80,10 +102,6 @@ class Credentials:
 RawHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
 """Headers as ASGI has them: lower-case names, repetitions included."""
 
-COOKIE = "ringside_visitor"
-READER_COOKIE = "ringside_reader"
-"""Of a visitor who has carried out no mutation yet."""
-A_YEAR = 365 * 24 * 60 * 60
 ID_SIZE = 16
 MAX_CACHED_VISITORS = 4_000
 MAX_CACHED_HEADER = 1_000
@@ -110,7 +128,8 @@ class Identification:
 
     def __init__(self, settings: Settings, services: Services, *, clock: Callable[[], float] = time.time) -> None:
         self._tokens = Tokens(settings, clock=clock)
-        self._keys, self._seconds = services.get(ApiKeys), settings.request_timeout
+        self._keys, self._sessions, self._members = services.get(ApiKeys), services.get(Sessions), services.get(Members)
+        self._rights, self._seconds = services.get(Suspensions), settings.request_timeout
         self._services = services
         self._seal = services.seal
         self._clock = clock
@@ -132,21 +151,19 @@ class Identification:
         WebSocket's connection_init, whose `Authorization` takes precedence over that of the headers. `sets_cookies`
         says whether the answer can set and delete cookies.
         """
-        cookies, authorizations, origin = [], [], None
+        sent = _Sent()
         for name, value in headers:
-            if name == b"cookie":
-                cookies.append(value)
-            elif name == b"authorization":
-                authorizations.append(value.decode("latin-1"))
-            elif name == b"origin":
-                origin = value.decode("latin-1")
-        if params:
-            authorizations = _authorizations(params) or authorizations
+            sent.add(name, value)
+        authorizations = (params and _authorizations(params)) or sent.authorizations
         if len(authorizations) > 1:
             raise Unauthenticated("There is more than one Authorization header: send one.")
         if authorizations:
-            return await self._open_authorization(authorizations[0], address, origin)
-        header = b"; ".join(cookies)
+            return await self._open_authorization(authorizations[0], address, sent.origin)
+        header = b"; ".join(sent.cookies)
+        if SESSION_COOKIE.encode() in header and self._counts_session(sent, secure=secure, is_socket=not sets_cookies):
+            session = await self._open_session_cookie(header, sent, address, secure=secure)
+            if session is not None:
+                return session
         return (
             self._visitors.get((header, secure))
             or self._open_cookie(header, secure=secure, deletable=sets_cookies)
@@ -157,11 +174,29 @@ class Identification:
         scheme, token = _parse_authorization(authorization)
         if scheme == "visitor":
             return self._open_visit(token, origin)
-        if token.startswith(SECRET_PREFIX):  # no JSON Web Token begins so
+        if token.startswith(TOKEN_PREFIX):  # no JSON Web Token begins so
+            return await self._bearer_of_session(token, address, origin)
+        if token.startswith(SECRET_PREFIX):
             viewer, expires_at = await self._machine(token, address)
         else:
-            viewer, expires_at = await self._tokens.member(token)
+            bearer, expires_at = await self._tokens.member(token)
+            viewer = await self._member(bearer)
         return Identified(viewer, expires_at=expires_at)
+
+    async def _member(self, bearer: Viewer) -> Viewer:
+        """The member whom a token's bearer is; the bearer, if they are nobody yet."""
+        assert bearer.proven is not None  # noqa: S101 - what a token says
+        try:
+            with deadline(self._seconds):
+                identity = await self._members.find(bearer.proven)
+        except MemberErased:
+            raise Unauthenticated("This account was erased.") from None
+        except DynamoError:
+            raise Unverifiable("Members cannot be found right now, since the table does not answer.") from None
+        if identity is None:
+            return bearer
+        user = identity.user or ""
+        return replace(bearer, id=user, proven=None, roles=bearer.roles | self._rights.roles_of(user))
 
     async def _machine(self, key: str, address: str) -> tuple[Viewer, float]:
         """The machine with this API key, and when the key expires."""
@@ -179,15 +214,67 @@ class Identification:
             raise Unverifiable("API keys cannot be checked right now, since the table does not answer.") from None
         return viewer, math.inf if expires_at is None else expires_at.timestamp()
 
-    async def refuse_erased(self, viewer: Viewer) -> None:
-        """Unauthenticated if a member was erased, whose token is still valid. Only what stays open asks.
+    # ── sessions ──
 
-        A request of theirs writes nothing, as its transaction says, and reads what everybody may.
-        """
-        if viewer.is_member and await self._services.tombstones.read(
-            self._services.table, viewer.id, self._services.clock()
-        ):
-            raise Unauthenticated("This account was erased.")
+    async def _bearer_of_session(self, token: str, address: str, origin: str | None) -> Identified:
+        return await self._session(token, address, origin)
+
+    async def _open_session_cookie(
+        self, header: bytes, sent: _Sent, address: str, *, secure: bool
+    ) -> Identified | None:
+        """The member whose session is in our cookie, or None if there is none in it; an ended one is deleted."""
+        name = session_cookie_name(sent.host, secure=secure)
+        token = cookie_values(header).get(name)
+        if token is None:
+            return None
+        try:
+            return await self._session(token, address, None)
+        except Unauthenticated as refused:
+            raise Unauthenticated(
+                f"{refused.detail} This answer deletes its cookie.",
+                clear_cookie=session_cookie("", 0, sent.host, secure=secure),
+            ) from None
+
+    async def session_in_cookie(self, headers: RawHeaders, *, secure: bool, address: str) -> Viewer | None:
+        """The member of a session's cookie, wherever the request comes from: only for what another proof secures."""
+        sent = _Sent()
+        for name, value in headers:
+            sent.add(name, value)
+        with suppress(Unauthenticated):
+            found = await self._open_session_cookie(b"; ".join(sent.cookies), sent, address, secure=secure)
+            return None if found is None else found.viewer
+        return None
+
+    def visitor_in_cookie(self, headers: RawHeaders) -> str | None:
+        """The visitor of a cookie, wherever the request comes from: only for what another proof secures."""
+        header = b"; ".join(value for name, value in headers if name == b"cookie")
+        found = self._open_cookie(header, secure=True, deletable=False)
+        return None if found is None else found.viewer.id
+
+    def _counts_session(self, sent: _Sent, *, secure: bool, is_socket: bool) -> bool:
+        """Whether a session's cookie counts: browsers send it with requests of other sites' pages too."""
+        if sent.origin is not None:
+            own = f"{'https' if secure else 'http'}://{sent.host}"
+            return self._services.policy.is_own(sent.origin, own)
+        return not is_socket and sent.fetch_site in ("same-origin", "none")
+
+    async def _session(self, token: str, address: str, origin: str | None) -> Identified:
+        """The member whose session's token comes from a page of this origin, or Unauthenticated."""
+        try:
+            with deadline(self._seconds):
+                session, viewer = await self._sessions.find(token, address)
+        except SessionRefused as refused:
+            raise Unauthenticated(str(refused)) from None
+        except RateLimited as limited:
+            raise Unverifiable(
+                "Too many sessions that are not in use here came from this address. Try again later.",
+                limited.retry_after or 1.0,
+            ) from None
+        except DynamoError:
+            raise Unverifiable("Sessions cannot be checked right now, since the table does not answer.") from None
+        if session.origin is not None and session.origin != (origin or "").lower():
+            raise Unauthenticated("This session was begun for pages of another origin, and counts only there.")
+        return Identified(viewer, expires_at=session.expires.timestamp())
 
     def _open_visit(self, token: str, origin: str | None) -> Identified:
         """The visitor of a page on another site, where the token must come from."""
@@ -215,15 +302,16 @@ class Identification:
     def _new_visitor(self, *, secure: bool) -> Identified:
         id_ = os.urandom(ID_SIZE)
         value = self._seal.sign_text(_PURPOSE, id_)
-        of_reader, of_mutation = (_set_cookie(name, value, A_YEAR, secure=secure) for name in (READER_COOKIE, COOKIE))
+        of_reader, of_mutation = (set_cookie(name, value, A_YEAR, secure=secure) for name in (READER_COOKIE, COOKIE))
         return Identified(_visitor(id_), reader_cookie=of_reader, mutation_cookie=of_mutation)
 
     def _open_cookie(self, header: bytes, *, secure: bool, deletable: bool) -> Identified | None:
         """The visitor of a Cookie header, if our cookie is in it. Where it would stay, one that was altered is none."""
-        cookie = _cookie(header)
-        if cookie is None:
+        values = cookie_values(header)
+        name = next((name for name in (COOKIE, READER_COOKIE) if name in values), None)
+        if name is None:
             return None
-        name, value = cookie
+        value = values[name]
         try:
             id_ = self._seal.open_text(_PURPOSE, value)
         except Forged:
@@ -232,9 +320,9 @@ class Identification:
             raise Unauthenticated(
                 f"The cookie {name} was altered, or signed with a secret no longer used. "
                 "This answer deletes it: ask again to get a new one.",
-                clear_cookie=_set_cookie(name, "", 0, secure=secure),
+                clear_cookie=set_cookie(name, "", 0, secure=secure),
             ) from None
-        kept = _set_cookie(COOKIE, value, A_YEAR, secure=secure) if name == READER_COOKIE else None
+        kept = set_cookie(COOKIE, value, A_YEAR, secure=secure) if name == READER_COOKIE else None
         visitor = Identified(_visitor(id_), mutation_cookie=kept)
         # A cookie that was valid once stays valid as long as this process has its secret.
         if len(header) <= MAX_CACHED_HEADER:
@@ -246,17 +334,28 @@ def _visitor(id_: bytes) -> Viewer:
     return Viewer(id=VISITOR_PREFIX + b32encode(id_).decode().rstrip("=").lower(), kind=Kind.VISITOR)
 
 
-def _set_cookie(name: str, value: str, age: int, *, secure: bool) -> str:
-    return f"{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
+@dataclass(slots=True)
+class _Sent:
+    """The headers of a request that say who sends it."""
 
+    cookies: list[bytes] = field(default_factory=list)
+    authorizations: list[str] = field(default_factory=list)
+    origin: str | None = None
+    host: str = ""
+    fetch_site: str = ""
 
-def _cookie(header: bytes) -> tuple[str, str] | None:
-    """Name and value of our cookie in a Cookie header; of two with a name the first, which has the closer path."""
-    values: dict[str, str] = {}
-    for pair in header.decode("latin-1").split(";"):
-        name, _, value = pair.strip().partition("=")
-        values.setdefault(name, value)
-    return next(((name, values[name]) for name in (COOKIE, READER_COOKIE) if name in values), None)
+    def add(self, name: bytes, value: bytes) -> None:
+        match name:
+            case b"cookie":
+                self.cookies.append(value)
+            case b"authorization":
+                self.authorizations.append(value.decode("latin-1"))
+            case b"origin":
+                self.origin = value.decode("latin-1")
+            case b"host":
+                self.host = value.decode("latin-1").lower()
+            case b"sec-fetch-site":
+                self.fetch_site = value.decode("latin-1")
 
 
 def _authorizations(params: Mapping[str, object]) -> list[str]:

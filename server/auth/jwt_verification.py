@@ -1,4 +1,4 @@
-"""Verifies a token's signature, by one of our secrets or the provider's keys. tokens.py has the rules of claims."""
+"""Verifies a token's signature, by the key of its issuer alone. tokens.py has the rules of claims."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import jwt
@@ -17,7 +17,9 @@ from jwt.exceptions import InvalidSubjectError
 
 from datastore.dynamo import SingleFlight, shared_context
 from server.auth.errors import Unauthenticated, Unverifiable
+from server.auth.verified import Source, Verified
 from server.settings import Settings
+from server.settings.token_keys import TokenKey
 from server.settings.values import parse_jwks_address
 
 # ── keys ──
@@ -159,81 +161,125 @@ _REASONS: dict[type[Exception], str] = {
 }
 
 
+class _Issuer(NamedTuple):
+    """An issuer whose tokens are accepted, by its own key alone."""
+
+    source: Source
+    keys: JWKS | list[bytes]
+    audience: str | None = None
+    client_ids: tuple[str, ...] = ()
+    name: str | None = None
+    """Its `iss`; None if any will do."""
+    gives_roles: bool = True
+
+
 class JWTVerifier:
-    """Verifies the tokens that these settings accept."""
+    """Verifies the tokens that these settings accept: the `iss` of a token says which key, and so which algorithm."""
 
     def __init__(self, settings: Settings) -> None:
-        self._secrets = [secret.get_secret_value().encode() for secret in settings.secrets]
-        self._jwks = JWKS(settings.jwks_url, issuer=settings.oidc_issuer) if settings.has_provider else None
-        self._audience, self._issuer = settings.jwt_audience, settings.token_issuer
-        self._client_ids = settings.jwt_client_ids
+        self._issuers = {key.issuer: _site(key, settings.public_url) for key in settings.site_keys}
+        if settings.has_provider:
+            keys = JWKS(settings.jwks_url, issuer=settings.oidc_issuer)
+            name, audience, clients = settings.token_issuer, settings.jwt_audience, settings.jwt_client_ids
+            self._issuers[name or ""] = _Issuer(Source.PROVIDER, keys, audience, clients, name)
+        self._own = _own(settings) if settings.has_own_tokens else None
 
     async def close(self) -> None:
-        """Close the connection to the identity provider."""
-        if self._jwks:
-            await self._jwks.close()
+        """Close the connections to those whose keys are fetched."""
+        for issuer in self._issuers.values():
+            if isinstance(issuer.keys, JWKS):
+                await issuer.keys.close()
 
-    async def claims(self, token: str) -> dict[str, Any]:
-        """The verified claims, or Unauthenticated, or Unverifiable when the provider does not answer."""
+    async def verify(self, token: str) -> Verified:
+        """The verified claims, or Unauthenticated, or Unverifiable when the keys cannot be fetched."""
         try:
-            return await self._verify_by_provider(token, self._jwks) if self._jwks else self._verify_by_secret(token)
+            issuer = self._issuer(token)
+            claims = await self._verify(token, issuer)
+            _validate_audience(claims, issuer)
         except jwt.MissingRequiredClaimError as error:
             raise Unauthenticated(f"The token has no {error.claim}.") from None
         except jwt.PyJWTError as error:
             raise Unauthenticated(_REASONS.get(type(error), "The token is not a JSON Web Token.")) from None
         except (ValueError, RecursionError):  # lone surrogates, numbers of thousands of digits, deep nesting
             raise Unauthenticated("The token is not a JSON Web Token.") from None
+        return Verified(claims, issuer.source, issuer.gives_roles)
 
-    def _verify_by_secret(self, token: str) -> dict[str, Any]:
-        for secret in self._secrets[:-1]:
-            try:
-                return self._decode(token, secret, ("HS256",))
-            except jwt.InvalidSignatureError:
-                continue
-        return self._decode(token, self._secrets[-1], ("HS256",))
+    def _issuer(self, token: str) -> _Issuer:
+        """Who says to have signed a token, which nothing has verified yet."""
+        if self._own is not None:
+            return self._own
+        name = jwt.decode(token, options={"verify_signature": False}).get("iss")
+        if name is None:
+            raise jwt.MissingRequiredClaimError("iss")
+        issuer = self._issuers.get(name) if isinstance(name, str) else None
+        if issuer is None:
+            raise jwt.InvalidIssuerError
+        return issuer
 
-    async def _verify_by_provider(self, token: str, jwks: JWKS) -> dict[str, Any]:
+    async def _verify(self, token: str, issuer: _Issuer) -> dict[str, Any]:
+        if not isinstance(issuer.keys, JWKS):
+            return _verify_by_secrets(token, issuer.keys, issuer.name)
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:
             raise jwt.InvalidAlgorithmError
-        key = await jwks.find(header.get("kid"), header["alg"])
+        key = await issuer.keys.find(header.get("kid"), header["alg"])
         if key is None:
             raise jwt.InvalidSignatureError
-        return self._decode(token, key, ALGORITHMS)
+        return _decode(token, key, ALGORITHMS, issuer.name)
 
-    def _decode(self, token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...]) -> dict[str, Any]:
-        claims: dict[str, Any] = jwt.decode(
-            token,
-            key,
-            algorithms=algorithms,
-            issuer=self._issuer,
-            options={
-                "require": ["sub", "exp"],
-                "verify_aud": False,  # see _validate_audience
-                "verify_iss": self._issuer is not None,
-                # tokens.py checks times, against a clock that tests can move. An iat in the future is accepted.
-                "verify_exp": False,
-                "verify_nbf": False,
-                "verify_iat": False,
-                "enforce_minimum_key_length": True,
-            },
-        )
-        self._validate_audience(claims)
-        return claims
 
-    def _validate_audience(self, claims: dict[str, Any]) -> None:
-        """Once an audience or clients are set, a token without `aud` counts only as an access token of such a client.
+def _own(settings: Settings) -> _Issuer:
+    secrets = [secret.get_secret_value().encode() for secret in settings.secrets]
+    return _Issuer(Source.OWN, secrets, settings.jwt_audience, name=settings.jwt_issuer)
 
-        Cognito's access tokens have no `aud`. Any `aud`, also null, must be right.
-        """
-        if self._audience is None and not self._client_ids:
-            return
-        if "aud" not in claims:
-            if not self._client_ids or claims.get("token_use") != "access":
-                raise jwt.MissingRequiredClaimError("aud")
-            if claims.get("client_id") not in self._client_ids:
-                raise Unauthenticated("The token was issued to another client.")
-            return
-        audiences = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
-        if self._audience is None or self._audience not in audiences:
-            raise jwt.InvalidAudienceError
+
+def _site(key: TokenKey, audience: str) -> _Issuer:
+    keys = JWKS(key.jwks) if key.hs256 is None else [key.hs256.get_secret_value().encode()]
+    return _Issuer(Source.SITE, keys, audience, name=key.issuer, gives_roles=key.roles)
+
+
+def _verify_by_secrets(token: str, secrets: list[bytes], issuer: str | None) -> dict[str, Any]:
+    for secret in secrets[:-1]:
+        try:
+            return _decode(token, secret, ("HS256",), issuer)
+        except jwt.InvalidSignatureError:
+            continue
+    return _decode(token, secrets[-1], ("HS256",), issuer)
+
+
+def _decode(token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...], issuer: str | None) -> dict[str, Any]:
+    claims: dict[str, Any] = jwt.decode(
+        token,
+        key,
+        algorithms=algorithms,
+        issuer=issuer,
+        options={
+            "require": ["sub", "exp"],
+            "verify_aud": False,  # see _validate_audience
+            "verify_iss": issuer is not None,
+            # tokens.py checks times, against a clock that tests can move. An iat in the future is accepted.
+            "verify_exp": False,
+            "verify_nbf": False,
+            "verify_iat": False,
+            "enforce_minimum_key_length": True,
+        },
+    )
+    return claims
+
+
+def _validate_audience(claims: dict[str, Any], issuer: _Issuer) -> None:
+    """Once an audience or clients are set, a token without `aud` counts only as an access token of such a client.
+
+    Cognito's access tokens have no `aud`. Any `aud`, also null, must be right.
+    """
+    if issuer.audience is None and not issuer.client_ids:
+        return
+    if "aud" not in claims:
+        if not issuer.client_ids or claims.get("token_use") != "access":
+            raise jwt.MissingRequiredClaimError("aud")
+        if claims.get("client_id") not in issuer.client_ids:
+            raise Unauthenticated("The token was issued to another client.")
+        return
+    audiences = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+    if issuer.audience is None or issuer.audience not in audiences:
+        raise jwt.InvalidAudienceError

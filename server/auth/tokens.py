@@ -1,22 +1,27 @@
 """Bearer tokens: which are valid, which member they name, and how development tokens are minted.
 
-There are two kinds, never both at once. Without an OIDC provider a token is signed with HS256 by one of
-RINGSIDE_SECRETS, used as it is, so any JWT library can mint one. With RINGSIDE_OIDC_ISSUER or RINGSIDE_JWKS_URL only
-the provider's tokens are accepted, signed with RS256, ES256 or EdDSA: the service's own secret no longer signs anyone
-in.
+The `iss` of a token says whose it is. It counts only if that issuer's own key signed it, with an algorithm of that key:
+
+| token of        | `iss`                                     | signed with          | accepted                        |
+|-----------------|-------------------------------------------|----------------------|---------------------------------|
+| the provider    | RINGSIDE_OIDC_ISSUER, RINGSIDE_JWT_ISSUER | RS256, ES256, EdDSA  | with a provider                 |
+| a site          | an issuer in RINGSIDE_SITE_KEYS           | HS256, or as above   | with keys of sites              |
+| `ringside token`| any, or RINGSIDE_JWT_ISSUER               | HS256, our secrets   | with neither of these           |
 
 | claim            | rule                                                                                       |
 |------------------|--------------------------------------------------------------------------------------------|
-| `sub`            | required; the user's id, fit for a key, of 1 to 128 characters, not beginning with         |
-|                  | `visitor-`, `apikey-` or `former-`                                                         |
-| `exp`            | required, in the future, before the year 10000                                             |
+| `sub`            | required; what the issuer calls the member, 1 to 255 characters                            |
+| `exp`            | required, in the future, before the year 10000; of a site's token at most a day ahead      |
 | `nbf`            | not more than half a minute ahead, because clocks differ                                   |
-| `iss`            | checked if RINGSIDE_OIDC_ISSUER or RINGSIDE_JWT_ISSUER is set                              |
-| `aud`            | checked if RINGSIDE_JWT_AUDIENCE or RINGSIDE_JWT_CLIENT_IDS is set                         |
-| `name`, `email`  | text, ignored if it lies elsewhere; an address with `email_verified: false` is ignored     |
-| `roles`          | a list, or text split at spaces and commas; unknown roles and other values are ignored     |
+| `aud`            | of a site's token RINGSIDE_PUBLIC_URL; otherwise checked if RINGSIDE_JWT_AUDIENCE or       |
+|                  | RINGSIDE_JWT_CLIENT_IDS is set                                                             |
+| `name`, `email`  | text, ignored if it lies elsewhere; an address with `email_verified: false` is ignored,    |
+|                  | and a site's without `email_verified: true`                                                |
+| `roles`          | a list, or text split at spaces and commas; unknown roles and other values are ignored,    |
+|                  | and those of a site's token without `"roles": true` in its key                             |
 
-RINGSIDE_JWT_NAME_CLAIM, RINGSIDE_JWT_EMAIL_CLAIM and RINGSIDE_JWT_ROLES_CLAIM name other claims for the last three.
+RINGSIDE_JWT_NAME_CLAIM, RINGSIDE_JWT_EMAIL_CLAIM and RINGSIDE_JWT_ROLES_CLAIM name other claims for the last three, but
+not in a site's token.
 """
 
 from __future__ import annotations
@@ -24,62 +29,85 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import sha256
 from importlib import import_module
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import structlog
 
-from datastore.changes.unit_of_work import VISITOR_PREFIX
-from datastore.dynamo import BadKey, key_text
-from datastore.members.api_keys import ID_PREFIX
+from datastore.people.identities import SignInMethod, of_issuer
 from resolvers.loading.bounded_dict import BoundedDict
-from resolvers.requests.context import FORMER_PREFIX, Kind, Role, Viewer
+from resolvers.requests.context import NEW_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.errors import Unauthenticated
-from server.auth.jwt_verification import JWTVerifier
+from server.auth.verified import Source, Verified
 from server.settings import Settings
+
+if TYPE_CHECKING:
+    from server.auth.jwt_verification import JWTVerifier
 
 # ── claims ──
 
-MAX_ID_LENGTH = 128
+MAX_SUB_LENGTH = 255
 MAX_NAME_LENGTH = 100
-RESERVED = {FORMER_PREFIX: "former members", VISITOR_PREFIX: "visitors", ID_PREFIX: "API keys"}
-"""What the ids of others than members begin with."""
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
+@dataclass(frozen=True, slots=True)
 class MemberClaims:
-    """Reads and writes the claims about members."""
+    """Reads and writes the claims about members, each at its path."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._name, self._email = settings.jwt_name_claim, settings.jwt_email_claim
-        self._has_issuer = settings.token_issuer is not None
-        self._roles, self._groups = settings.jwt_roles_claim, settings.jwt_roles
+    name: tuple[str, ...] = ("name",)
+    email: tuple[str, ...] = ("email",)
+    roles: tuple[str, ...] = ("roles",)
+    groups: Mapping[str, Role] | None = None
+    """The roles of groups; None if a group is a role that is called like it."""
+    proves_email: bool = True
+    """Whether `email_verified` is believed."""
+    takes_unproven: bool = False
+    """Whether an address counts of which nothing is said."""
 
-    def parse_member(self, claims: dict[str, Any]) -> Viewer:
-        """The member who verified claims name, or Unauthenticated."""
-        user = _parse_user_id(claims["sub"])
-        name, email = _claim(claims, self._name), _claim(claims, self._email)
+    @classmethod
+    def of(cls, settings: Settings) -> MemberClaims:
+        """Those of the provider's tokens, and of our own."""
+        return cls(
+            settings.jwt_name_claim,
+            settings.jwt_email_claim,
+            settings.jwt_roles_claim,
+            settings.jwt_roles,
+            proves_email=settings.token_issuer is not None,
+            takes_unproven=True,
+        )
+
+    def parse_member(self, claims: dict[str, Any], source: Source) -> Viewer:
+        """Whom verified claims name, not looked for yet; or Unauthenticated."""
+        sub = _parse_sub(claims["sub"])
+        issuer = "" if source is Source.OWN else claims["iss"]
+        proven = of_issuer(SignInMethod.PROVIDER if source is Source.PROVIDER else SignInMethod.SITE, issuer, sub)
+        name, email = _claim(claims, self.name), _claim(claims, self.email)
         if not isinstance(name, str | None) or not isinstance(email, str | None):
             raise Unauthenticated("The token's name and email must be text.")
-        verified = self._verified(claims)
-        if not email or not is_email_address(email) or any(value in (False, "false") for value in verified):
+        said = self._verified(claims)
+        is_proven = self.proves_email and any(value in (True, "true") for value in said)
+        is_denied = any(value in (False, "false") for value in said)
+        if not email or not is_email_address(email) or is_denied or not (is_proven or self.takes_unproven):
             email = None
         return Viewer(
-            id=user,
+            id=NEW_PREFIX + proven.key.hash,
             kind=Kind.MEMBER,
-            name=_name(name, user),
+            name=_name(name, sub),
             email=email,
-            roles=self._parse_roles(_claim(claims, self._roles)) | {Role.MEMBER},
-            verified_email=email if self._has_issuer and any(value in (True, "true") for value in verified) else None,
+            roles=self._parse_roles(_claim(claims, self.roles)) | {Role.MEMBER},
+            verified_email=email if is_proven else None,
+            proven=proven,
         )
 
     def write(self, claims: dict[str, Any], name: str | None, email: str | None, roles: Iterable[Role]) -> None:
         """Add the claims that `parse_member` reads. ValueError for a role that no group has."""
-        for path, value in ((self._name, name), (self._email, email), (self._roles, self._group_names(roles))):
+        for path, value in ((self.name, name), (self.email, email), (self.roles, self._group_names(roles))):
             if value is not None:
                 inner = claims
                 for key in path[:-1]:
@@ -91,19 +119,19 @@ class MemberClaims:
             raise Unauthenticated("The token's roles must be a list, or text.")
         texts = _SEPARATORS.split(value) if isinstance(value, str) else value or ()
         names = {text for text in texts if isinstance(text, str)}
-        if self._groups is None:
+        if self.groups is None:
             return frozenset(role for role in Role if role in names)
-        return frozenset(role for group, role in self._groups.items() if group in names)
+        return frozenset(role for group, role in self.groups.items() if group in names)
 
     def _verified(self, claims: dict[str, Any]) -> list[bool | str]:
         """The values of `email_verified`, next to the email claim or at the top level. Cognito may send text."""
-        said = (claims.get("email_verified"), _claim(claims, (*self._email[:-1], "email_verified")))
+        said = (claims.get("email_verified"), _claim(claims, (*self.email[:-1], "email_verified")))
         return [value for value in said if isinstance(value, bool | str)]
 
     def _group_names(self, roles: Iterable[Role]) -> list[str]:
-        if self._groups is None:
+        if self.groups is None:
             return sorted(roles)
-        groups = {role: group for group, role in self._groups.items()}
+        groups = {role: group for group, role in self.groups.items()}
         if missing := [role for role in roles if role not in groups and role is not Role.MEMBER]:
             raise ValueError(f"RINGSIDE_JWT_ROLES gives no group the role {missing[0].value}.")
         return sorted(groups[role] for role in roles if role in groups)
@@ -117,23 +145,20 @@ def _claim(claims: dict[str, Any], path: Iterable[str]) -> Any:
     return value
 
 
-def _name(name: str | None, user: str) -> str | None:
-    """The name to show, if any: neither the id, nor an address, which only the member and admins may see."""
+def _name(name: str | None, sub: str) -> str | None:
+    """The name to show, if any: neither the `sub` nor an address, which only the member and admins may see."""
     # Replaced, not refused: members cannot change what their provider says of them.
     shown = CONTROL_CHARACTERS.sub(" ", name or "").strip()
-    return None if shown == user or is_email_address(shown) else shown[:MAX_NAME_LENGTH] or None
+    return None if shown == sub or is_email_address(shown) else shown[:MAX_NAME_LENGTH] or None
 
 
-def _parse_user_id(sub: str) -> str:
+def _parse_sub(sub: str) -> str:
     try:
-        key_text(sub)
-    except BadKey:
-        raise Unauthenticated("The token's sub is empty, or holds a # or a control character.") from None
-    if len(sub) > MAX_ID_LENGTH:
-        raise Unauthenticated(f"The token's sub has more than {MAX_ID_LENGTH} characters.")
-    for prefix, others in RESERVED.items():
-        if sub.lower().startswith(prefix):
-            raise Unauthenticated(f"The token's sub must not begin with {prefix}, which names {others}.")
+        size = len(sub.encode())
+    except UnicodeEncodeError:
+        size = 0
+    if not 0 < size <= MAX_SUB_LENGTH:
+        raise Unauthenticated(f"The token's sub is not text of 1 to {MAX_SUB_LENGTH} bytes.")
     return sub
 
 
@@ -141,6 +166,8 @@ def _parse_user_id(sub: str) -> str:
 
 MAX_TOKEN_LENGTH = 8192
 CLOCK_SKEW_SECONDS = 30.0
+LONGEST_OF_SITES = 86_400.0
+"""Seconds for which a site's token may be valid."""
 LATEST_SECONDS = 253_402_300_799
 """The end of the year 9999, after which there are no times; a larger `exp` is a mistake, and may have 400 digits."""
 
@@ -165,14 +192,14 @@ class Tokens:
     def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
         self._verifier: JWTVerifier | None = None
-        self._member_claims = MemberClaims(settings)
+        self._claims, self._claims_of_sites = MemberClaims.of(settings), MemberClaims()
         if settings.has_provider and not settings.jwt_audience and not settings.jwt_client_ids:
             log.warning("RINGSIDE_JWT_AUDIENCE is not set: the provider's tokens for other services are accepted too")
         self._clock = clock
         self._cached: BoundedDict[bytes, _Cached] = BoundedDict(MAX_CACHED)
 
     async def member(self, token: str) -> tuple[Viewer, float]:
-        """The member who a token names, and when it expires; or Unauthenticated, or Unverifiable."""
+        """Whom a token names, not looked for yet, and when it expires; or Unauthenticated, or Unverifiable."""
         if len(token) > MAX_TOKEN_LENGTH:
             raise Unauthenticated(f"The token has more than {MAX_TOKEN_LENGTH} characters.")
         digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
@@ -180,8 +207,10 @@ class Tokens:
         cached = self._cached.get(digest)
         if cached and cached.since <= now < cached.until:  # nor before: the clock may have been corrected
             return cached.viewer, cached.expires_at
-        claims = await self._verified_claims(token)
-        viewer, expires_at = self._member_claims.parse_member(claims), _parse_expiry(claims, now)
+        verified = await self._verified(token)
+        viewer, expires_at = self._member(verified), parse_expiry(verified.claims, now)
+        if verified.source is Source.SITE and expires_at > now + LONGEST_OF_SITES:
+            raise Unauthenticated("The token's exp is more than 24 hours ahead: sites sign members in for a day.")
         self._cached[digest] = _Cached(viewer, expires_at, now, min(expires_at, now + CACHED_SECONDS))
         return viewer, expires_at
 
@@ -190,12 +219,17 @@ class Tokens:
         if self._verifier:
             await self._verifier.close()
 
-    async def _verified_claims(self, token: str) -> dict[str, Any]:
+    def _member(self, verified: Verified) -> Viewer:
+        claims = self._claims_of_sites if verified.source is Source.SITE else self._claims
+        viewer = claims.parse_member(verified.claims, verified.source)
+        return viewer if verified.gives_roles else replace(viewer, roles=frozenset({Role.MEMBER}))
+
+    async def _verified(self, token: str) -> Verified:
         if self._verifier is None:
             # Importing cryptography takes 9 MB and 60 ms, which a service without members does not need.
             module = await asyncio.to_thread(import_module, "server.auth.jwt_verification")
             self._verifier = self._verifier or module.JWTVerifier(self._settings)
-        return await self._verifier.claims(token)
+        return await self._verifier.verify(token)
 
 
 def mint(
@@ -210,6 +244,8 @@ def mint(
     """A development token, signed with the newest secret. ValueError if it would be refused, with the reason."""
     if settings.has_provider:
         raise ValueError("An OIDC provider is set: get a token from it, others are refused.")
+    if settings.site_keys:
+        raise ValueError("RINGSIDE_SITE_KEYS is set: sign a token with one of its keys, others are refused.")
     now = int(time.time())
     claims = {
         "iss": settings.token_issuer or "ringside",
@@ -219,10 +255,10 @@ def mint(
         "exp": now + int(lifetime.total_seconds()),
     }
     claims = {claim: value for claim, value in claims.items() if value is not None}
-    member_claims = MemberClaims(settings)
+    member_claims = MemberClaims.of(settings)
     member_claims.write(claims, name, email, roles)
     try:
-        member_claims.parse_member(claims)
+        member_claims.parse_member(claims, Source.OWN)
     except Unauthenticated as error:
         raise ValueError(error.detail) from None
     import jwt  # noqa: PLC0415 - see Tokens
@@ -230,7 +266,7 @@ def mint(
     return jwt.encode(claims, settings.secrets[0].get_secret_value().encode(), algorithm="HS256")
 
 
-def _parse_expiry(claims: dict[str, Any], now: float) -> float:
+def parse_expiry(claims: dict[str, Any], now: float) -> float:
     exp, nbf = _parse_time(claims, "exp"), _parse_time(claims, "nbf")
     if exp <= now:
         raise Unauthenticated("The token has expired: get a new one.")

@@ -6,11 +6,14 @@ them needs and takes long: the schema, the audit.
 """
 
 import re
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 from rich.console import Console
 
+operator: ContextVar[str | None] = ContextVar("operator", default=None)
+"""The id of the member who runs the command, as `ringside --as` gives it."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """All but tabs and line ends."""
 

@@ -77,7 +77,7 @@ def words(
     if file == STANDARD and name is None:
         raise Failed("Name the list with --list: standard input has no name.")
     target = name or file.stem
-    open_store = partial(vocabulary.WordStore, name=target, level=level)
+    open_store = partial(vocabulary.WordStore, find_list=partial(vocabulary.ensure_list, name=target, level=level))
     imported = _import("words", read_words(file), open_store, OnProblem.SKIP)
     out.print(f"{imported.added:,} words added to {target}, {imported.existing:,} existed already.")
     if imported.problems and report is not None:

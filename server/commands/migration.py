@@ -40,7 +40,8 @@ def legacy(
         str | None, typer.Option(help="The engine of the old tables, or `aws`; by default the service's own.")
     ] = None,
     users: Annotated[
-        Path | None, typer.Option(help="CSV with the columns email, user: the members who have old addresses.")
+        Path | None,
+        typer.Option(help="CSV with the columns email, user: the ids of the members who have old addresses."),
     ] = None,
     lists: Annotated[
         Path | None, typer.Option(help="CSV with the columns list, id: existing lists that continue old ones.")

@@ -41,7 +41,7 @@ def score(
 
 async def _score(services: Services, event_id: str, confirm_missing: bool) -> tuple[str, int]:
     """The event's name, and how many predictions are scored."""
-    runner, new = services.get(JobRunner), event_job(services, SCORE_EVENT, event_id, actor=None)
+    runner, new = services.get(JobRunner), event_job(services, SCORE_EVENT, event_id, actor=services.operator)
     job = await begin_scoring(services, new, confirm_missing=confirm_missing)
     with progress_bar("predictions") as advance:
         ended = runner.finish(job, score_event_job)

@@ -9,7 +9,11 @@ from typing import TypeVar
 
 from datastore.changes.occurrences import MOST_AGE
 from datastore.dynamo import DynamoError, declaration
+from datastore.refusals import InvalidInput
 from resolvers.requests.context import Services
+from resolvers.values.node_ids import parse_node_key
+from server import Failed
+from server.commands import operator
 from server.engine import EngineInUse, run_engine
 from server.engine.table import open_engine, validate_table
 from server.settings import Settings
@@ -51,7 +55,8 @@ def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
             if settings.embedded:
                 await declaration.create(table)
             await validate_table(table)
-            services = Services(table, settings.seal(), settings.policy())
+            services = Services(table, settings.seal(), settings.policy(), of_command=True)
+            services.operator = await _load_operator(services)
             try:
                 async with _knowing_webhooks(services):
                     return await work(services)
@@ -60,6 +65,22 @@ def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
 
     with engine_for(settings) as reachable:
         return asyncio.run(run(reachable))
+
+
+async def _load_operator(services: Services) -> str | None:
+    """The member whom `ringside --as` names."""
+    if (node := operator.get()) is None:
+        return None
+    return f"User:{await known_member(services, node)}"
+
+
+async def known_member(services: Services, text: str) -> str:
+    """The member with the id that the API shows as a User's."""
+    with suppress(InvalidInput):
+        user = parse_node_key("User", text)
+        if await services.profiles.load(user) is not None:
+            return user
+    raise Failed(f"{text[:80]!r} is no member's id. That is the `id` of a User, as the API shows it.")
 
 
 @asynccontextmanager

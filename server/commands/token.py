@@ -17,7 +17,7 @@ app = typer.Typer()
 
 @app.command()
 def token(
-    user: Annotated[str, typer.Option(help="The member's id.")],
+    user: Annotated[str, typer.Option(help="What the token calls the member, who is made at the first use.")],
     name: Annotated[str | None, typer.Option(help="The name that others see.")] = None,
     email: Annotated[str | None, typer.Option(help="The first email address of the profile.")] = None,
     role: Annotated[list[Role] | None, typer.Option(help="Repeat it for several roles.")] = None,

@@ -76,7 +76,7 @@ def _matches(random: Random, event: Event) -> Iterator[Match]:
     for index in range(_MATCHES):
         kind = kinds[index % len(kinds)]
         teams = tuple(
-            Team(tuple(names.pop() if names else f"Challenger {index}" for _ in range(size)), champion=team == 0)
+            Team(tuple(names.pop() for _ in range(size)), champion=team == 0)
             for team, size in enumerate(_SIZES.get(kind, (1, 1)))
         )
         yield Match(

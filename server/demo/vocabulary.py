@@ -50,6 +50,7 @@ async def _ensure_list(services: Services, name: str, level: int, file: str) -> 
     unit = UnitOfWork.unkeyed(now)
     new = WordList(_id(name), name, public=True, created_at=now - timedelta(days=DAYS), level=level)
     word_list = await lists.read_list(services.table, new.list, consistent=True)
+    word_list = word_list or await lists.read_public_list(services.table, name)
     if word_list is None:
         await lists.create_list(services.table, new, unit)
         word_list = new

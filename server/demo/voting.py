@@ -27,15 +27,16 @@ _SKIPPED_OR_TIED = 0.14
 
 
 async def seed(services: Services) -> str:
-    """Leave a board `main` alone that is in use already."""
-    if await boards.read_board_with_marks(services.table, MAIN) is not None:
+    """Leave a board `main` alone that has contenders already."""
+    current = await boards.read_board_with_marks(services.table, MAIN)
+    if current is not None and current.board.size:
         return "no masks: the board main is in use"
     now = services.clock()
     masks = read_texts("masks")
     votes = list(_votes(len(masks), now))
     board = Board(MAIN, "Which mask wins?", now - timedelta(days=30))
     if not await seed_board(services.table, board, dict(_contenders(masks, now)), votes, now):
-        return "no masks: a board main was created meanwhile"
+        return "no masks: the board main got contenders meanwhile"
     return f"{len(masks)} masks and {len(votes)} verdicts on them"
 
 

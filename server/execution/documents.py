@@ -2,7 +2,8 @@
 
 Only documents that passed every check are cached, so invalid ones cannot fill the cache. A document is cached, and its
 operations are compiled, when it is used for the second time: graphql-core executes the first use, unless that would
-take longer than compiling. With a manifest of trusted documents, no other document is ever parsed.
+take longer than compiling. With a manifest of trusted documents, no other document is ever parsed, except those of the
+service's own pages: these are known by their hashes in any case, and then treated like any other text.
 
 The cache is bounded in bytes, those of compiled operations included, and a flood of new documents evicts none that are
 in frequent use.
@@ -354,15 +355,19 @@ class Documents:
         limits: Limits | None = None,
         *,
         manifest: Mapping[str, str] | None = None,
+        own: Mapping[str, str] | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
+        """`manifest` has the trusted documents, `own` those of the service's pages, both by their hashes."""
         suggest_for_any_name()
         self._schema = schema
+        self._own = own or {}
         self._limits = limits or Limits()
         self._cache: DocumentCache[tuple[str, bool], CheckedDocument] = DocumentCache(cache_bytes)
         self._trusted: dict[str, CheckedDocument] | None = None
         if manifest is not None:
-            self._trusted = {key: self._check(text, introspection=True) for key, text in manifest.items()}
+            trusted = {**self._own, **manifest}
+            self._trusted = {key: self._check(text, introspection=True) for key, text in trusted.items()}
             for document in self._trusted.values():
                 for operation in document.operations.values():
                     operation.compiled.compile_ahead()
@@ -382,6 +387,7 @@ class Documents:
         """The document of a request; None if it has to be checked, InvalidOperation if there can be none."""
         if self._trusted is not None:
             return _find_trusted(self._trusted, request)
+        request.query = request.query or self._own.get(request.document_id or request.persisted_hash or "")
         if request.query:
             return self._cache.get((request.query, introspection))
         if request.persisted_hash or request.document_id:

@@ -17,7 +17,8 @@ The field's type and its arguments say how many objects these are:
   connection, or if it has one of these arguments. `edges` and `nodes` are counted at the page itself, whose
   objects count 1 if neither is selected: they are read all the same. The connection's other fields count once.
 - a list that is asked for by a list of ids, such as `nodes(ids:)`: as many as that list has.
-- any other list of objects: 10. It has no argument for its size; what it shows bounds it, such as an event's card.
+- any other list of objects: as many as it says that it may have, or 10. It has no argument for its size; what it shows
+  bounds it, such as an event's card.
 
 A variable that is a list or an object counts 2 for each of its values but ten, for each field that uses it: each
 converts it, which takes longer than answering a field.
@@ -65,7 +66,7 @@ from graphql.utilities import value_from_ast_untyped
 
 from datastore.dynamo import LARGEST_PAGE, PAGE_SIZE
 from schema.framework.arguments import MOST_NAMED, names_objects
-from schema.framework.fields import complexity_of_each, own_complexity
+from schema.framework.fields import complexity_of_each, most_objects, own_complexity
 from server.execution.lexer import count_line_ends
 
 # ── text and syntax ──
@@ -486,7 +487,7 @@ class Cost:
         if not is_list:
             return 1
         lists = tuple(name for name, argument in definition.args.items() if names_objects(argument))
-        return self._size(node, definition, lists, LIST_SIZE)
+        return self._size(node, definition, lists, most_objects(definition, LIST_SIZE))
 
     def _size(self, node: FieldNode, definition: GraphQLField, names: tuple[str, ...], default: int) -> int | _Size:
         """The largest size that these arguments give; the default if they give none."""

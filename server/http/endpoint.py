@@ -17,10 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context
 from resolvers.values.network_addresses import network
+from server.auth.cookies import session_cookie
 from server.auth.identification import Credentials, Identified
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
-from server.http.explorer import Explorer, demo_viewers, wants_page
+from server.http.demo import demo_viewers
+from server.http.explorer import Explorer, wants_page
 from server.http.messages import (
     DEFAULT_FORMAT,
     STREAM,
@@ -118,6 +120,8 @@ async def _execute(
         own_origin=f"{scope['scheme']}://{headers.get(b'host', b'').decode('latin-1').lower()}",
         explain=request.wants_plan and pipeline.may_see_plans(viewer),
         last_event=last_event.decode("latin-1") if last_event is not None else None,
+        language=headers.get(b"accept-language", b"").decode("latin-1"),
+        sets_cookies=True,
     )
     is_mutation = operation.kind is OperationType.MUTATION
     set_cookie = identified.mutation_cookie if is_mutation else identified.reader_cookie
@@ -126,7 +130,7 @@ async def _execute(
         answer = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
         if not isinstance(answer, Answer):
             identify = partial(pipeline.identification.identify, scope["headers"], secure=secure, address=address)
-            credentials = Credentials(pipeline.identification, identified, identify)
+            credentials = Credentials(identified, identify)
             return EventStream(answer, pipeline.closing, set_cookie, credentials, pipeline.streams.held(address))
     else:
         answer = await pipeline.execute(
@@ -135,8 +139,19 @@ async def _execute(
         if operation.kind is OperationType.QUERY and answer.is_overloaded:
             return error_response(overloaded(), response_format.media_type)
     if answer.executed and (response_format.media_type == STREAM or operation.kind is OperationType.SUBSCRIPTION):
-        return ended_stream(answer, set_cookie)
-    return answer_response(answer, response_format, set_cookie)
+        response: Response = ended_stream(answer, set_cookie)
+    else:
+        response = answer_response(answer, response_format, set_cookie)
+    _set_session(response, ctx, headers.get(b"host", b"").decode("latin-1").lower(), secure=secure)
+    return response
+
+
+def _set_session(response: Response, ctx: Context, host: str, *, secure: bool) -> None:
+    """Give the browser the session that the operation began, or take away the one that it ended."""
+    if ctx.cookie_session is not None:
+        token, ends = ctx.cookie_session
+        age = max(0, int((ends - ctx.now()).total_seconds()))
+        response.headers.append("set-cookie", session_cookie(token, age, host, secure=secure))
 
 
 def _check_kind(operation: Operation, method: str, response_format: ResponseFormat) -> None:

@@ -1,82 +1,25 @@
 """The explorer: the page at the address of the API for browsers, and the page's files.
 
-`make explorer` builds it from `explorer/` into `server/http/pages/explorer/`. It loads nothing from other origins.
+`make pages` builds it from `explorer/` into `server/http/pages/explorer/`. It loads nothing from other origins.
 docs/decisions/explorer-csp.md explains EXPLORER_POLICY, which says what the page may do.
-
-In a demo on the visitor's own machine, the page signs in as one of a few members with one click. Their tokens stand in
-the page, so everyone who loads the page may act as them. It has them only if every host that the service answers for is
-a loopback name, which also keeps pages of other sites from reading it (`endpoint.AllowedHosts`), unless `cors_origins`
-lists them: a script's request names its origin, and a browser that opens the explorer names none. Nor does a browser
-that comes from another site, by a link or in a frame, get them: it says so in `Sec-Fetch-Site`.
-
-A proxy on this machine is noticed by its headers or by HTTP/1.0, which no browser speaks and nginx does by default. One
-that adds no header and speaks HTTP/1.1 looks like a browser.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from datetime import timedelta
 from html import escape
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
 import orjson
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
-from resolvers.requests.context import Role
-from server.auth.tokens import mint
-from server.http.hosts import LOOPBACK, public_host
-from server.http.messages import SECURITY_HEADERS, accepts_gzip
-from server.settings import Settings
-
-# ── demo viewers ──
-
-LIFETIME = timedelta(hours=12)
-MEMBERS = (
-    ("Ada Abara, member", "ada-abara", ()),
-    ("Emil Berg, moderator", "emil-berg", (Role.MODERATOR,)),
-    ("Ines Castillo, editor", "ines-castillo", (Role.EDITOR,)),
-)
-_FOREIGN_HEADERS = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"origin"})
-"""Headers that proxies add, and scripts of other sites' pages."""
-
-
-def demo_viewers(settings: Settings, scope: Scope) -> list[dict[str, str]]:
-    """Name and token of each demo member, if a demo without a provider is served to this machine alone."""
-    if not settings.demo or settings.has_provider or not _serves_loopback(settings) or not _is_local(scope):
-        return []
-    return [
-        {"name": name, "token": mint(settings, user, roles=roles, lifetime=LIFETIME)} for name, user, roles in MEMBERS
-    ]
-
-
-def _serves_loopback(settings: Settings) -> bool:
-    hosts = (*settings.allowed_hosts, *public_host(settings.public_url))
-    return bool(settings.allowed_hosts) and set(hosts) <= set(LOOPBACK)
-
-
-def _is_local(scope: Scope) -> bool:
-    """Whether the client is on this machine and, as far as can be told, neither a proxy nor another site's page."""
-    client = scope.get("client")
-    try:
-        is_loopback = client is not None and ip_address(client[0]).is_loopback
-    except ValueError:
-        is_loopback = False
-    headers = scope["headers"]
-    is_direct = scope["http_version"] != "1.0" and _FOREIGN_HEADERS.isdisjoint(name for name, _ in headers)
-    return is_loopback and is_direct and (b"sec-fetch-site", b"cross-site") not in headers
-
+from server.http.built_files import FILES_POLICY, BuiltFiles
+from server.http.messages import SECURITY_HEADERS
 
 # ── explorer ──
 
@@ -105,25 +48,11 @@ EXPLORER_POLICY: Final = "; ".join(
     )
 )
 
-# A worker has the policy of its own file, and an icon opened in a tab is a page. Neither needs any permission.
-FILES_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
-
-# File names contain a hash of the content, so a year is safe.
-IMMUTABLE: Final = "public, max-age=31536000, immutable"
-
-# Explicit, because the operating system's list differs, and slim containers have none.
-CONTENT_TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".ttf": "font/ttf",
-}
-
 NOT_BUILT: Final = """<!doctype html>
 <html lang="en">
 <title>Ringside</title>
 <h1>The explorer has not been built</h1>
-<p>Run <code>make explorer</code> in the project's folder, then load this page again.</p>
+<p>Run <code>make pages</code> in the project's folder, then load this page again.</p>
 <p>The API is up: POST a query to this address.</p>
 </html>
 """
@@ -162,7 +91,7 @@ class Explorer:
             "Content-Security-Policy": EXPLORER_POLICY.replace(NONCE, nonce),
             # A cached page would use its nonce twice, and other clients get other responses at the same address.
             "Cache-Control": "no-store",
-            "Vary": "Accept, Accept-Encoding",
+            "Vary": "Accept",
         }
         if not self.built:
             return HTMLResponse(NOT_BUILT, status_code=503, headers=headers)
@@ -172,7 +101,7 @@ class Explorer:
 
     def routes(self) -> list[BaseRoute]:
         """The page's files, at the path that the build wrote into the page, and the licences of what is shipped."""
-        files = _Files(directory=self._folder / "assets", check_dir=False)
+        files = BuiltFiles(directory=self._folder / "assets", check_dir=False)
         return [Mount("/explorer/assets", files, name="explorer"), Route("/explorer/licenses.txt", self._licenses)]
 
     async def _licenses(self, _: Request) -> Response:
@@ -181,27 +110,3 @@ class Explorer:
             raise HTTPException(404)
         headers = {**SECURITY_HEADERS, "Content-Security-Policy": FILES_POLICY}
         return FileResponse(self._folder / "licenses.md", media_type="text/plain; charset=utf-8", headers=headers)
-
-
-class _Files(StaticFiles):
-    """Static files that are cached for a year and have the right content type. The build made a .gz file of each."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        if accepts_gzip(Headers(scope=scope).get("accept-encoding", "").encode("latin-1")):
-            with suppress(HTTPException):  # there is none
-                response = await super().get_response(f"{path}.gz", scope)
-                response.headers["Content-Encoding"] = "gzip"
-                response.headers.add_vary_header("Accept-Encoding")
-                return response
-        return await super().get_response(path, scope)
-
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update(SECURITY_HEADERS)
-        response.headers.update({"Content-Security-Policy": FILES_POLICY, "Cache-Control": IMMUTABLE})
-        content_type = CONTENT_TYPES.get(Path(str(full_path).removesuffix(".gz")).suffix)
-        if content_type is not None and "content-type" in response.headers:
-            response.headers["Content-Type"] = content_type
-        return response

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from server.auth.cookies import LOOPBACK
+
 ANY = "*"
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def default_hosts(listening_on: str, public_url: str) -> tuple[str, ...]:

@@ -277,7 +277,15 @@ class Pipeline:
         seconds, spent = time.perf_counter() - began, budget.spent
         units = {"read_units": spent.read_units, "write_units": spent.write_units}
         by_member = ctx.viewer.kind is not Kind.VISITOR
-        self.metrics.finished(operation.name, outcome, seconds, engine_calls=spent.calls, by_member=by_member, **units)
+        self.metrics.finished(
+            operation.name,
+            outcome,
+            seconds,
+            engine_calls=spent.calls,
+            by_member=by_member,
+            refused=ctx.refused,
+            **units,
+        )
         self.log.info(
             "answered",
             operation=operation.name,

@@ -25,7 +25,7 @@ from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from datastore.refusals import Overloaded
-from resolvers.requests.context import Context, Viewer
+from resolvers.requests.context import Context
 from resolvers.values.network_addresses import network
 from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.identification import Credentials
@@ -96,7 +96,6 @@ class _Connection:
     def __init__(self, pipeline: Pipeline, websocket: WebSocket) -> None:
         self._pipeline = pipeline
         self._socket = websocket
-        self._viewer: Viewer | None = None
         self._credentials: asyncio.Future[Credentials] = asyncio.get_running_loop().create_future()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._starting = asyncio.Lock()
@@ -211,8 +210,7 @@ class _Connection:
             raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
         except Unverifiable as error:
             raise _ProtocolError(1013, f"Try again later: {error.detail}") from None
-        self._viewer = identified.viewer
-        self._credentials.set_result(Credentials(identification, identified, identify))
+        self._credentials.set_result(Credentials(identified, partial(identify, sets_cookies=False)))
         await self._send({"type": "connection_ack"})
 
     async def _subscribe(self, message: Mapping[str, Any]) -> None:
@@ -240,14 +238,14 @@ class _Connection:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _operation(self, id_: str, payload: Any) -> None:
-        assert self._viewer is not None  # noqa: S101 - _initialise came first
         client = Client(network(_address(self._socket)))
         async with self._starting:  # of a socket's operations one waits for its turn, and the others for that one
             await self._pipeline.request_turns.take(client)
         if self._is_full():
             await self._refuse(id_)
             return
-        introspection = self._pipeline.may_introspect(self._viewer)
+        viewer = await self._credentials.result().viewer()
+        introspection = self._pipeline.may_introspect(viewer)
         try:
             request = parse_request(payload)
             operation = await self._pipeline.operation(request, client, introspection=introspection)
@@ -263,11 +261,11 @@ class _Connection:
             return
         ctx = Context(
             self._pipeline.services,
-            self._viewer,
+            viewer,
             _address(self._socket),
             self._socket.headers.get("origin", ""),
             _own_origin(self._socket),
-            explain=request.wants_plan and self._pipeline.may_see_plans(self._viewer),
+            explain=request.wants_plan and self._pipeline.may_see_plans(viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:
             try:

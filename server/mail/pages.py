@@ -10,7 +10,6 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from datastore.changes.unit_of_work import MemberErased
 from datastore.dynamo import DynamoError, deadline
 from datastore.people import profiles as profile_store
 from datastore.refusals import Conflict, NotFound
@@ -119,7 +118,7 @@ async def _end(services: Services, user: str, unsubscription: Unsubscription) ->
     for subscription in await subscriptions.read_subscriptions(services.table, user):
         if subscription.active and unsubscription.includes(subscription):
             ended += 1
-            with suppress(NotFound, MemberErased):  # the job that erases a member deletes their subscriptions
+            with suppress(NotFound):  # the job that erases a member deletes their subscriptions
                 key = (user, subscription.list, subscription.character_set)
                 await subscriptions.unsubscribe(services.table, *key, unit)
     return ended
@@ -151,7 +150,7 @@ async def _end_reminders(services: Services, user: str) -> HTMLResponse:
     profile = await profile_store.read_profile(services.table, user)
     if profile is not None and profile.lock_reminder_hours:
         changed = replace(services.with_name(profile), lock_reminder_hours=None)
-        with suppress(NotFound, MemberErased):
+        with suppress(NotFound):
             await profile_store.update_profile(services.table, changed, ["lock_reminder_hours"], unit)
             services.profiles.put(user, changed)
     _log.info("reminders ended by link")

@@ -136,6 +136,7 @@ class EmailKind(Enum):
 
     CONFIRM_SUBSCRIPTION = "confirm-subscription"
     CONFIRM_ADDRESS = "confirm-address"
+    SIGN_IN = "sign-in"
     DAILY_WORD = "daily-word"
     LOCK_REMINDER = "lock-reminder"
 
@@ -230,6 +231,15 @@ _LINK = "https://api.example.org/…"
 SAMPLES: Final[Mapping[EmailKind, Mapping[str, Any]]] = {
     EmailKind.CONFIRM_SUBSCRIPTION: {"address": "ada@example.org", "list_name": "HSK 1", "link": _LINK, "hours": 24},
     EmailKind.CONFIRM_ADDRESS: {"address": "ada@example.org", "name": "Ada", "link": _LINK, "hours": 24},
+    EmailKind.SIGN_IN: {
+        "code": "123456",
+        "link": _LINK,
+        "site": "www.example.com",
+        "minutes": 15,
+        "language": "en",
+        "direction": "ltr",
+        "texts": dict.fromkeys(("subject", "intro", "link", "button", "validity", "ignore"), "A sentence."),
+    },
     EmailKind.DAILY_WORD: {
         "on": date(2026, 11, 20),
         "words": [

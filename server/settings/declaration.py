@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -39,6 +38,7 @@ from server.settings.fields import (
     setting,
     variable,
 )
+from server.settings.token_keys import ProofKeys, SiteKeys, TokenKey
 from server.settings.values import (
     EMBEDDED,
     CommaSeparated,
@@ -51,6 +51,7 @@ from server.settings.values import (
     parse_public_address,
     parse_sender,
     parse_web_address,
+    validate_guests,
     validate_hosts,
     validate_image_hosts,
     validate_issuer,
@@ -128,8 +129,9 @@ class SignInSettings(BaseSettings):
         write="the audience as your provider writes it",
     )
     jwt_issuer: str | None = setting(
-        "The `iss` that a token must have.",
+        "The `iss` that a token must have; required with `RINGSIDE_JWKS_URL`.",
         write="the issuer as your provider writes it",
+        validate_default=True,
     )
     jwt_client_ids: CommaSeparated[str] = setting(
         "Clients, comma-separated, whose access tokens are accepted by `client_id`, if they have `token_use: access` "
@@ -163,11 +165,46 @@ class SignInSettings(BaseSettings):
         "role, whatever their name.",
         write='a JSON object such as {"site-editors": "editor"}; the roles are member, moderator, editor and admin',
     )
+    oidc_client_id: str | None = setting(
+        "The client as which `/sign-in` signs members in by the OIDC provider of `RINGSIDE_OIDC_ISSUER`.",
+        write="the client's id as your provider shows it, with RINGSIDE_OIDC_ISSUER",
+        pattern="^[!-~]{1,200}$",
+    )
+    oidc_client_secret: SecretStr | None = setting(
+        "That client's secret, if the provider gave it one.",
+        write="the client's secret, with RINGSIDE_OIDC_CLIENT_ID",
+    )
+    site_keys: SiteKeys = setting(
+        "Keys of sites whose own tokens sign members in, as JSON: "
+        '`[{"issuer": "shop", "hs256": "32 characters or more"}]`, or `"jwks": "https://…"` in place of `hs256`. With '
+        '`"roles": true` the tokens of an issuer may give roles.',
+        write='JSON such as [{"issuer": "shop", "jwks": "https://www.example.com/jwks.json"}]; '
+        f"an hs256 has {MIN_SECRET_LENGTH} characters or more",
+        default=(),
+    )
+    proof_keys: ProofKeys = setting(
+        "Keys of shops whose proofs of purchase mark comments as verified, written in the same way.",
+        write='JSON such as [{"issuer": "shop", "jwks": "https://shop.example.com/jwks.json"}]; '
+        f"an hs256 has {MIN_SECRET_LENGTH} characters or more",
+        default=(),
+    )
+    guests: Annotated[CommaSeparated[str], AfterValidator(validate_guests)] = setting(
+        "Lets people sign in with a name alone. Such guests may do what visitors may, and what is listed here, "
+        "comma-separated: `comments`, `predictions`, `quizzes`.",
+        write="some of comments, predictions and quizzes, separated by commas",
+        default=(),
+        shown="nobody signs in as a guest",
+    )
 
     @property
     def has_provider(self) -> bool:
         """Whether tokens come from an OIDC provider."""
         return bool(self.jwks_url or self.oidc_issuer)
+
+    @property
+    def has_own_tokens(self) -> bool:
+        """Whether tokens signed with our own secrets sign members in."""
+        return not (self.has_provider or self.site_keys)
 
     @property
     def token_issuer(self) -> str | None:
@@ -186,7 +223,30 @@ class SignInSettings(BaseSettings):
     def _validate_same_issuer(cls, issuer: str | None, info: ValidationInfo) -> str | None:
         if issuer and info.data.get("oidc_issuer") not in (None, issuer):
             raise ValueError(f"it differs from {variable('oidc_issuer')}, which tokens must name")
+        if issuer is None and info.data.get("jwks_url") and "oidc_issuer" in info.data:
+            raise ValueError(f"{variable('jwks_url')} is set, and its keys count only for tokens of one issuer")
         return issuer
+
+    @field_validator("oidc_client_id")
+    @classmethod
+    def _validate_issuer_of_client(cls, client: str | None, info: ValidationInfo) -> str | None:
+        if client and info.data.get("oidc_issuer", "invalid") is None:
+            raise ValueError(f"{variable('oidc_issuer')} is not set, which says where members sign in")
+        return client
+
+    @field_validator("oidc_client_secret")
+    @classmethod
+    def _validate_client_of_secret(cls, secret: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if secret and info.data.get("oidc_client_id", "invalid") is None:
+            raise ValueError(f"{variable('oidc_client_id')} is not set")
+        return secret
+
+    @field_validator("site_keys")
+    @classmethod
+    def _validate_other_issuers(cls, keys: tuple[TokenKey, ...], info: ValidationInfo) -> tuple[TokenKey, ...]:
+        if {info.data.get("oidc_issuer"), info.data.get("jwt_issuer")} & {key.issuer for key in keys}:
+            raise ValueError("it names the issuer of the OIDC provider, whose keys are its own")
+        return keys
 
     @field_validator("jwt_client_ids")
     @classmethod
@@ -262,8 +322,8 @@ class Settings(SignInSettings, StorageSettings):
         within=(0, 3650),
     )
     erased_days: int = number(
-        "Days for which nothing is written for an erased member, unless a suspension of theirs ends later: at least as "
-        "long as a token can be valid.",
+        "Days for which an erased member's identities sign nobody in, unless a suspension of theirs ends later: at "
+        "least as long as a token can be valid.",
         default=30,
         within=(1, 3650),
     )
@@ -296,6 +356,11 @@ class Settings(SignInSettings, StorageSettings):
     cors_origins: Annotated[CommaSeparated[str], AfterValidator(validate_origins)] = setting(
         "Origins of other sites whose pages may send requests, comma-separated.",
         write="origins such as https://www.example.com, without a path or a trailing slash",
+        default=(),
+    )
+    role_origins: Annotated[CommaSeparated[str], AfterValidator(validate_origins)] = setting(
+        "Those of them on whose pages members act with their roles; on the others a session has the role `member`.",
+        write="origins that RINGSIDE_CORS_ORIGINS lists, without a path or a trailing slash",
         default=(),
     )
     log: Annotated[Log, NoDecode, BeforeValidator(parse_log)] = setting(
@@ -414,8 +479,13 @@ class Settings(SignInSettings, StorageSettings):
         default=False,
     )
     demo: bool = setting(
-        "Whether `/` serves the voting page; `ringside serve --demo` also adds the demo data.",
+        "Whether this is a demo, with the front page; `ringside serve --demo` also adds the demo data.",
         write="true or false",
+        default=False,
+    )
+    front_page: bool = setting(
+        "Whether `/` is a page with all elements. A demo has it in any case.",
+        write="on or off",
         default=False,
     )
     ballot_hours: float = number(
@@ -439,8 +509,14 @@ class Settings(SignInSettings, StorageSettings):
         write="a number per second, minute, hour or day, such as 1000/hour, or 0",
         default="1000/hour",
     )
+    new_guests_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+        "New guests per network address (IPv6: per /64), over all processes; `0` for any number.",
+        write="a number per second, minute, hour or day, such as 20/hour, or 0",
+        default="20/hour",
+    )
     emails_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
-        "Confirmation emails that a network address (IPv6: a /64) may ask for, over all processes; `0` for any number.",
+        "Emails with a link or a code that a network address (IPv6: a /64) may ask for, over all processes; `0` for "
+        "any number.",
         write="a number per second, minute, hour or day, such as 20/hour, or 0",
         default="20/hour",
     )
@@ -454,6 +530,13 @@ class Settings(SignInSettings, StorageSettings):
         write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
         default=(),
     )
+
+    @field_validator("role_origins")
+    @classmethod
+    def _validate_listed(cls, origins: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if missing := [origin for origin in origins if origin not in info.data.get("cors_origins", origins)]:
+            raise ValueError(f"{variable('cors_origins')} does not list {missing[0]}")
+        return origins
 
     @classmethod
     def load(cls) -> Self:
@@ -496,17 +579,25 @@ class Settings(SignInSettings, StorageSettings):
             votes_per_visitor=self.votes_per_visitor,
             votes_per_address=self.votes_per_address,
             new_visitors_per_address=self.new_visitors_per_address,
+            new_guests_per_address=self.new_guests_per_address,
             emails_per_address=self.emails_per_address,
+            sign_in_methods=self._sign_in_methods(),
+            guests=frozenset(self.guests),
+            role_origins=frozenset(self.role_origins),
             image_hosts=self.image_hosts,
             journal_days=self.journal_days,
             erased_days=self.erased_days,
             webhook_networks=self.webhook_networks,
             day_begins_at=self.day_begins_at,
-            page_origins=frozenset((*self.cors_origins, _origin(self.public_url))),
+            page_origins=frozenset(self.cors_origins),
             public_url=self.public_url,
             quiz_seconds_per_question=self.quiz_seconds_per_question,
             request_seconds=self.request_timeout,
         )
+
+    def _sign_in_methods(self) -> frozenset[str]:
+        offered = {"PROVIDER": self.oidc_client_id, "GUEST": self.guests, "SITE": self.site_keys}
+        return frozenset(name for name, value in offered.items() if value)
 
     def _with_stored_secrets(self) -> Self:
         if not self.embedded:
@@ -514,11 +605,6 @@ class Settings(SignInSettings, StorageSettings):
             raise UnreadableSecret(f"and the engine is not the embedded one. Write {correct}.")
         secrets = tuple(map(SecretStr, load_or_create_secrets(self.data)))
         return self.model_copy(update={"secrets": secrets})
-
-
-def _origin(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}".lower()
 
 
 # ── documentation ──

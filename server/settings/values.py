@@ -203,6 +203,16 @@ def validate_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+GUESTS_MAY = ("comments", "predictions", "quizzes")
+
+
+def validate_guests(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value not in GUESTS_MAY:
+            raise ValueError(f"{value[:40]!r} is nothing that guests may be allowed")
+    return values
+
+
 def validate_image_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
     """The hosts in lower case. They become part of a content security policy, so a host is a plain name."""
     if "*" in values:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -24,6 +25,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from datastore.journal.usage import OperationFigures
 
 # ── operation names ──
 
@@ -99,7 +102,7 @@ class OperationNames:
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 BATCH = 100
 """Requests counted in one batch, which keeps their counters in the CPU's cache."""
-_Request: TypeAlias = tuple[str | None, "Outcome", float, float, float, int, bool]
+_Request: TypeAlias = tuple[str | None, "Outcome", float, float, float, int, bool, bool]
 Loads: TypeAlias = Mapping[tuple[str, str], int]
 """How many keys of each kind were answered so far, by its name and by how: `hit`, `miss` or `wait`."""
 BackupFigures: TypeAlias = Callable[[], Mapping[str, float]]
@@ -169,6 +172,7 @@ class Metrics:
         self._loads: Callable[[], Loads] = dict
         self._loads_counted: Loads = {}
         self._finished = 0
+        self._figures: defaultdict[str, OperationFigures] = defaultdict(OperationFigures)
         self._rows: dict[str, _Row] = {}
         self._names = OperationNames(known, None if self._shared else self._drop)
 
@@ -188,9 +192,10 @@ class Metrics:
         write_units: float = 0.0,
         engine_calls: int = 0,
         by_member: bool = False,
+        refused: bool = False,
     ) -> None:
         """Count an answered request."""
-        self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls, by_member))
+        self._recent.append((operation, outcome, seconds, read_units, write_units, engine_calls, by_member, refused))
         if self._shared or len(self._recent) >= BATCH:
             self._count()
         self._finished += 1
@@ -198,17 +203,26 @@ class Metrics:
             self._count_loads()
 
     def _count(self) -> None:
-        for operation, outcome, seconds, read_units, write_units, engine_calls, by_member in self._recent:
+        for operation, outcome, seconds, read_units, write_units, engine_calls, by_member, refused in self._recent:
             name = operation or ANONYMOUS
             is_named = self._names.count(name, succeeded=outcome is Outcome.OK, by_member=by_member)
-            row = self._row(name if is_named else OTHER)
+            name = name if is_named else OTHER
+            row = self._row(name)
             row.count(outcome)
             row.seconds.observe(seconds)
+            is_refusal = refused or outcome is not Outcome.OK
+            self._figures[name] += OperationFigures(1, int(is_refusal), read_units, write_units)
             if engine_calls:
                 row.calls.inc(engine_calls)
                 row.read.inc(read_units)
                 row.write.inc(write_units)
         self._recent.clear()
+
+    def take_figures(self) -> Mapping[str, OperationFigures]:
+        """What each operation has taken in this process since this was last called."""
+        self._count()
+        figures, self._figures = self._figures, defaultdict(OperationFigures)
+        return figures
 
     def watch_loads(self, loads: Callable[[], Loads]) -> None:
         """Count what the read cache of this process answers, as `loads` tells it."""

@@ -38,6 +38,7 @@ def message(occurrence: Occurrence) -> bytes:
         "id": node_id("Occurrence", occurrence.ulid),
         "at": iso(occurrence.at),
         "kind": occurrence.kind,
+        "source": occurrence.source,
         "actor": id_of(occurrence.actor),
         "object": id_of(occurrence.object),
         "ground": occurrence.ground,

@@ -286,7 +286,7 @@ async def test_a_token_is_checked_again_while_a_socket_is_open(
 def _credentials(
     identification: Identification, identified: Identified, headers: list[tuple[bytes, bytes]]
 ) -> Credentials:
-    return Credentials(identification, identified, partial(identification.identify, headers, secure=False))
+    return Credentials(identified, partial(identification.identify, headers, secure=False))
 
 
 async def test_a_graphql_ws_client_connects_again_with_a_new_token(served: Served, strict: Settings) -> None:

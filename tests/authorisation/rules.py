@@ -57,13 +57,14 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer user node nodes board boards contender contenders leaderboard matchup matchups event events standings
-        league job predictions comment comments commentStatistics commentStatisticsOf topProducts wordList
-        wordLists dailyWords quizLeaderboard
+        viewer signInMethods user now node nodes board boards contender contenders leaderboard matchup matchups event
+        events nextEvent seasons standings league job predictions comment comments commentStatistics commentStatisticsOf
+        topProducts wordList wordLists dailyWords quizLeaderboard
         """,
     ),
-    **_each(MODERATORS, "moderationQueue latestComments journal"),
-    **_each(ADMINS, "apiKeys webhooks"),
+    **_each(MODERATORS, "moderationQueue latestComments journal members holdRules previewHoldRules"),
+    **_each(EDITORS, "activity previewContender"),
+    **_each(ADMINS, "apiKeys webhooks jobs operations lag"),
 }
 
 SUBSCRIPTIONS: Final[Mapping[str, Viewers]] = _each(
@@ -71,12 +72,13 @@ SUBSCRIPTIONS: Final[Mapping[str, Viewers]] = _each(
 )
 
 MUTATIONS: Final[Mapping[str, Viewers]] = {
-    **_each(EVERYBODY, "drawMatchup castVote requestSubscription"),
-    "startVisit": frozenset({Viewer.VISITOR}),
+    **_each(EVERYBODY, "drawMatchup castVote requestSubscription requestSignIn signIn signOut"),
+    **_each(frozenset({Viewer.VISITOR}), "startVisit signInAsGuest"),
     **_each(
         MEMBERS,
         """
-        updateProfile submitPrediction createLeague joinLeague leaveLeague postComment reportComment
+        updateProfile removeIdentity addIdentity continueVisit
+        submitPrediction createLeague joinLeague leaveLeague postComment reportComment
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),
@@ -84,17 +86,19 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         EDITORS,
         """
         createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
+        voidVoters restoreVoters
         createEvent updateEvent addMatch updateMatch removeMatch reorderMatches lockEvent recordResult
-        recordTieBreak scoreEvent unscoreEvent
+        recordTieBreak scoreEvent unscoreEvent importContenders importEvents importWords
         """,
     ),
     **_each(AUTHOR, "admitToLeague removeFromLeague rotateLeagueCode deleteLeague"),
     **_each(AUTHOR_OR_MODERATORS, "editComment deleteComment"),
     **_each(AUTHOR_OR_ADMIN, "exportMember eraseMember"),
-    **_each(MODERATORS, "moderateComment suspendMember reinstateMember takeBack"),
+    **_each(MODERATORS, "moderateComment moderateComments suspendMember reinstateMember takeBack"),
     **_each(AUTHOR, "addWords writeSentence updateWord removeWord updateWordList deleteWordList"),
     "deleteSentence": AUTHOR_OR_MODERATORS,
-    **_each(ADMINS, "createApiKey revokeApiKey addWebhook removeWebhook rotateWebhookSecret redeliver"),
+    "setRoles": frozenset({Viewer.ADMIN}),
+    **_each(ADMINS, "setHoldRules createApiKey revokeApiKey addWebhook removeWebhook rotateWebhookSecret redeliver"),
 }
 
 NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers == MEMBERS} | {
@@ -103,26 +107,31 @@ NOT_FOR_KEYS: Final = {name for name, viewers in MUTATIONS.items() if viewers ==
     "removeFromLeague",
     "rotateLeagueCode",
     "deleteLeague",
+    "setRoles",
 }
 """Mutations that need a member: an API key is told to sign in, whatever its roles."""
 
 FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── people ──
     "User": {
-        **_each(EVERYBODY, "id name avatarUrl joinedAt standings standing predictions sentences streak"),
+        **_each(EVERYBODY, "id name avatarUrl joinedAt isGuest standings standing predictions sentences streak"),
         "quizResults": PUBLIC_PART,
         "dueCount": PERSONAL,
         "comments": MODERATED_PART,
-        "email": AUTHOR_OR_ADMIN,
+        **_each(AUTHOR_OR_ADMIN, "email identities roles"),
         "suspension": AUTHOR_OR_MODERATORS,
         **_each(AUTHOR, "timeZone dailyWordAt lockReminderHours subscriptions leagues due"),
     },
+    "Identity": _each(AUTHOR_OR_ADMIN, "method label since lastUsedAt"),
     "Suspension": _each(AUTHOR_OR_MODERATORS, "until reason at"),
     # ── voting ──
     "Board": {
         **_each(
             EVERYBODY,
-            "id slug title createdAt opensAt closesAt closed contenderCount pairCount votes contenders leaderboard",
+            """
+            id slug title createdAt opensAt closesAt closed electorate membersSince resultsVisible resultsHidden
+            contenderCount pairCount votes contenders leaderboard revision
+            """,
         ),
         "progress": PERSONAL,
     },
@@ -130,6 +139,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         EVERYBODY,
         """
         id board name description link svg imageUrl createdAt retired wins losses ties score winRate rank matchups
+        revision
         """,
     ),
     "LeaderboardRow": _each(EVERYBODY, "rank contender wins losses ties score strength"),
@@ -141,16 +151,18 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── pick'em ──
     "Event": {
         **_each(
-            EVERYBODY, "id slug name season startsAt state description place imageUrl tieBreak matches predictions"
+            EVERYBODY,
+            "id slug name season startsAt state description place imageUrl tieBreak matches predictions revision",
         ),
         "viewerPrediction": PERSONAL,
     },
-    "Match": _each(EVERYBODY, "id name order preshow championships points teams result pickCounts"),
+    "Match": _each(EVERYBODY, "id name order preshow championships points teams result pickCounts revision"),
     "MatchResult": _each(EVERYBODY, "outcome winner"),
     "Team": _each(EVERYBODY, "name members champion"),
     "Prediction": _each(EVERYBODY, "id event user submittedAt picks guess points correct rank"),
     "TieBreak": _each(EVERYBODY, "question unit answer"),
     "Pick": _each(EVERYBODY, "match team correct"),
+    "Season": _each(EVERYBODY, "name events latestEventAt"),
     "Standing": _each(EVERYBODY, "user season rank points correct eventsPlayed"),
     "League": {
         **_each(EVERYBODY, "id name season entry memberCount standings event members"),
@@ -161,18 +173,27 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "LeagueEvent": _each(EVERYBODY, "event submitted missing predictions"),
     # ── comments ──
     "Comment": {
-        **_each(EVERYBODY, "id product language rating title body author createdAt editedAt status"),
+        **_each(
+            EVERYBODY,
+            "id product language rating title body author createdAt editedAt status removed inReplyTo replyCount "
+            "replies",
+        ),
         "viewerCanEdit": PERSONAL,
         "moderationNote": AUTHOR_OR_MODERATORS,
-        "reportReasons": MODERATORS,
+        **_each(MODERATORS, "reportReasons heldBy"),
     },
-    "CommentStatistics": _each(EVERYBODY, "product language total average histogram languages"),
+    "HoldRules": _each(MODERATORS, "rules revision"),
+    "HoldRule": _each(MODERATORS, "name language words links firstComments perHour guests"),
+    "HeldComment": _each(MODERATORS, "comment heldBy"),
+    "RefusedComment": _each(MODERATORS, "id code message"),
+    "CommentStatistics": _each(EVERYBODY, "product language total rated replies average histogram languages"),
     "RatingCount": _each(EVERYBODY, "rating count"),
     "LanguageCount": _each(EVERYBODY, "language count"),
     "ProductStanding": _each(EVERYBODY, "product fiveStars statistics"),
     # ── vocabulary ──
     "WordList": _each(
-        EVERYBODY, "id name level public owner createdAt wordCount subscriberCount words dailyWord review"
+        EVERYBODY,
+        "id name level public owner createdAt wordCount subscriberCount words dailyWord review revision",
     ),
     "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition"),
     "DailyWord": _each(EVERYBODY, "list date word"),
@@ -187,10 +208,15 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── machines ──
     "ApiKey": _each(ADMINS, "id name roles createdAt expiresAt lastUsedAt prefix"),
     # ── journal ──
-    "Occurrence": _each(MODERATORS, "id at kind actor object ground note"),
+    "Occurrence": _each(MODERATORS, "id at kind source actor actorUser object objectNode ground note"),
     "Webhook": _each(ADMINS, "id url kinds active createdAt deliveries"),
     "Delivery": _each(ADMINS, "id occurrence state attempts lastStatus lastError nextAt"),
+    "PicturePreview": _each(EDITORS, "svg removed"),
+    "DayActivity": _each(EDITORS, "day votes comments predictions quizzes newMembers"),
+    "OperationFigures": _each(ADMINS, "name requests refusals units dollars"),
+    "Lag": _each(ADMINS, "settlingSeconds oldestJobSeconds"),
     # ── for everybody ──
     "Job": _each(AUTHOR_OR_ADMIN, "id kind state done total startedAt finishedAt message"),
+    "ImportProblem": _each(EDITORS, "line message"),
     "Refused": _each(PERSONAL, "code message path retryAfterSeconds"),
 }

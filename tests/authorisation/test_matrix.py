@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import count
 from typing import Any, Final
 
 import httpx
 import pytest
-from graphql import GraphQLObjectType, GraphQLOutputType, GraphQLUnionType, get_named_type, is_required_argument
+from graphql import (
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLUnionType,
+    get_named_type,
+    is_leaf_type,
+    is_required_argument,
+)
 
 from datastore.changes.occurrences import ON_DEMAND
-from resolvers.values.node_ids import node_id
+from datastore.members.sign_in_codes import SignInCode, store_code
+from datastore.people.identities import SignInMethod, add_identity, of_issuer
+from resolvers.members import sign_in_codes
+from resolvers.members.sign_in_codes import Asked
+from resolvers.requests.context import Role, utc_now
+from resolvers.values.node_ids import node_id, parse_node_key
+from resolvers.voting.ballots import sign_visit
 from schema import schema
 from tests.authorisation.rules import (
     ADMINS,
@@ -33,16 +50,21 @@ from tests.authorisation.rules import (
     Viewer,
     Viewers,
 )
-from tests.authorisation.world import IN_A_DAY, SEASON, TEAMS, Instance, World, statement
+from tests.authorisation.world import HOURS, IN_A_DAY, PERIOD, PICTURE, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
 from tests.command import ringside
+from tests.jobs import ended
 from tests.journal_kinds import NOT_RECORDED, RECORDED
 from tests.service import Service
+from tests.sign_in import in_session, with_session
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
-UNREACHED: Final = {"Ballot", "GradedAnswer", "QuizQuestion", "Refused", "Visit"}
+UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "RefusedComment", "Visit"}
 """Types of the rules that only mutations answer with."""
+
+HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
+"""Codes of errors that show nothing of an object."""
 
 ARGUMENTS: Final = {"User.standing": f'(season: "{SEASON}")', "League.event": '(event: "SCORED_EVENT")'}
 
@@ -87,7 +109,7 @@ def selection(type_name: str) -> str:
 def _selected(type_name: str, name: str, kind: GraphQLOutputType) -> str:
     named = get_named_type(kind)
     arguments = ARGUMENTS.get(f"{type_name}.{name}", "")
-    if not isinstance(named, GraphQLObjectType):
+    if not isinstance(named, GraphQLObjectType | GraphQLInterfaceType):
         return name
     fields = named.fields
     inner = "id" if "id" in fields else "__typename"
@@ -102,7 +124,7 @@ async def objects(world: World, instance: Instance) -> dict[Viewer, dict[str, An
     query = query.replace("SCORED_EVENT", world.ids["scored"])
     answers = await asyncio.gather(*(client.answer(query) for client in world.clients.values()))
     for answer in answers:
-        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] == "NOT_FOUND", answer
+        assert "errors" not in answer or answer["errors"][0]["extensions"]["code"] in HIDING, answer
     return dict(zip(world.clients, (_innermost(answer["data"]) for answer in answers), strict=True))
 
 
@@ -168,6 +190,10 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "commentStatisticsOf": 'products: ["p"]',
     "wordList": 'id: "{public list}"',
     "quizLeaderboard": 'on: "2026-01-01"',
+    "activity": PERIOD,
+    "previewContender": PICTURE,
+    "previewHoldRules": "rules: []",
+    "operations": HOURS,
 }
 
 
@@ -179,7 +205,8 @@ async def test_each_viewer_may_ask_the_queries_that_the_rules_allow(one_client: 
         required = any(map(is_required_argument, fields[name].args.values()))
         assert not required or name in QUERY_ARGUMENTS, name
         arguments = QUERY_ARGUMENTS.get(name, "").format_map(world.ids)
-        query = f"{{ {name}{f'({arguments})' if arguments else ''} {{ __typename }} }}"
+        selected = "" if is_leaf_type(get_named_type(fields[name].type)) else " { __typename }"
+        query = f"{{ {name}{f'({arguments})' if arguments else ''}{selected} }}"
         for viewer, client in world.clients.items():
             answer = await client.answer(query)
             code = answer["errors"][0]["extensions"]["code"] if "errors" in answer else None
@@ -206,10 +233,15 @@ class Case:
     """By default what the rules say."""
     refusal: str = "NOT_ALLOWED"
     """The code for those who are signed in and may not."""
+    in_session: bool = False
+    """Whether an admin has to have signed in for it; a token is not enough."""
 
     async def check(self, world: World, viewer: Viewer) -> None:
         fields = await self.prepare(world, viewer)
-        answer = await world.clients[viewer].ask(statement(self.mutation, f"{self.payload} __typename"), input=fields)
+        client = world.clients[viewer]
+        if self.in_session and viewer is Viewer.ADMIN:
+            client = await in_session(client, "admin", Role.ADMIN)
+        answer = await client.ask(statement(self.mutation, f"{self.payload} __typename"), input=fields)
         allowed = MUTATIONS[self.mutation] if self.allowed is None else self.allowed
         expected = None
         if viewer not in allowed:
@@ -227,6 +259,15 @@ def given(**fields: Any) -> Prepare:
         }
 
     return prepare
+
+
+async def the_next_hold_rules(world: World, _: Viewer) -> Mapping[str, Any]:
+    current = await world.clients[Viewer.MODERATOR].ask("{ holdRules { revision } }")
+    return {"rules": [{"name": "Links", "links": 3}], "revision": current["revision"]}
+
+
+async def a_new_comment_among_others(world: World, _: Viewer) -> Mapping[str, Any]:
+    return {"comments": [await world.comment(), "gone"], "status": "REJECTED"}
 
 
 def a_new(kind: str, **more: Any) -> Prepare:
@@ -248,10 +289,34 @@ async def a_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
     return {"name": f"Name {viewer}"}
 
 
+async def a_public_name(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"name": f"Everybody's, by {viewer}", "public": True}
+
+
+async def a_table(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"text": f"name\nImported by {viewer}\n"}
+
+
+async def a_season(_: World, viewer: Viewer) -> Mapping[str, Any]:
+    event = {"name": f"Imported by {viewer}", "season": SEASON, "startsAt": IN_A_DAY}
+    return {"text": json.dumps({"events": [event]})}
+
+
+async def words_for_a_list(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    return {"list": world.ids["public list"], "text": f"term,definition\n{viewer},imported\n"}
+
+
 async def a_retired_contender(world: World, _: Viewer) -> Mapping[str, Any]:
     retired = {"contender": await world.contender()}
     await world.do(Viewer.EDITOR, "retireContender", "ContenderRetired contender { id }", **retired)
     return retired
+
+
+async def a_voiding(world: World, _: Viewer) -> Mapping[str, Any]:
+    voiding = {"board": "main", "voters": ["visitor.nobody"]}
+    job = await world.do(Viewer.EDITOR, "voidVoters", "VotersVoided job { id }", **voiding)
+    await ended(world.clients[Viewer.EDITOR], job["id"])
+    return {"job": job["id"]}
 
 
 async def their_ballot(world: World, viewer: Viewer) -> Mapping[str, Any]:
@@ -261,6 +326,13 @@ async def their_ballot(world: World, viewer: Viewer) -> Mapping[str, Any]:
 async def on_a_page(world: World, viewer: Viewer) -> Mapping[str, Any]:
     world.clients[viewer].http.headers["origin"] = "http://ringside.test"
     return {}
+
+
+async def a_visit(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    client = world.clients[viewer]
+    await on_a_page(world, viewer)
+    expires = utc_now() + timedelta(days=1)
+    return {"visit": sign_visit(client.services.seal, "visitor.before", "http://ringside.test", expires)}
 
 
 async def an_event_with_a_match(world: World, _: Viewer) -> Mapping[str, Any]:
@@ -328,6 +400,21 @@ async def a_key(world: World, _: Viewer) -> Mapping[str, Any]:
     return {"key": await world.api_key()}
 
 
+async def whom_to_erase(world: World, viewer: Viewer) -> dict[str, Any]:
+    """The author themselves; for others a member who is nobody's viewer."""
+    user = world.ids["user"] if viewer is Viewer.AUTHOR else await world.outlaw(suspended=False)
+    return {"user": user, "contributions": "REMOVE"}
+
+
+async def another_identity(world: World, viewer: Viewer) -> dict[str, Any]:
+    if viewer in MEMBERS:
+        services = world.clients[viewer].services
+        user = parse_node_key("User", (await world.clients[viewer].ask("{ viewer { id } }"))["id"])
+        shown = of_issuer(SignInMethod.SITE, "shop", viewer.value)
+        await add_identity(services.table, user, shown, services.unit())
+    return {"method": "SITE", "label": "shop"}
+
+
 def an_outlaw(*, suspended: bool, **more: Any) -> Prepare:
     """An input that names a member who is nobody's viewer."""
 
@@ -361,9 +448,45 @@ def an_address(**more: Any) -> Prepare:
     return prepare
 
 
+async def _a_code(world: World, viewer: Viewer) -> tuple[Asked, str]:
+    """A code that was sent to an address of the viewer's own, and its digits."""
+    services = world.clients[viewer].services
+    asked = Asked(
+        f"code-{viewer}-{next(_numbers)}", f"{viewer}-in@example.com", services.clock() + timedelta(minutes=9)
+    )
+    hashed = sign_in_codes._hashes(services.seal, asked.id, "123456")[0]
+    code = SignInCode(asked.id, asked.expires, hashed)
+    await store_code(services.table, services.unit(), None, code)
+    return asked, "123456"
+
+
+async def a_link(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    asked, _ = await _a_code(world, viewer)
+    return {"token": asked.sealed(world.clients[viewer].services.seal, sign_in_codes._LINK)}
+
+
+async def a_code(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    asked, digits = await _a_code(world, viewer)
+    return {"request": asked.sealed(world.clients[viewer].services.seal, sign_in_codes._REQUEST), "code": digits}
+
+
+async def a_guest_s_name(world: World, viewer: Viewer) -> Mapping[str, Any]:
+    services = world.clients[viewer].services
+    services.policy = replace(services.policy, sign_in_methods=frozenset({"GUEST"}))
+    return {"name": "Ann"}
+
+
+_numbers = count()
 WORDS: Final = [{"simplified": "字", "definition": "character"}]
 CASES: Final = (
     Case("updateProfile", "ProfileUpdated", a_name),
+    Case("removeIdentity", "IdentityRemoved", another_identity),
+    Case("setRoles", "RolesSet", an_outlaw(suspended=False, roles=["moderator"]), in_session=True),
+    Case("requestSignIn", "SignInRequested", an_address()),
+    Case("addIdentity", "IdentityAdded", a_code),
+    Case("signIn", "SignedIn", a_link),
+    Case("signInAsGuest", "SignedIn", a_guest_s_name),
+    Case("signOut", "SignedOut", given()),
     Case("suspendMember", "MemberSuspended", an_outlaw(suspended=False, reason="Spam")),
     Case("exportMember", "MemberExport", given(user="{user}")),
     Case("takeBack", "TakenBack", an_outlaw(suspended=False, parts=["COMMENTS"])),
@@ -375,11 +498,17 @@ CASES: Final = (
     Case("updateContender", "ContenderUpdated", a_new("contender", svg=None)),
     Case("retireContender", "ContenderRetired", a_new("contender")),
     Case("restoreContender", "ContenderRestored", a_retired_contender),
+    Case("voidVoters", "VotersVoided", given(board="main", voters=["visitor.nobody"])),
+    Case("restoreVoters", "VotersRestored", a_voiding),
     Case("startVisit", "Visit", on_a_page),
+    Case("continueVisit", "VisitContinued", a_visit),
     Case("drawMatchup", "Ballot", given(board="main")),
     Case("castVote", "VoteCast", their_ballot),
     Case("voidVoter", "VoterVoided", given(voter="{user}")),
     # ── pick'em ──
+    Case("importContenders", "Imported", a_table),
+    Case("importEvents", "Imported", a_season),
+    Case("importWords", "Imported", words_for_a_list),
     Case("createEvent", "EventCreated", given(name="Show", season=SEASON, startsAt=IN_A_DAY)),
     Case("updateEvent", "EventUpdated", a_new("event", name="Other")),
     Case("addMatch", "MatchAdded", a_new("event", name="Singles", points=1, teams=TEAMS)),
@@ -407,9 +536,11 @@ CASES: Final = (
     Case("deleteComment", "CommentDeleted", a_new("comment")),
     Case("reportComment", "CommentReported", a_new("comment", reason="Spam")),
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),
+    Case("setHoldRules", "HoldRulesSet", the_next_hold_rules),
+    Case("moderateComments", "CommentsModerated", a_new_comment_among_others),
     # ── vocabulary ──
     Case("createWordList", "WordListCreated", a_name),
-    Case("createWordList", "WordListCreated", given(name="Everybody's", public=True), EDITORS),
+    Case("createWordList", "WordListCreated", a_public_name, EDITORS),
     Case("addWords", "WordsAdded", given(list="{private list}", words=WORDS), AUTHOR, "NOT_FOUND"),
     Case("addWords", "WordsAdded", given(list="{public list}", words=WORDS), EDITORS),
     Case("subscribe", "Subscribed", given(list="{public list}")),
@@ -444,7 +575,7 @@ CASES: Final = (
     Case("rotateWebhookSecret", "WebhookSecretRotated", given(webhook="{webhook}")),
     Case("redeliver", "Redelivery", given(webhook="{webhook}", since="2026-01-01T00:00:00Z")),
     # Last, since the author can do nothing after it.
-    Case("eraseMember", "MemberErasure", given(user="{user}", contributions="REMOVE")),
+    Case("eraseMember", "MemberErasure", whom_to_erase),
 )
 
 
@@ -473,7 +604,7 @@ async def _kinds_of(world: World, viewer: Viewer) -> set[str]:
     """The kinds of the last occurrences of a viewer."""
     found = await world.clients[Viewer.ADMIN].ask(
         "query ($actor: ID!) { journal(actor: $actor, first: 5) { nodes { kind } } }",
-        actor=node_id("User", "admin" if viewer is Viewer.ADMIN else "author"),
+        actor=node_id("User", with_session("admin") if viewer is Viewer.ADMIN else "author"),
     )
     return {occurrence["kind"] for occurrence in found["nodes"]}
 

@@ -38,10 +38,12 @@ PARTS: Final = {
     "schema.vocabulary.learning": "vocabulary",
     "schema.people": "people",
     "schema.members.members": "members",
+    "schema.members.sign_in": "members",
 }
 """The modules of the schema, and the part that each belongs to."""
 
 UNGATED: Final = {
+    "schema.imports": "What is wrong with a text is told to the editor who sent it.",
     "schema.jobs": "A job is loaded for the member who began it, or for an admin.",
     "schema.journal": "For moderators and admins: each query begins with their role.",
 }
@@ -100,7 +102,7 @@ async def stored_page(_: Context, /, *, window: Window) -> Page[contenders.Conte
 
 
 def wins_of(_: Context, contender: voting_visibility.ShownContender, /) -> int:
-    return contender.wins
+    return contender.ordinal
 
 
 @record_type(votes.PairTally, "A record that no module has made for a viewer.")

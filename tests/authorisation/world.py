@@ -12,12 +12,15 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import settle_product
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JobState
+from datastore.journal.usage import OperationFigures
 from datastore.journal.webhooks import DEAD_FOR
 from datastore.members.suspensions import SUSPENSION, Suspension
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import quizzes, subscriptions
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
+from resolvers.journal.usage import UsageReports
+from resolvers.members.sign_in_codes import CodeEmail, SignInCodes
 from resolvers.people.confirmations import Confirmations, Link
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_id, parse_node_key
@@ -33,22 +36,29 @@ from tests.authorisation.rules import (
     EVERYBODY,
     FIELDS,
     MODERATORS,
+    PERSONAL,
     Rule,
     Viewer,
     Viewers,
 )
 from tests.client import Client
+from tests.sign_in import with_session
 from tests.voting import settle_votes
 
 SEASON: Final = "2026"
 REFUSED: Final = "... on Refused { code message path }"
 IN_A_DAY: Final = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+AN_HOUR_AGO: Final = (datetime.now(UTC) - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+RULES: Final = 'rules: [{name: "Tickets", words: ["tickets"]}]'
+PICTURE: Final = 'svg: "<svg><path d=\\"M0 0h1v1z\\"/></svg>"'
+PERIOD: Final = f'from: "{AN_HOUR_AGO[:10]}", to: "{IN_A_DAY[:10]}"'
+HOURS: Final = f'from: "{AN_HOUR_AGO}", to: "{IN_A_DAY}"'
 TEAMS: Final = [{"members": ["A"]}, {"members": ["B"]}]
 LEAF: Final = {"__typename"}
 
 
 async def clients_of(visitor: Client) -> dict[Viewer, Client]:
-    admin = visitor.member("admin", Role.ADMIN)
+    admin = visitor.member(with_session("admin"), Role.ADMIN)
     return {
         Viewer.VISITOR: visitor,
         Viewer.MEMBER: visitor.member("stranger"),
@@ -98,6 +108,8 @@ class World:
         await world._job()
         await world._machines()
         await world._settle()
+        operations = {"Vote": OperationFigures(1, 0, 2.0, 10.0)}
+        await UsageReports(visitor.services, lambda: operations).report()
         return world
 
     async def do(self, viewer: Viewer, mutation: str, payload: str, **fields: Any) -> Any:
@@ -186,7 +198,11 @@ class World:
         async def send(_link: Link, _values: dict[str, Any]) -> None:
             return
 
+        async def send_code(_code: CodeEmail) -> None:
+            return
+
         self.clients[Viewer.VISITOR].services.get(Confirmations).start(send)
+        self.clients[Viewer.VISITOR].services.get(SignInCodes).start(send_code)
 
     async def confirm_address(self, viewer: Viewer) -> None:
         """As if the viewer, if they are a member, had opened the link to an address that subscribes to a list."""
@@ -249,6 +265,19 @@ class World:
             self.ids[name] = added["id"]
         token = (await self.ballot())[Viewer.AUTHOR]
         await self.do(Viewer.AUTHOR, "castVote", "VoteCast progress { seen }", token=token, verdict="LEFT")
+        for board, visible in (("closing", "AFTER_CLOSE"), ("polling", "AFTER_VOTING")):
+            await self._hidden_board(board, visible)
+
+    async def _hidden_board(self, board: str, visible: str) -> None:
+        """A board on which the author has voted."""
+        settings = {"slug": board, "title": "Hidden", "resultsVisible": visible}
+        await self.do(Viewer.EDITOR, "createBoard", "BoardCreated board { id }", **settings)
+        for name in ("left", "right"):
+            new = {"board": board, "name": name}
+            added = await self.do(Viewer.EDITOR, "addContender", "ContenderAdded contender { id }", **new)
+            self.ids[f"{board} {name}"] = added["id"]
+        token = await self.do(Viewer.AUTHOR, "drawMatchup", "Ballot token", board=board)
+        await self.do(Viewer.AUTHOR, "castVote", "VoteCast progress { seen }", token=token, verdict="LEFT")
 
     async def _pickem(self) -> None:
         match, event = await self.finished_match()
@@ -277,6 +306,11 @@ class World:
         await self.do(Viewer.MEMBER, "joinLeague", "LeagueJoined membership", code=self.ids["code"])
 
     async def _comments(self) -> None:
+        rules = [{"name": "Tickets", "language": "en", "words": ["tickets"], "links": 0, "firstComments": 9}]
+        await self.do(Viewer.ADMIN, "setHoldRules", "HoldRulesSet rules { revision }", rules=rules, revision=0)
+        held = {"product": "p", "language": "en", "body": "Cheap tickets: https://example.org/"}
+        posted = await self.do(Viewer.AUTHOR, "postComment", "CommentPosted comment { id }", **held)
+        self.ids["held comment"] = posted["id"]
         self.ids["published comment"] = published = await self.comment()
         self.ids["pending comment"] = await self.comment("PENDING")
         self.ids["rejected comment"] = await self.comment("REJECTED")
@@ -351,14 +385,41 @@ class World:
     async def _settle(self) -> None:
         """Count the votes and rank the products now, so that nothing changes between two viewers' answers."""
         visitor = self.clients[Viewer.VISITOR]
-        await settle_votes(visitor)
+        for board in ("main", "closing", "polling"):
+            await settle_votes(visitor, board)
         await settle_product(visitor.services.table, "p")
+
+    def _results_of(self, board: str, seen_by: Viewers) -> list[Instance]:
+        """A board whose results are hidden from others."""
+        left, right = self.ids[f"{board} left"], self.ids[f"{board} right"]
+        of_board: Mapping[str, Rule] = {"votes": seen_by, "leaderboard": seen_by, "resultsHidden": PERSONAL}
+        matchup: Mapping[str, Rule] = dict.fromkeys(("leftWins", "rightWins", "ties", "votes"), seen_by)
+        rows = f'leaderboard(board: "{board}") {{ nodes'
+        return [
+            Instance(f"{board} board", "Board", f'{{ board(slug: "{board}") {{ SELECTION }} }}', rules=of_board),
+            _node(f"{board} contender", "Contender", left, rules=dict.fromkeys(_COUNTS, seen_by)),
+            Instance(f"{board} row", "LeaderboardRow", f"{{ {rows} {{ SELECTION }} }} }}", seen_by),
+            Instance(f"{board} strength", "Strength", f"{{ {rows} {{ strength {{ SELECTION }} }} }} }}", seen_by),
+            Instance(
+                f"{board} matchup",
+                "Matchup",
+                f'{{ matchup(left: "{left}", right: "{right}") {{ SELECTION }} }}',
+                rules=matchup,
+            ),
+            Instance(
+                f"{board} matchups",
+                "Matchup",
+                f'{{ matchups(board: "{board}") {{ nodes {{ SELECTION }} }} }}',
+                seen_by,
+            ),
+        ]
 
     def instances(self) -> list[Instance]:
         """Every type of the rules that a query can reach, in each state that matters."""
         ids = self.ids
         today = datetime.now(UTC).date().isoformat()
         upcoming: Mapping[str, Rule] = {"picks": AUTHOR, "guess": AUTHOR}
+        no_rule: Mapping[str, Rule] = {"heldBy": frozenset()}
         return [
             Instance("profile", "User", f'{{ user(id: "{ids["user"]}") {{ SELECTION }} }}'),
             Instance("streak", "Streak", f'{{ user(id: "{ids["user"]}") {{ streak {{ SELECTION }} }} }}'),
@@ -367,6 +428,12 @@ class World:
                 "ListSubscription",
                 f'{{ user(id: "{ids["user"]}") {{ subscriptions {{ SELECTION }} }} }}',
                 AUTHOR,
+            ),
+            Instance(
+                "identity",
+                "Identity",
+                f'{{ user(id: "{ids["user"]}") {{ identities {{ SELECTION }} }} }}',
+                AUTHOR_OR_ADMIN,
             ),
             Instance(
                 "suspension",
@@ -393,6 +460,8 @@ class World:
                 "matchup", "Matchup", f'{{ matchup(left: "{ids["left"]}", right: "{ids["right"]}") {{ SELECTION }} }}'
             ),
             _node("contender", "Contender", ids["left"]),
+            *self._results_of("closing", EDITORS),
+            *self._results_of("polling", AUTHOR | EDITORS),
             _node("upcoming event", "Event", ids["upcoming"]),
             _node("scored event", "Event", ids["scored"]),
             _node(
@@ -415,11 +484,20 @@ class World:
             Instance(
                 "pick", "Pick", f'{{ predictions(event: "{ids["scored"]}") {{ nodes {{ picks {{ SELECTION }} }} }} }}'
             ),
+            Instance("season", "Season", "{ seasons { nodes { SELECTION } } }"),
             Instance("standing", "Standing", f'{{ standings(season: "{SEASON}") {{ nodes {{ SELECTION }} }} }}'),
             _node("decision", "Occurrence", ids["decision"], MODERATORS),
-            _node("published comment", "Comment", ids["published comment"]),
-            _node("pending comment", "Comment", ids["pending comment"], AUTHOR_OR_MODERATORS),
-            _node("rejected comment", "Comment", ids["rejected comment"], AUTHOR_OR_MODERATORS),
+            Instance("picture", "PicturePreview", f"{{ previewContender({PICTURE}) {{ SELECTION }} }}", EDITORS),
+            Instance("activity", "DayActivity", f"{{ activity({PERIOD}) {{ SELECTION }} }}", EDITORS),
+            Instance("operation", "OperationFigures", f"{{ operations({HOURS}) {{ SELECTION }} }}", ADMINS),
+            Instance("lag", "Lag", "{ lag { SELECTION } }", ADMINS),
+            _node("published comment", "Comment", ids["published comment"], rules=no_rule),
+            _node("pending comment", "Comment", ids["pending comment"], AUTHOR_OR_MODERATORS, rules=no_rule),
+            _node("rejected comment", "Comment", ids["rejected comment"], AUTHOR_OR_MODERATORS, rules=no_rule),
+            _node("held comment", "Comment", ids["held comment"], AUTHOR_OR_MODERATORS),
+            Instance("hold rules", "HoldRules", "{ holdRules { SELECTION } }", MODERATORS),
+            Instance("hold rule", "HoldRule", "{ holdRules { rules { SELECTION } } }", MODERATORS),
+            Instance("preview", "HeldComment", f"{{ previewHoldRules({RULES}) {{ SELECTION }} }}", MODERATORS),
             Instance("statistics", "CommentStatistics", '{ commentStatistics(product: "p") { SELECTION } }'),
             Instance("bar", "RatingCount", '{ commentStatistics(product: "p") { histogram { SELECTION } } }'),
             Instance("language", "LanguageCount", '{ commentStatistics(product: "p") { languages { SELECTION } } }'),
@@ -462,6 +540,9 @@ class World:
                 "quiz standing", "QuizStanding", f'{{ quizLeaderboard(on: "{today}") {{ nodes {{ SELECTION }} }} }}'
             ),
         ]
+
+
+_COUNTS: Final = ("wins", "losses", "ties", "score", "winRate", "rank", "matchups")
 
 
 def _node(

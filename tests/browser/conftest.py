@@ -6,33 +6,20 @@ skipped; with CI=true they fail.
 
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, ViewportSize, async_playwright, expect
+from playwright.async_api import Browser, async_playwright, expect
 
-from tests.browser.pages import LONGEST_WAIT, ExplorerPage, new_context
-from tests.service import Service
+from tests.browser.pages import FLAGS, LONGEST_WAIT, VIEWPORT, ExplorerPage, new_context
+from tests.browser.sites import Visited, running_site
+from tests.service import Service, running_service
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
-# Headless, and without requests of the browser's own.
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
 expect.set_options(timeout=LONGEST_WAIT)
-
-VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +58,19 @@ def screenshots() -> Path | None:
     """The folder for the screenshots of the README, if RINGSIDE_SCREENSHOTS names one."""
     folder = os.environ.get("RINGSIDE_SCREENSHOTS")
     return Path(folder) if folder else None
+
+
+@pytest.fixture(scope="session")
+def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
+    """A service with demo data, and another site whose pages it allows; one for all tests of elements."""
+    with running_site() as site:
+        variables = {
+            "RINGSIDE_DATA": str(tmp_path_factory.mktemp("visited")),
+            "RINGSIDE_CORS_ORIGINS": site.address,
+            "RINGSIDE_IMAGE_HOSTS": "images.example.com",
+            "RINGSIDE_QUIZ_SECONDS_PER_QUESTION": "0.4",
+            "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0",
+        }
+        with running_service(variables, ["--demo"]) as service:
+            site.api = service.url
+            yield Visited(service, site)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, ViewportSize, expect
 
 # Violations by the document are events; violations by a worker are errors on the console.
 RECORD_VIOLATIONS = """
@@ -12,6 +12,20 @@ globalThis.violations = [];
 addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
   violations.push(`${violatedDirective}: ${blockedURI}`));
 """
+
+# Headless, and without requests of the browser's own.
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 
 LONGEST_WAIT = 120_000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
@@ -113,40 +127,3 @@ class ExplorerPage(BrowserPage):
         # Scroll bars fade out within a second.
         await self.page.wait_for_timeout(2000)
         await self.page.screenshot(path=path)
-
-
-class VotingPage(BrowserPage):
-    """The voting page at `/`."""
-
-    async def open(self) -> None:
-        """Waits for a pair and the leaderboard."""
-        await self.page.add_init_script(RECORD_VIOLATIONS)
-        await self.page.goto(f"{self.origin}/")
-        await expect(self.left).to_be_enabled()
-        await expect(self.rows.first).to_be_visible()
-
-    @property
-    def left(self) -> Locator:
-        return self.page.locator("#left")
-
-    @property
-    def right(self) -> Locator:
-        return self.page.locator("#right")
-
-    @property
-    def rows(self) -> Locator:
-        return self.page.locator("#rows tr")
-
-    @property
-    def status(self) -> Locator:
-        return self.page.get_by_role("status")
-
-    @property
-    def seen(self) -> Locator:
-        return self.page.locator("#seen")
-
-    def row_of(self, name: str) -> Locator:
-        return self.rows.filter(has_text=name)
-
-    async def name(self, corner: Locator) -> str:
-        return await corner.locator(".name").inner_text()

@@ -10,8 +10,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.conftest import VIEWPORT
-from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
+from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.confirmations import REQUEST_SUBSCRIPTION, link_in
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import Service, running_service

@@ -169,7 +169,7 @@ async def test_a_token_in_the_headers_signs_a_member_in(
     """With the header that the hint shows, the examples run unchanged."""
     await explorer.show("Viewer")
     await explorer.write(explorer.headers, f'{{ "Authorization": "Bearer {service.token("ada-abara")}')
-    for operation in ("UpdateProfile", "Node", "Viewer"):
+    for operation in ("UpdateProfile", "Viewer"):
         await explorer.run(operation)
         await expect(explorer.answer).to_contain_text('"name": "Ada"')
     if screenshots is not None:

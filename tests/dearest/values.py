@@ -104,9 +104,10 @@ class Values:
         if isinstance(type_, GraphQLEnumType):
             return next(iter(type_.values))
         today = datetime.now(UTC).date()
-        if type_.name in ("Boolean", "Int", "Date"):
-            days = {"from": today - timedelta(days=365)}
-            return {"Boolean": True, "Int": next(self._numbers) % 5 + 1, "Date": str(days.get(name, today))}[type_.name]
+        if type_.name in ("Boolean", "Int", "Date", "DateTime"):
+            day = str(today - timedelta(days=365) if name == "from" else today)
+            of_type = {"Boolean": True, "Int": next(self._numbers) % 5 + 1, "Date": day, "DateTime": f"{day}T00:00:00Z"}
+            return of_type[type_.name]
         number = next(self._numbers)
         kind = list(Kind)[number % 3] if self._kind is Kind.MIXED else self._kind
         node_type = node_type_of(definition, name)

@@ -406,7 +406,7 @@ async def test_a_wrong_key_opens_no_socket(hasty: Settings) -> None:
 
 def test_the_first_key_comes_from_the_command_line(service: Service) -> None:
     """Created, listed, used, recorded and revoked while the service runs, although only a provider's tokens count."""
-    variables = {**service.variables, "RINGSIDE_JWKS_URL": "http://127.0.0.1:9/jwks"}
+    variables = {**service.variables, "RINGSIDE_JWKS_URL": "http://127.0.0.1:9/jwks", "RINGSIDE_JWT_ISSUER": "x"}
     made = ringside(
         "apikey",
         "create",

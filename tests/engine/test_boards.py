@@ -116,7 +116,7 @@ async def planted(table: Table, size: int) -> None:
     counts = {place: Counts(wins=place % 97) for place in range(size)}
     await table.write_many(CONTENDER.put(row) for row in rows)
     await table.write_many(RESULTS.put(ResultsBlock.of("main", block, counts)) for block in range(-(-size // 256)))
-    await table.write(BOARD.put(Board("main", "Main", now, size=size, revision=size)))
+    await table.write(BOARD.put(Board("main", "Main", now, size=size, contender_changes=size)))
 
 
 async def test_a_leaderboard_of_two_thousand_costs_two_steps(one_client: Client, one_table: Table) -> None:

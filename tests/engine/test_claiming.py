@@ -18,6 +18,7 @@ from datastore.people.profiles import PROFILE, member_shard
 from datastore.vocabulary import subscriptions
 from datastore.vocabulary.lists import WordList, create_list
 from datastore.vocabulary.subscriptions import ADDRESS_CLAIM, CharacterSet
+from resolvers.values.node_ids import parse_node_id
 from resolvers.vocabulary.subscriptions import record_id
 from server import audit
 from server.mail.daily_run import DailyRun
@@ -302,7 +303,8 @@ async def test_only_a_token_that_says_so_proves_an_address(
         ada = Client(mail.client.served, settings, token(settings, "ada", **claims))
         answer = await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
         assert answer.get("code") == code
-        owner = "ada" if code is None else record
+        _, member = parse_node_id((await ada.ask("{ viewer { id } }"))["id"])
+        owner = member if code is None else record
         assert [each.user for each in await active_subscriptions(mail.client)] == [owner]
 
 

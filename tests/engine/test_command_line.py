@@ -292,7 +292,7 @@ def test_the_schema_is_printed(tmp_path: Path) -> None:
 
 
 def test_a_bad_user_id_gets_no_token(tmp_path: Path) -> None:
-    refused = ringside_process("token", "--user", "a#b", RINGSIDE_DATA=str(tmp_path))
+    refused = ringside_process("token", "--user", "", RINGSIDE_DATA=str(tmp_path))
     assert (refused.returncode, refused.stdout) == (1, "")
 
 

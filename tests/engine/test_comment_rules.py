@@ -12,7 +12,7 @@ import pytest
 
 from datastore.comments import changes, counts
 from datastore.comments.counts import PRODUCT_TALLY, read_tallies
-from datastore.comments.member_items import forget_reporter
+from datastore.comments.member_items import delete_reports
 from datastore.comments.pages import read_comment
 from datastore.comments.records import COMMENT, REPORTS, Reports
 from datastore.dynamo import Rejected, Table
@@ -579,7 +579,7 @@ async def test_forgetting_who_reported_leaves_the_reports_that_were_begun_since(
     id_ = (await post(one_client.member("ada")))["id"]
     await _report(one_client, id_, "bob", *others)
     done = _decide_and_report_before(one_client, monkeypatch, method, id_, *new)
-    await forget_reporter(one_client.services.table, "bob", None)
+    await delete_reports(one_client.services.table, "bob")
     assert done
     assert await _reasons(one_client, id_) == [f"By {member}." for member in new]
 

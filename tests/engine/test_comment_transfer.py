@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
-from datastore.changes.unit_of_work import Tombstones
-from datastore.comments.records import COMMENT, member_pointers
+from datastore.comments.records import COMMENT
 from datastore.dynamo import Table
+from datastore.people.identities import erase_profile, find_identity, of_address
+from datastore.people.profiles import read_profile
 from datastore.values.ids import first_id
-from datastore.values.seal import MOST_SECRETS, Seal
-from resolvers.requests.context import Role, Services
+from resolvers.people.identities import Members
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
 from server import Failed
 from server.audit.comments import breaches
@@ -28,9 +28,7 @@ from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
 from tests.command import ringside
-from tests.comments import post
-from tests.conftest import SECRET
-from tests.erasing import items_naming
+from tests.comments import author_id, post
 from tests.queries import (
     COMMENT_STATISTICS,
     COMMENTS_PAGE,
@@ -41,15 +39,16 @@ from tests.queries import (
 )
 from tests.transfers import import_lines
 
+ADA = author_id("ada")
 GOOD = {
-    "product": "42", "language": "EN-us", "rating": 4, "body": "Fine.", "author": "ada",
+    "product": "42", "language": "EN-us", "rating": 4, "body": "Fine.", "author": ADA,
     "createdAt": "2026-01-01T00:00:00Z",
 }  # fmt: skip
 
 
 async def test_exported_comments_are_imported_unchanged(one_client: Client, tmp_path: Path) -> None:
     """Edited, titled and held comments too. Importing again adds only the comments deleted since, and counts them."""
-    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    ada, mod = one_client.member(ADA, name="Ada"), one_client.member("mod", Role.MODERATOR)
     posted = [await post(ada, f"p{place % 2}", place % 5 + 1, ("en", "de")[place % 2], title="A") for place in range(9)]
     await ada.ask(EDIT_COMMENT, input={"comment": posted[0]["id"], "body": "Changed."})
     await mod.ask(MODERATE_COMMENT, input={"comment": posted[1]["id"], "status": "REJECTED"})
@@ -71,7 +70,7 @@ async def test_exported_comments_are_imported_unchanged(one_client: Client, tmp_
 
 async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
     """A file that was cut in the middle of a line becomes complete; also the export of one product."""
-    ada = one_client.member("ada")
+    ada = one_client.member(ADA, name="Ada")
     for place in range(30):
         await post(ada, f"p{place % 3}", body=f"{place}")
     for product, number in ((None, 30), ("p1", 10)):
@@ -86,7 +85,7 @@ async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path
 
 async def test_an_export_of_other_comments_is_not_continued(one_client: Client, tmp_path: Path) -> None:
     """It would pass over comments. Only a file that begins as the whole export does may become a whole one."""
-    ada = one_client.member("ada")
+    ada = one_client.member(ADA, name="Ada")
     for place in range(9):
         await post(ada, f"p{place % 3}", body=f"{place}")
     whole = tmp_path / "whole"
@@ -117,7 +116,7 @@ async def test_an_export_of_other_comments_is_not_continued(one_client: Client, 
 )
 async def test_a_file_that_is_no_export_is_left_as_it_is(one_client: Client, tmp_path: Path, content: bytes) -> None:
     """Also if it has no whole line, which an interrupted export could have left too."""
-    await post(one_client.member("ada"), "p1")
+    await post(one_client.member(ADA, name="Ada"), "p1")
     file = tmp_path / "file"
     file.write_bytes(content)
     with pytest.raises(Failed, match="Export to another file"):
@@ -135,7 +134,9 @@ async def test_a_file_that_is_no_export_is_left_as_it_is(one_client: Client, tmp
         ({"language": None}, "language"),
         ({"body": " "}, "body"),
         ({"product": "4#2"}, "product"),
-        ({"author": "a#b"}, "author"),
+        ({"author": "ada"}, "author"),
+        ({"author": {"name": "Ada"}}, "author"),
+        ({"author": {"name": "Ada", "email": "nowhere"}}, "author"),
         ({"createdAt": "yesterday"}, "createdAt"),
         ({"createdAt": "2026-01-01T00:00:00"}, "createdAt"),
         ({"createdAt": None}, "createdAt"),
@@ -188,55 +189,31 @@ def _lines(*changes: Mapping[str, object]) -> io.BytesIO:
     return io.BytesIO(b"".join(orjson.dumps({**GOOD, **change}) + b"\n" for change in changes))
 
 
-async def _erase(services: Services, member: str) -> None:
-    """As far as an import sees it: the member's tombstone is written."""
-    now = services.clock()
-    await services.table.transact(*services.tombstones.puts(member, now + timedelta(days=1), "job", now))
-
-
 async def test_an_import_leaves_out_what_erased_members_wrote(one_client: Client) -> None:
-    """Their number is reported, also when the file is imported again; visitors have no tombstones."""
-    services, authors = one_client.services, ("ada", "eve-q", "visitor-1")
-    file = _lines(*({"body": f"{place}", "author": authors[place % 3]} for place in range(90)))
-    await _erase(services, "eve-q")
-    assert await import_lines(services, file) == (90, 60, 30)
+    """If it names their address; their number is reported, also when the file is imported again."""
+    services, addresses = one_client.services, ("ada@example.com", "Eve@Example.com")
+    author = {"name": "Somebody"}
+    file = _lines(*({"body": f"{place}", "author": {**author, "email": addresses[place % 2]}} for place in range(60)))
+    assert await import_lines(services, _lines({"author": {**author, "email": "eve@example.com"}})) == (1, 1, 0)
+    identity = await find_identity(services.table, of_address("eve@example.com").key, services.clock())
+    assert identity is not None
+    profile = await read_profile(services.table, identity.user or "")
+    assert profile is not None
+    assert (profile.name, profile.email) == ("Somebody", "eve@example.com")
+    now = services.clock()
+    await services.table.transact(*erase_profile(profile, now, now + timedelta(days=1)))
+    services.get(Members).forget([identity.key])
+    assert await import_lines(services, file) == (60, 30, 30)
     file.seek(0)
-    assert await import_lines(services, file) == (90, 0, 30)
-    assert await import_lines(services, _lines({"author": "eve-q"})) == (1, 0, 1)
-    assert await items_naming(services.table, "eve-q") == []
-    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 60
+    assert await import_lines(services, file) == (60, 0, 30)
     await services.close()
     assert [breach async for breach in breaches(services)] == []
 
 
-async def test_a_member_who_is_erased_during_an_import_is_left_out_from_then_on(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was written before, the erasure finds by its pointers."""
-    services = one_client.services
-    file = _lines(*({"body": f"{place}", "author": ("ada", "eve")[place % 2]} for place in range(50)))
-    transact, sent = services.table.client.transact_write_items, 0
-
-    async def erased_meanwhile(**parameters: Any) -> Any:
-        nonlocal sent
-        sent += 1
-        if sent == 2:
-            await _erase(services, "eve")
-        return await transact(**parameters)
-
-    monkeypatch.setattr(services.table.client, "transact_write_items", erased_meanwhile)
-    read, new, left_out = await import_lines(services, file)
-    assert (read, new + left_out) == (50, 50)
-    assert left_out in {12, 13}  # of one of two batches, which are written at once
-    assert len([one async for one in member_pointers(services.table, "eve")]) == 25 - left_out
-
-
 async def test_a_batch_of_all_different_comments_fits_into_a_transaction(one_client: Client) -> None:
-    """Each of another author on another product, while there are many secrets and so many hashes of each author."""
-    services = one_client.services
-    services.tombstones = Tombstones(Seal([f"a secret of the year {year}" for year in range(5)]))
-    file = _lines(*({"product": f"p{place}", "author": f"a{place}"} for place in range(50)))
-    assert await import_lines(services, file) == (50, 50, 0)
+    """Each of another author on another product."""
+    file = _lines(*({"product": f"p{place}", "author": author_id(f"a{place}")} for place in range(50)))
+    assert await import_lines(one_client.services, file) == (50, 50, 0)
 
 
 OWN_COMMENTS = "{ viewer { comments(first: 10) { nodes { product } } } }"
@@ -246,10 +223,12 @@ SHARED_ID = "01KE0000000000000000000000"
 @pytest.mark.parametrize("place", [0, 20, 40, 60, 199, 240])
 async def test_an_id_belongs_to_a_comment_on_one_product(one_client: Client, place: int) -> None:
     """Wherever in the file it is repeated. The lines before are imported; without the id, all of them are."""
-    services, ada = one_client.services, one_client.member("ada")
-    changes: list[dict[str, object]] = [{"body": f"{number}", "author": f"a{number}"} for number in range(250)]
-    changes[0] |= {"id": SHARED_ID, "author": "ada"}
-    repeated: dict[str, object] = {"id": SHARED_ID, "author": "ada", "product": "43"}
+    services, ada = one_client.services, one_client.member(ADA)
+    changes: list[dict[str, object]] = [
+        {"body": f"{number}", "author": author_id(f"a{number}")} for number in range(250)
+    ]
+    changes[0] |= {"id": SHARED_ID, "author": ADA}
+    repeated: dict[str, object] = {"id": SHARED_ID, "author": ADA, "product": "43"}
     changes.insert(place + 1, repeated)
     for _ in range(2):
         refusal = f"line {place + 2}: id: .* Leave `id` out"
@@ -272,7 +251,7 @@ async def test_an_id_belongs_to_a_comment_of_one_member(one_client: Client) -> N
     held: dict[str, object] = {"id": SHARED_ID, "status": "PENDING"}
     await import_lines(services, _lines(held))
     await one_client.caught_up("the id is found")
-    other = {**held, "product": "43", "author": "bob"}
+    other = {**held, "product": "43", "author": author_id("bob")}
     for file in (_lines(other), _lines({"body": "Before."}, other)):
         with pytest.raises(Failed, match=r"id: .* Leave `id` out"):
             await import_lines(services, file)
@@ -303,18 +282,17 @@ async def test_a_file_with_a_byte_order_mark_has_the_comments_of_one_without(one
         await import_lines(services, io.BytesIO(lines + codecs.BOM_UTF8 + lines))
 
 
-async def test_a_repeated_import_knows_what_it_has_done_after_a_change_of_secrets(one_client: Client) -> None:
-    """What a member has deleted since does not come back, although tombstones are looked for by each secret."""
+async def test_a_repeated_import_brings_nothing_back(one_client: Client) -> None:
+    """That a member has deleted since."""
     services = one_client.services
-    lines = b"\n".join(orjson.dumps({**GOOD, "body": f"{place}", "author": f"a{place}"}) for place in range(50))
-    services.tombstones = Tombstones(Seal([SECRET]))
+    lines = b"\n".join(
+        orjson.dumps({**GOOD, "body": f"{place}", "author": author_id(f"a{place}")}) for place in range(50)
+    )
     assert (await import_lines(services, io.BytesIO(lines)))[1] == 50
     comment = await anext(services.table.scan(COMMENT))
     author = one_client.member(comment.author)
     await author.ask(DELETE_COMMENT, input={"comment": node_id("Comment", comment.node_key)})
-    for number in range(2, MOST_SECRETS + 1):
-        services.tombstones = Tombstones(Seal([f"{place} {SECRET}" for place in range(1, number)] + [SECRET]))
-        assert (await import_lines(services, io.BytesIO(lines)))[1] == 0
+    assert (await import_lines(services, io.BytesIO(lines)))[1] == 0
 
 
 async def test_comments_are_imported_and_exported_by_command(

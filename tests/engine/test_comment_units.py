@@ -31,7 +31,7 @@ async def write_comments(table: Table, size: int) -> CommentCounts:
         body = "x" * max(1, int(size * chance.uniform(0.5, 1.5)) - bare.size)
         comments.append(Comment("42", bare.ulid, "en", rating, body, "ada"))
     await table.write_many(map(COMMENT.put, comments))
-    numbers = tuple(sum(comment.rating == rating for comment in comments) for rating in RATINGS)
+    numbers = (0, *(sum(comment.rating == rating for comment in comments) for rating in RATINGS))
     return CommentCounts({"en": numbers}, {"en": sum(comment.size for comment in comments)})
 
 
@@ -76,7 +76,7 @@ async def test_a_page_of_many_languages_and_ratings_costs_the_same_in_a_large_pr
     common = (("en", 5), ("pl", 1))
     others = [Comment("42", ids.next(utc_now()), *common[n % 2], "x" * 900, "ada") for n in range(3_000)]
     await one_table.write_many(map(COMMENT.put, oldest + others))
-    numbers = {"en": (0, 0, 0, 0, 1_500), "pl": (1_500, 0, 0, 0, 0), wanted[-1]: (0, 0, 3, 0, 0)}
+    numbers = {"en": (0, 0, 0, 0, 0, 1_500), "pl": (0, 1_500, 0, 0, 0, 0), wanted[-1]: (0, 0, 0, 3, 0, 0)}
     request_filter = Filter.of("42", wanted, (1, 2, 3, 4))
     for counts in (NO_COUNTS, CommentCounts(numbers, {"en": 1_500_000, "pl": 1_500_000, wanted[-1]: 300})):
         with metered() as spent:

@@ -44,7 +44,7 @@ async def test_a_posted_comment_can_be_read(client: Client) -> None:
     """By its id, as a node and in its list. Only its author may edit it."""
     ada = client.member("ada", name="Ada")
     posted = await post(ada, title=" Fine ", body="<b>Well</b> made.\n", language="EN-us")
-    assert posted["language"] == "en-US"
+    assert posted["language"] == "en"
     assert posted["title"] == "Fine"
     assert posted["body"] == "<b>Well</b> made.\n"
     assert (posted["status"], posted["viewerCanEdit"], posted["editedAt"]) == ("PUBLISHED", True, None)
@@ -57,6 +57,28 @@ async def test_a_posted_comment_can_be_read(client: Client) -> None:
     page = await client.ask(COMMENTS_PAGE, product="42")
     assert [edge["node"]["id"] for edge in page["edges"]] == [posted["id"]]
     assert page["totalCount"] == 1
+
+
+async def test_what_a_browser_calls_its_language_is_found_in_every_region(client: Client) -> None:
+    """A comment with the `navigator.language` of one reader is counted and listed for those of others."""
+    ada = client.member("ada")
+    for language in ("en-US", "en-GB", "en", "zh-TW", "zh-CN"):
+        await post(ada, "42", language=language)
+    await client.caught_up("comments are in their lists")
+    counted = await client.ask(
+        '{ commentStatistics(product: "42") { languages { language count } }'
+        '  english: commentStatistics(product: "42", language: "en-AU") { language total }'
+        '  commentStatisticsOf(products: ["42"], language: "zh-HK") { language total } }',
+    )
+    assert counted["commentStatistics"]["languages"] == [
+        {"language": "en", "count": 3},
+        {"language": "zh", "count": 1},
+        {"language": "zh-Hant", "count": 1},
+    ]
+    assert counted["english"] == {"language": "en", "total": 3}
+    assert counted["commentStatisticsOf"] == [{"language": "zh-Hant", "total": 1}]
+    for tag, total in {"en-NZ": 3, "zh-MO": 1, "zh-SG": 1}.items():
+        assert (await client.ask(COMMENTS_PAGE, product="42", languages=[tag]))["totalCount"] == total, tag
 
 
 @pytest.mark.lagging

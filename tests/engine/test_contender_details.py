@@ -177,3 +177,30 @@ async def test_pictures_are_sanitised_beside_the_event_loop(
     assert (await update(one_client, ada["id"], svg=SQUARE))["svg"] == ada["svg"]
     assert len(threads) == 2
     assert get_ident() not in threads
+
+
+PREVIEW = "query ($svg: String!) { previewContender(svg: $svg) { svg removed } }"
+
+
+async def test_a_picture_is_previewed_with_what_it_loses(one_client: Client) -> None:
+    """And it is stored as it was shown."""
+    given = (
+        '<svg viewBox="0 0 9 9" onload="x()"><script>x()</script><style>.a { fill: red }</style>'
+        '<a href="https://example.com"><rect class="a" width="3" height="3"/></a>'
+        '<use href="#b"/><use href="//evil.example/b"/></svg>'
+    )
+    shown = await editor(one_client).ask(PREVIEW, svg=given)
+    assert shown["removed"] == ["<a>", "<script>", "href", "onload"]
+    added = await editor(one_client).ask(
+        'mutation ($svg: String) { addContender(input: { name: "A", svg: $svg }) '
+        "{ ... on ContenderAdded { contender { svg } } } }",
+        svg=given,
+    )
+    assert added["contender"]["svg"] == shown["svg"]
+    plain = await editor(one_client).ask(PREVIEW, svg=shown["svg"])
+    assert plain == {"svg": shown["svg"], "removed": []}
+
+
+@pytest.mark.parametrize("svg", ["", "<svg/>", "<p>no</p>", "<svg><svg>", "x" * 60_000])
+async def test_what_is_no_picture_has_no_preview(one_client: Client, svg: str) -> None:
+    assert await editor(one_client).code(PREVIEW, svg=svg) == "BAD_USER_INPUT"

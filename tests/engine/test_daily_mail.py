@@ -51,6 +51,7 @@ from server.mail.smtp import (
 from tests.client import Client
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
+from tests.erasing import bury
 from tests.mail_server import Mailbox, body_of, mail_server, trusted
 from tests.waiting import caught_up
 
@@ -569,15 +570,14 @@ async def test_the_link_works_without_a_login(one_client: Client, tmp_path: Path
 
 
 async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Client) -> None:
-    """The job has not come to their subscriptions yet, and nothing may be written for them any more."""
+    """The job has not come to their subscriptions yet, and their profile is gone."""
     services = one_client.services
     await subscriber(services, "ada", await create_list(services, "First"))
     profile = await profile_store.read_profile(services.table, "ada")
     assert profile is not None
     reminded = replace(profile, lock_reminder_hours=24)
     await profile_store.update_profile(services.table, reminded, ["lock_reminder_hours"], UnitOfWork.unkeyed(NOW))
-    until = services.clock() + timedelta(days=1)
-    await services.table.transact(*services.tombstones.puts("ada", until, services.ids.next(NOW), services.clock()))
+    await bury(services, "ada")
     for unsubscription in (Unsubscription("ada"), Unsubscription("ada", reminders=True)):
         token = unsubscription.token(services.seal)
         assert (await one_client.http.post("/unsubscribe", params={"token": token})).status_code == 200

@@ -74,23 +74,24 @@ async def test_a_full_disk_is_named_in_answers_readiness_and_log(
         await create(table)
         async with serving(settings_for(RunningEngine("dynoxide", engine.url), "ringside")) as visitor:
             assert (await visitor.http.get("/readyz")).status_code == 200
+            ada = visitor.member("ada")
+            assert (await ada.ask("{ viewer { name } }")) == {"name": "Ada"}
             with caplog.at_level(logging.WARNING):
                 await _fill(table)
             assert reason in caplog.text
             assert len(caplog.records) == 1
-            await _assert_named(visitor, reason)
+            await _assert_named(visitor, ada, reason)
             filler = Path(f"/proc/{engine.pid}/root{tmp_path}/disk/{FILLER}")
             if filler.exists():
                 filler.unlink()
                 await _assert_writable(visitor)
 
 
-async def _assert_named(visitor: Client, reason: str) -> None:
-    ada = visitor.member("ada")
+async def _assert_named(visitor: Client, ada: Client, reason: str) -> None:
     refused = await ada.ask(UPDATE)
     assert refused["code"] == "UNAVAILABLE"
     assert reason in refused["message"]
-    assert await visitor.ask("{ boards(first: 1) { nodes { slug } } }") == {"nodes": []}
+    assert await visitor.ask("{ boards(first: 1) { nodes { slug } } }") == {"nodes": [{"slug": "main"}]}
     assert reason in (await _readiness(visitor, 503))["reason"]
 
 

@@ -20,7 +20,7 @@ from resolvers.jobs.running import JobRun, JobRunner
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from resolvers.voting import voiding
-from tests.client import Client
+from tests.client import Client, pages
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
 from tests.queries import BOARD_COUNTS, VOID_VOTER
@@ -248,3 +248,24 @@ async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> N
     assert resumed.returncode == 0, resumed.stderr
     assert "Votes voided: 1." in resumed.stdout
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
+
+
+JOBS = """query ($state: JobState, $first: Int, $after: String) { jobs(state: $state, first: $first, after: $after) {
+  nodes { id kind state } pageInfo { hasNextPage endCursor } } }"""
+
+
+async def test_admins_list_jobs_newest_first_all_or_those_of_a_state(client: Client) -> None:
+    services, admin = client.services, client.member("root", Role.ADMIN)
+    waiting = [await begun(services, f"TEST_{number}") for number in range(3)]
+    done = [await work_on(services, await begun(services, "DONE"), {"DONE": _nothing}) for _ in range(3)]
+    await client.caught_up("the index shows all jobs in their states")
+    newest_first = [node_id("Job", job.id) for job in reversed([*waiting, *done])]
+    assert [job["id"] for job in await pages(admin, JOBS)] == newest_first
+    assert [job["kind"] for job in await pages(admin, JOBS, state="RUNNING")] == ["TEST_2", "TEST_1", "TEST_0"]
+    assert [job["state"] for job in await pages(admin, JOBS, state="DONE")] == ["DONE"] * 3
+    assert await pages(admin, JOBS, state="FAILED") == []
+    assert await client.member("ada", Role.EDITOR).code(JOBS) == "NOT_ALLOWED"
+
+
+async def _nothing(_: Services, __: JobRun) -> None:
+    return None

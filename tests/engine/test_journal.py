@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from datastore.changes.occurrences import (
-    DELIVERY,
-    OCCURRENCE,
-    WEBHOOK,
-    Kind,
-    Occurrence,
-    Webhook,
-    new_delivery,
-)
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
-from datastore.journal.reading import forget_member, read_occurrence
-from datastore.values.ids import Ids
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post
-from tests.leagues import ADMIT, REMOVE, create, join
 from tests.queries import (
     CAST_VOTE,
+    CREATE_BOARD,
+    CREATE_LIST,
+    DELETE_COMMENT,
     DRAW_MATCHUP,
     EDIT_COMMENT,
     MODERATE_COMMENT,
@@ -36,6 +26,7 @@ from tests.queries import (
     UPDATE_PROFILE,
     VOID_VOTER,
 )
+from tests.season import EventEditor, in_hours
 from tests.voting import add_contenders
 
 JOURNAL = """
@@ -82,6 +73,56 @@ async def test_a_comments_journal_says_who_did_what_and_why(client: Client) -> N
     assert fetched == {"kind": "comment.moderated", "note": "Rule 3."}
     items = [item async for item in client.services.table.scan_items(consistent=True)]
     assert not any("text" in str(item) for item in items if item["pk"]["S"].startswith("JOURNAL#"))
+
+
+NAMED = """
+query {
+  journal(first: 20) {
+    nodes {
+      kind source actor
+      actorUser { name }
+      objectNode { __typename ... on Comment { body } ... on Board { title } ... on WordList { name } }
+    }
+  }
+}
+"""
+
+
+async def test_the_journal_names_people_and_things_in_one_query(one_client: Client) -> None:
+    """As far as the viewer may see them; of what is gone, and of other people's private lists, nothing."""
+    ada, max_ = one_client.member("ada"), one_client.member("max", Role.MODERATOR)
+    await one_client.member("ed", Role.EDITOR).ask(CREATE_BOARD, input={"slug": "b", "title": "Board"})
+    await ada.ask(CREATE_LIST, input={"name": "Private"})
+    posted = [await post(ada, body=body) for body in ("Here.", "Gone.")]
+    await ada.ask(DELETE_COMMENT, input={"comment": posted[1]["id"]})
+    add_key = 'mutation { createApiKey(input: { name: "k", roles: ["editor"] }) { ... on ApiKeyCreated { secret } } }'
+    secret = (await one_client.member("root", Role.ADMIN).ask(add_key))["secret"]
+    key = Client(one_client.served, one_client.settings, secret)
+    await key.ask(CREATE_BOARD, input={"slug": "c", "title": "By a machine"})
+    comment, board = {"__typename": "Comment", "body": "Here."}, {"__typename": "Board", "title": "Board"}
+    assert [
+        (node["kind"], node["source"], node["actorUser"] and node["actorUser"]["name"], node["objectNode"])
+        for node in (await max_.ask(NAMED))["nodes"][::-1]
+    ] == [
+        ("board.created", "MEMBER", "Ed", board),
+        ("wordList.created", "MEMBER", "Ada", None),
+        ("comment.posted", "MEMBER", "Ada", comment),
+        ("comment.posted", "MEMBER", "Ada", None),
+        ("comment.deleted", "MEMBER", "Ada", None),
+        ("apiKey.created", "MEMBER", "Root", None),
+        ("board.created", "API_KEY", None, {"__typename": "Board", "title": "By a machine"}),
+    ]
+
+
+async def test_what_the_service_does_itself_has_no_member(one_client: Client) -> None:
+    """An event that locks at its start."""
+    editor, max_ = EventEditor(one_client), one_client.member("max", Role.MODERATOR)
+    event = await editor.event(starts=in_hours(1))
+    one_client.services.clock = lambda: utc_now() + timedelta(hours=2)
+    assert (await one_client.ask("query ($id: ID!) { event(id: $id) { state } }", id=event["id"]))["state"] == "LOCKED"
+    [locked, created] = (await max_.ask(NAMED))["nodes"]
+    assert (locked["kind"], locked["source"], locked["actor"]) == ("event.locked", "SERVICE", None)
+    assert (created["kind"], created["source"]) == ("event.created", "MEMBER")
 
 
 @pytest.mark.every_engine
@@ -158,104 +199,3 @@ async def test_the_journal_is_for_moderators_and_takes_ids_only(one_client: Clie
     for argument in ("actor", "object"):
         assert await max_.code(JOURNAL, **{argument: "ada"}) == "BAD_USER_INPUT"
     assert await max_.code(JOURNAL, after="forged") == "INVALID_CURSOR"
-
-
-@pytest.mark.lagging
-async def test_a_forgotten_member_is_in_no_occurrence(client: Client) -> None:
-    """What they did stays, without them; what names them as its object loses the name. Others stay as they were."""
-    ada, max_ = client.member("ada"), client.member("max", Role.MODERATOR)
-    comment = await post(ada)
-    await post(client.member("bo"))
-    await ada.ask(UPDATE_PROFILE, input={"name": "Ada"})
-    await max_.ask(MODERATE_COMMENT, input={"comment": comment["id"], "status": "PUBLISHED"})
-    await client.caught_up("the indexes have all occurrences of the member")
-    table = client.services.table
-    assert await forget_member(table, "ada") == 2
-    await client.caught_up("the indexes name the member no more")
-    assert await forget_member(table, "ada") == 0
-    items = [item async for item in table.scan_items(consistent=True) if item["pk"]["S"].startswith("JOURNAL#")]
-    assert not any("ada" in str(item) for item in items)
-    found = {(one["kind"], one["actor"], one["object"]) for one in await pages(max_, JOURNAL)}
-    assert ("profile.changed", None, None) in found
-    assert ("comment.posted", None, comment["id"]) in found
-    assert ("comment.moderated", node_id("User", "max"), comment["id"]) in found
-    assert {actor for kind, actor, _ in found if kind == "comment.posted"} == {None, node_id("User", "bo")}
-
-
-@pytest.mark.lagging
-async def test_a_league_keeps_its_name_when_somebody_it_admitted_is_forgotten(client: Client) -> None:
-    """It is not the member's own, so its moderators go on finding what its captains did."""
-    bo, ada, max_ = client.member("bo"), client.member("ada"), client.member("max", Role.MODERATOR)
-    league = (await create(bo, "APPROVAL"))["id"]
-    await join(ada, league=league)
-    somebody = {"league": league, "user": node_id("User", "ada")}
-    await bo.ask(ADMIT, input=somebody)
-    await bo.ask(REMOVE, input=somebody)
-    await client.caught_up("the indexes have all occurrences of the member")
-    assert await forget_member(client.services.table, "ada") == 3
-    await client.caught_up("the indexes name the member no more")
-    assert await forget_member(client.services.table, "ada") == 0
-    found = [(one["kind"], one["actor"]) for one in await pages(max_, JOURNAL, object=league)]
-    captain = node_id("User", "bo")
-    assert found == [
-        ("league.memberRemoved", captain),
-        ("league.admitted", captain),
-        ("league.joined", None),
-        ("league.created", captain),
-    ]
-
-
-async def test_two_members_of_one_occurrence_may_be_forgotten_at_once(
-    one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An index shows the occurrence as it was: the second to be forgotten must not bring the first one back."""
-    suspended = Occurrence(Ids().next(utc_now()), Kind.MEMBER_SUSPENDED, "User:max", "User:eve", "eve", note="Spam.")
-    await one_table.write(OCCURRENCE.put(suspended))
-    write, forgotten = one_table.write, 0
-
-    async def interfere(wanted: Any) -> None:
-        nonlocal forgotten
-        if not forgotten:
-            forgotten = await forget_member(Table(one_table.client, one_table.name), "eve")
-        await write(wanted)
-
-    monkeypatch.setattr(one_table, "write", interfere)
-    assert await forget_member(one_table, "max") == forgotten == 1
-    stored = await read_occurrence(one_table, suspended.ulid)
-    assert stored is not None
-    assert (stored.actor, stored.object, stored.about, stored.note) == (None, None, None, None)
-
-
-@pytest.mark.every_engine
-async def test_two_members_of_one_delivery_may_be_forgotten_at_once(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It holds the occurrence while it waits: the second to be forgotten must not bring the first one back."""
-    admitted = Occurrence(Ids().next(utc_now()), Kind.LEAGUE_ADMITTED, "User:max", "LeagueMember:l#eve", "eve")
-    waiting = new_delivery("h1", admitted)
-    await table.write(WEBHOOK.put(Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA")))
-    await table.write(DELIVERY.put(waiting))
-    write, forgotten = table.write, 0
-
-    async def interfere(wanted: Any) -> None:
-        nonlocal forgotten
-        if not forgotten:
-            forgotten = await forget_member(Table(table.client, table.name), "eve")
-        await write(wanted)
-
-    monkeypatch.setattr(table, "write", interfere)
-    assert await forget_member(table, "max") == forgotten == 1
-    stored = await table.get(DELIVERY.item_key(waiting), consistent=True)
-    assert stored == replace(waiting, content=Occurrence(admitted.ulid, admitted.kind))
-
-
-async def test_a_member_is_forgotten_in_what_another_release_wrote(table: Table) -> None:
-    """The occurrence in a delivery may have attributes that this release does not know."""
-    waiting = new_delivery("h1", Occurrence(Ids().next(utc_now()), Kind.PROFILE_CHANGED, "User:ada", "User:ada", "ada"))
-    await table.write(WEBHOOK.put(Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA")))
-    item = DELIVERY.item(waiting)
-    item["content"] = {"M": {**item["content"]["M"], "later": {"S": "unknown"}}}
-    await table.client.put_item(TableName=table.name, Item=item)
-    async with asyncio.timeout(30):
-        assert await forget_member(table, "ada") == 1
-    assert "ada" not in str([item async for item in table.scan_items(consistent=True) if "content" in item])

@@ -116,10 +116,6 @@ async def wrong_object(table: Table) -> None:
     await table.write(OCCURRENCE.put(replace(await _occurrence(table), object="Comet:42")))
 
 
-async def about_nothing(table: Table) -> None:
-    await table.write(OCCURRENCE.put(replace(await _occurrence(table), object=None, about="ada")))
-
-
 async def everlasting(table: Table) -> None:
     await table.write(OCCURRENCE.put(replace(await _occurrence(table), expires=None)))
 
@@ -160,7 +156,6 @@ async def everlasting_dead_letter(table: Table) -> None:
         (wrong_kind, "'comment.whispered' is not a kind"),
         (wrong_actor, "'ada' is nobody who can act"),
         (wrong_object, "'Comet:42' names no object"),
-        (about_nothing, "it is about ada but has no object"),
         (everlasting, "it expires at None"),
         (lost_index_entry, "its keys are not those of its content: gsi1pk, gsi1sk"),
         (lost_object, "does not exist, and no occurrence says that it was removed"),

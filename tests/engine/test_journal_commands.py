@@ -16,20 +16,28 @@ from datastore.changes.occurrences import (
     OCCURRENCE,
     Delivery,
     Occurrence,
+    Source,
     Webhook,
 )
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook
 from resolvers.requests.context import utc_now
-from resolvers.values.node_ids import parse_node_key
+from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.client import Client
 from tests.command import ringside
 from tests.jobs import SECRET
+from tests.queries import UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 
-COMMENT = {"product": "42", "language": "en", "rating": 5, "body": "Good.", "author": "ada"}
+COMMENT = {
+    "product": "42",
+    "language": "en",
+    "rating": 5,
+    "body": "Good.",
+    "author": {"name": "Ada", "email": "ada@example.com"},
+}
 
 
 async def words(_: Client, folder: Path) -> list[str]:
@@ -67,6 +75,15 @@ async def api_key(_: Client, __: Path) -> list[str]:
     return ["apikey", "create", "shop", "--role", "editor"]
 
 
+def environment(settings: Settings, table: Table) -> dict[str, Any]:
+    return {
+        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
+        "RINGSIDE_TABLE": table.name,
+        "RINGSIDE_SECRETS": SECRET,
+        "RINGSIDE_LOG": "error",
+    }
+
+
 @pytest.mark.parametrize(
     ("prepare", "kinds"),
     [
@@ -91,19 +108,33 @@ async def test_commands_are_recorded_and_told(
     before = {occurrence.ulid async for occurrence in _occurrences(table)}
     hook = Webhook("h1", "https://receiver.invalid/", (), utc_now(), "secret")
     await add_webhook(table, hook, UnitOfWork.unkeyed(utc_now()))
-    variables: dict[str, Any] = {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": table.name,
-        "RINGSIDE_SECRETS": SECRET,
-        "RINGSIDE_LOG": "error",
-    }
-    done = await asyncio.to_thread(ringside, *command, **variables)
+    done = await asyncio.to_thread(ringside, *command, **environment(settings, table))
     assert done.returncode == 0, done.stderr
     recorded = [one async for one in _occurrences(table) if one.ulid not in before]
     assert Counter(one.kind for one in recorded) == kinds
-    assert {one.actor for one in recorded} == {None}
+    assert {(one.actor, one.source) for one in recorded} == {(None, Source.COMMAND)}
     deliveries: AsyncIterator[Delivery] = table.scan(DELIVERY, consistent=True)
     assert {one.ulid async for one in deliveries} == {one.ulid for one in recorded}
+
+
+@pytest.mark.parametrize("prepare", [words, score])
+async def test_a_command_is_recorded_as_the_operator_s_if_it_is_told_who_that_is(
+    one_client: Client, settings: Settings, tmp_path: Path, prepare: Callable[[Client, Path], Awaitable[list[str]]]
+) -> None:
+    """`--as` takes the id of a member. An id of nobody, or of something else, is refused before anything is done."""
+    table, ada = one_client.services.table, one_client.member("ada")
+    member = (await ada.ask(UPDATE_PROFILE, input={"name": "Ada"}))["user"]["id"]
+    command = await prepare(one_client, tmp_path)
+    before = {occurrence.ulid async for occurrence in _occurrences(table)}
+    for wrong in (node_id("User", "nobody"), node_id("Event", "ada"), "ada", ""):
+        refused = await asyncio.to_thread(ringside, "--as", wrong, *command, **environment(settings, table))
+        assert refused.returncode == 1, refused
+        assert "id" in refused.stderr
+    assert {occurrence.ulid async for occurrence in _occurrences(table)} == before
+    done = await asyncio.to_thread(ringside, "--as", member, *command, **environment(settings, table))
+    assert done.returncode == 0, done.stderr
+    recorded = [one async for one in _occurrences(table) if one.ulid not in before]
+    assert {(one.actor, one.source) for one in recorded} == {("User:ada", Source.COMMAND)}
 
 
 def _occurrences(table: Table) -> AsyncIterator[Occurrence]:

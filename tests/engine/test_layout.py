@@ -49,7 +49,8 @@ async def test_a_new_table_has_the_current_layout(engine: RunningEngine, table: 
     settings = settings_for(engine, table.name)
     async with serving(settings), serving(settings):
         assert await layout.ensure_layout(table) == Layout(CURRENT_LAYOUT)
-        assert len([item async for item in table.scan_items(consistent=True)]) == 1
+        stored = [item["pk"]["S"] async for item in table.scan_items(consistent=True)]
+        assert sorted(stored) == ["BOARD#main", "LAYOUT"]
 
 
 async def test_a_new_table_is_not_taken_for_an_old_one_beside_another_start(

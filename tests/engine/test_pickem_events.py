@@ -456,3 +456,61 @@ async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_co
     monkeypatch.setattr(predictions, "_load_for_submission", read_event_earlier)
     await submit(ada, event, [(first, 1)])
     assert [breach async for breach in breaches(one_client.services)] == []
+
+
+NEXT = "query ($season: String) { nextEvent(season: $season) { name } }"
+SEASONS = """
+    query ($first: Int, $after: String, $last: Int, $before: String) {
+      seasons(first: $first, after: $after, last: $last, before: $before) {
+        nodes { name events latestEventAt }
+        pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+      }
+    }
+"""
+
+
+async def test_the_next_event_is_the_one_that_locks_next(client: Client) -> None:
+    """Of any season or of one: not what has begun, was locked early or cancelled, nor what comes later."""
+    editor, other = EventEditor(client), EventEditor(client, season="Other")
+    assert await client.ask(NEXT) is None
+    await editor.event("Far", starts=in_hours(72))
+    locked = (await editor.event("Locked early", starts=in_hours(2)))["id"]
+    await editor.lock(locked)
+    cancelled = (await editor.event("Cancelled", starts=in_hours(3)))["id"]
+    await editor.client.ask(UPDATE_EVENT, input={"event": cancelled, "cancelled": True})
+    await editor.event("Begun", starts=in_hours(-1))
+    near = (await editor.event("Near", starts=in_hours(24)))["id"]
+    await other.event("Nearest", starts=in_hours(12))
+    await client.caught_up("events are listed by their states")
+    assert await client.ask(NEXT) == {"name": "Nearest"}
+    assert await client.ask(NEXT, season="2026") == {"name": "Near"}
+    await editor.client.ask(UPDATE_EVENT, input={"event": near, "startsAt": in_hours(6)})
+    await client.caught_up("an event is listed by its start")
+    assert await client.ask(NEXT) == {"name": "Near"}
+    at(client, datetime.now(UTC) + timedelta(hours=30))
+    assert await client.ask(NEXT) == await client.ask(NEXT, season="2026") == {"name": "Far"}
+    assert await client.ask(NEXT, season="Other") is None
+    assert await client.ask(NEXT, season="None such") is None
+    assert await client.code(NEXT, season="a#b") == "BAD_USER_INPUT"
+
+
+async def test_seasons_are_listed_by_their_latest_event(client: Client) -> None:
+    """With the number of their events, both ways; an event that moves takes its season with it."""
+    starts = {name: in_hours(hours) for name, hours in {"2024": 1, "2025": 2, "2026": 3, "2999": 9}.items()}
+    starts["2999"] = "2999-12-01T00:00:00.000Z"
+    events = {name: await EventEditor(client, name).event(starts=start) for name, start in starts.items()}
+    await EventEditor(client, "2024").event(starts="1901-01-01T00:00:00Z")
+    rows = [{"name": name, "events": 1 + (name == "2024"), "latestEventAt": starts[name]} for name in sorted(starts)]
+    assert (await client.ask(SEASONS))["nodes"] == rows[::-1]
+    first = await client.ask(SEASONS, first=3)
+    assert first["nodes"] == rows[:0:-1]
+    assert first["pageInfo"]["hasNextPage"]
+    rest = await client.ask(SEASONS, first=3, after=first["pageInfo"]["endCursor"])
+    assert (rest["nodes"], rest["pageInfo"]["hasNextPage"]) == (rows[:1], False)
+    back = await client.ask(SEASONS, last=2, before=rest["pageInfo"]["startCursor"])
+    assert (back["nodes"], back["pageInfo"]["hasPreviousPage"]) == (rows[2:0:-1], True)
+    moved = in_hours(48)
+    await EventEditor(client).client.ask(UPDATE_EVENT, input={"event": events["2024"]["id"], "startsAt": moved})
+    assert [row["name"] for row in (await client.ask(SEASONS))["nodes"]] == ["2999", "2024", "2026", "2025"]
+    await client.caught_up("an event is listed by its start")
+    assert [breach async for breach in breaches(client.services)] == []

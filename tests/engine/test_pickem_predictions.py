@@ -253,7 +253,7 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     async def renew_first(**request: Any) -> Any:
         if not renewed:
             renewed.append(key)
-            await take_out(services.table, "ada", [event], services.unit())
+            await take_out(services.table, "ada", event, services.unit())
             await submit(member, key, [(match, 1)])
         return await transact(**request)
 
@@ -261,7 +261,7 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     if is_submitted:
         await submit(member, key, [(match, 1)])
     else:
-        await take_out(services.table, "ada", [event], services.unit())
+        await take_out(services.table, "ada", event, services.unit())
     assert renewed
     counts = await read_pick_counts(services.table, event_id)
     assert (counts.predictions, +Counter(counts.picked)) == ((1, {"m2_1": 1}) if is_submitted else (0, {}))

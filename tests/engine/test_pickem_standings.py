@@ -19,6 +19,7 @@ from resolvers.pickem import events, standings
 from resolvers.requests.context import Context, Kind, Viewer
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
+from server.auth.tokens import mint
 from tests.client import Client, serving
 from tests.dependent_calls import dependent_calls
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION, UPDATE_EVENT
@@ -201,11 +202,11 @@ async def test_a_members_page_is_one_read_of_their_collection(one_client: Client
 
 
 async def test_an_event_screen_takes_few_engine_calls(one_client: Client) -> None:
-    """Event, card, own prediction, results, counts and ranked predictions with names: 11 cold, 6 from then on.
+    """Event, card, own prediction, results, counts and ranked predictions with names: 12 cold, 6 from then on.
 
     Event 1, own prediction 1, ranked predictions 4; once for each version of the event also its card 1, its gates 1,
-    its histogram 1, and the names 2: the viewer's own, then the others'. Before scoring the list of predictions takes
-    16 instead of 4.
+    its histogram 1, and the names 2: the viewer's own, then the others'; and once whose token it is, 1. Before scoring
+    the list of predictions takes 16 instead of 4.
     """
     editor = EventEditor(one_client)
     event, matches = await editor.card(10, 20, 30)
@@ -217,17 +218,17 @@ async def test_an_event_screen_takes_few_engine_calls(one_client: Client) -> Non
     await editor.score(event)
     calls = []
     async with serving(one_client.settings) as newly_started:
-        reader = newly_started.member("m0")
+        reader = Client(newly_started.served, newly_started.settings, mint(newly_started.settings, "m0"))
         for _ in range(2):
             with metered() as spent:
                 seen = await reader.ask(EVENT_BY_ID, id=event)
             calls.append(spent.calls)
     assert len(seen["predictions"]["nodes"]) == 30
-    assert calls == [11, 6]
+    assert calls == [12, 6]
 
 
 async def test_screens_wait_for_few_calls_one_after_the_other(one_client: Client) -> None:
-    """An event's screen for two, standings for one, a submission for two; also when the names must be read again."""
+    """An event's screen for two, standings for one, a submission for three; also when the names must be read again."""
     editor, table, profiles = EventEditor(one_client), one_client.services.table, one_client.services.profiles
     event, [match] = await editor.card(10)
     upcoming, [other] = await editor.card(10, name="Next")
@@ -240,7 +241,7 @@ async def test_screens_wait_for_few_calls_one_after_the_other(one_client: Client
     for query, given, most in (
         (EVENT_BY_ID, {"id": event}, 2),
         (STANDINGS, {"season": "2026"}, 1),
-        (SUBMIT_PREDICTION, {"input": own}, 2),
+        (SUBMIT_PREDICTION, {"input": own}, 3),
     ):
         await reader.ask(query, **given)
         for number in range(12):

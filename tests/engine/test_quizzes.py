@@ -12,7 +12,7 @@ import orjson
 import pytest
 from botocore.exceptions import ClientError
 
-from datastore.dynamo import Table
+from datastore.dynamo import Table, iso
 from datastore.values.folding import in_form
 from datastore.vocabulary.learning import QUIZ
 from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ
@@ -174,6 +174,7 @@ async def test_answers_that_cannot_count_are_refused(one_client: Client, now: li
     ada, bob = one_client.member("ada"), one_client.member("bob")
     quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 4, "kind": "MEANING"})
     token, right = quiz["token"], right_answers(quiz)
+    assert quiz["earliestAnswerAt"] == iso(now[0] + timedelta(seconds=4))
     now[0] += timedelta(seconds=1)
     refused = await ada.ask(ANSWER_QUIZ, input={"token": token, "answers": right})
     assert (refused["code"], refused["retryAfterSeconds"]) == ("RATE_LIMITED", 3.0)

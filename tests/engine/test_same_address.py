@@ -19,11 +19,9 @@ from datastore.voting import voiding
 from datastore.voting import votes as vote_store
 from datastore.voting.ballots import Ballot, Verdict
 from datastore.voting.boards import Board
-from datastore.voting.member_items import move_votes
 from datastore.voting.voiding import ADDRESS_VOTER, LOOKBACK, ORIGIN
 from resolvers.requests.context import utc_now
 from tests.client import Client
-from tests.erasing import bury
 from tests.queries import BOARD_COUNTS, DRAW_MATCHUP, VOID_VOTER
 from tests.transfers import voted
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
@@ -120,8 +118,8 @@ async def test_a_voiding_that_stopped_is_continued(one_table: Table) -> None:
     board = Board("main", "Main", now, size=2)
     for number in range(30):
         voter = f"v{number}"
-        address, unit = "feed" if number < 25 else "beef", UnitOfWork.unkeyed(now)
-        tag = await voiding.remember_origin(one_table, voter, "main", address, day, unit)
+        address = "feed" if number < 25 else "beef"
+        tag = await voiding.remember_origin(one_table, voter, "main", address, day)
         for place in range(1 + number % 6):
             ballot = Ballot(voter, "main", place, 0, 1, now, b"")
             cast = vote_store.vote_on(ballot, board, Verdict.LEFT, now, tag)
@@ -136,58 +134,6 @@ async def test_a_voiding_that_stopped_is_continued(one_table: Table) -> None:
     assert calls > 5
     assert voided == sum(1 + number % 6 for number in range(25))
     assert len([record async for record in one_table.scan(ORIGIN)]) == 30
-
-
-async def test_votes_of_a_voter_who_is_being_erased_are_voided_too(one_client: Client) -> None:
-    """Made anonymous, they would count for ever: once they have moved, nothing says from which address they came."""
-    await add_contenders(one_client, "a", "b")
-    voter = (await vote(at(one_client.visitor(), HOME)))["ballot"]["voter"]
-    for number in range(5):
-        await vote(at(one_client.member(f"m{number}"), HOME))
-    await bury(one_client.services, "m2")
-    assert await void(one_client, voter) == 6
-    assert await move_votes(one_client.services.table, "m2", "main", "former-m2") == 1
-    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
-    await assert_consistent(one_client)
-
-
-async def test_a_voter_who_is_buried_while_their_votes_are_voided(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answer counts also those that were voided before."""
-    await add_contenders(one_client, "a", "b", "c", "d")
-    voter = (await vote(at(one_client.visitor(), HOME)))["ballot"]["voter"]
-    ada, services = at(one_client.member("ada"), HOME), one_client.services
-    for _ in range(6):
-        await vote(ada)
-    transact, sent = services.table.client.transact_write_items, []
-
-    async def bury_first(**request: Any) -> Any:
-        if "VOTER#ada#" in str(request):
-            sent.append(request)
-            if len(sent) == 3:
-                await bury(services, "ada")
-        return await transact(**request)
-
-    monkeypatch.setattr(services.table.client, "transact_write_items", bury_first)
-    assert await void(one_client, voter) == 7
-    assert len(sent) > 6
-    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
-    await assert_consistent(one_client)
-
-
-async def test_voting_counts_stay_exact_if_votes_move_while_they_are_voided(one_client: Client) -> None:
-    """Each is voided before it moves, or moves and counts."""
-    await add_contenders(one_client, "a", "b", "c", "d")
-    voter = (await vote(at(one_client.visitor(), HOME)))["ballot"]["voter"]
-    ada, table = at(one_client.member("ada"), HOME), one_client.services.table
-    for _ in range(6):
-        await vote(ada)
-    await bury(one_client.services, "ada")
-    voided, moved = await asyncio.gather(void(one_client, voter), move_votes(table, "ada", "main", "former-ada"))
-    assert moved == 6
-    assert (await one_client.ask(BOARD_COUNTS))["votes"] == 7 - voided
-    await assert_consistent(one_client)
 
 
 async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

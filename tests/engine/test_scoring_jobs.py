@@ -25,7 +25,6 @@ from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import pickem as audit
 from tests.client import Client, serving
-from tests.erasing import bury
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
@@ -128,24 +127,6 @@ async def test_a_scoring_is_shown_to_editors(one_client: Client, monkeypatch: py
         ):
             assert (await viewer.ask(JOB_QUERY, id=job["id"]) is not None) is sees
     await ended(editor.client, job["id"])
-
-
-async def test_what_fails_refuses_the_mutation_that_waits(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its editor is erased meanwhile: the job says why, and another editor scores the event."""
-    editor, event, _ = await decided_event(one_client, 3)
-    async with held_up(monkeypatch):
-        asked = asyncio.create_task(editor.client.ask(SCORE, input={"event": event}))
-        while not (runs := one_client.services.get(JobRunner)._runs):
-            await asyncio.sleep(0.001)
-        [job_id] = runs
-        await bury(one_client.services, "editor")
-    assert (await asked)["message"].startswith("This account is erased")
-    other = one_client.member("other", Role.EDITOR)
-    job = await other.ask(JOB_QUERY, id=node_id("Job", job_id))
-    assert (job["state"], job["message"][:22]) == ("FAILED", "This account is erased")
-    assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] == "LOCKED"
-    assert (await other.ask(SCORE, input={"event": event}))["predictionsScored"] == 3
-    await assert_sound(one_client)
 
 
 async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(

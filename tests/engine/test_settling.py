@@ -93,7 +93,7 @@ async def test_a_mark_that_was_written_again_is_not_deleted(one_table: Table) ->
     """Its process only seemed to be dead: votes that it has counted since are not settled yet."""
     now, slow = utc_now(), Leases(one_table)
     await boards.create_board(one_table, Board("main", "Main", now), UnitOfWork.unkeyed(now))
-    mark = await boards.put_mark(slow, boards.DirtyMark("main", slow.holder, 1))
+    mark = await boards.put_mark(slow, boards.DirtyMark("main", slow.holder, 1, utc_now()))
     seen = mark.record
     await mark.save()
     await boards.delete_mark(one_table, seen)
@@ -125,7 +125,7 @@ async def test_more_marks_than_are_read_are_deleted(
     """Marks of a hundred crashed processes: a board read has a bound, and settling takes them away."""
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)
     await add_contenders(one_client, "a", "b")
-    marks = [boards.DirtyMark("main", f"process-{number:03d}", 1) for number in range(150)]
+    marks = [boards.DirtyMark("main", f"process-{number:03d}", 1, utc_now()) for number in range(150)]
     await asyncio.gather(*(boards.put_mark(Leases(one_table), mark) for mark in marks))
     assert len((await board_now(one_table)).marks) < 70
     for _ in range(3):

@@ -229,6 +229,8 @@ async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(
     """503 with Retry-After; a mutation is refused as UNAVAILABLE. Nothing is left behind in the queue."""
     ada = one_client.member("ada")
     editor = one_client.member("eve", Role.EDITOR)
+    for member in (ada, editor):
+        await member.ask("{ viewer { id } }")
     queue = one_client.services.table.client._queue
     monkeypatch.setattr(queue, "_most_waiting", 0)
     busy = [await queue.take_turn(Callers(SERVICE)) for _ in range(CALLS_AT_ONCE)]

@@ -23,7 +23,7 @@ from datastore.dynamo import Table
 from datastore.values.seal import Forged, Seal
 from resolvers.requests.context import utc_now
 from resolvers.voting.ballots import VALID_DAYS, open_visit, sign_visit
-from server.auth import identification as identification_module
+from server.auth.cookies import COOKIE
 from server.settings import Settings
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.client import Client, serving
@@ -171,12 +171,12 @@ async def test_the_limits_of_a_visitor_hold_for_a_visit(one_table: Table, defaul
     ("origin", "reason"),
     [
         (None, "names no Origin"),
-        ("https://evil.example.com", "RINGSIDE_CORS_ORIGINS"),
-        ("null", "RINGSIDE_CORS_ORIGINS"),
-        ("https://ringside.test", "RINGSIDE_CORS_ORIGINS"),
-        ("http://shop.example.com", "RINGSIDE_CORS_ORIGINS"),
-        (f"{SHOP}.evil.example", "RINGSIDE_CORS_ORIGINS"),
-        (f"{SHOP}:8443", "RINGSIDE_CORS_ORIGINS"),
+        ("https://evil.example.com", "its site"),
+        ("null", "its site"),
+        ("https://ringside.test", "its site"),
+        ("http://shop.example.com", "its site"),
+        (f"{SHOP}.evil.example", "its site"),
+        (f"{SHOP}:8443", "its site"),
     ],
 )
 async def test_other_pages_start_no_visit(one_api: Client, origin: str | None, reason: str) -> None:
@@ -233,7 +233,7 @@ async def test_a_token_of_a_dropped_secret_or_another_purpose_is_refused(one_api
     """As are a cookie, a bearer token in its place, and the token in the place of a bearer's."""
     token = (await Page(one_api).started()).token
     await one_api.ask(DRAW)
-    cookie = one_api.http.cookies[identification_module.COOKIE]
+    cookie = one_api.http.cookies[COOKIE]
     assert "altered" in await refusal(Page(one_api, SHOP, cookie))
     ballot = (await one_api.ask(DRAW))["token"]
     assert "altered" in await refusal(Page(one_api, SHOP, ballot))

@@ -35,7 +35,16 @@ from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted
 from tests.killed import Killed, killed_at
 from tests.overtaken import overtaken
-from tests.queries import ADD_WORDS, CREATE_LIST, RECORD_QUIZ, SUBSCRIBE, UNSUBSCRIBE, WRITE_SENTENCE
+from tests.queries import (
+    ADD_WORDS,
+    CREATE_LIST,
+    DELETE_LIST,
+    RECORD_QUIZ,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    UPDATE_LIST,
+    WRITE_SENTENCE,
+)
 from tests.vocabulary import known_list, private_list, public_list, some_words, today, word_ids
 
 ZONE = """
@@ -332,6 +341,26 @@ async def test_a_member_has_ten_lists(one_client: Client) -> None:
     mine = await ada.ask("{ wordLists(first: 50) { nodes { name public owner { name } } } }")
     assert len(mine["nodes"]) == 11
     assert [node["owner"] for node in mine["nodes"] if node["public"]] == [None]
+
+
+async def test_a_public_list_s_name_is_its_own(client: Client) -> None:
+    """In any case and width: another is refused, made at the same moment or renamed; a private one may have it."""
+    ed, ada = client.member("ed", Role.EDITOR), client.member("ada")
+    both = [{"name": name, "public": True} for name in ("Holds", "ＨＯＬＤＳ")]
+    made = await gather(*(ed.ask(CREATE_LIST, input=each) for each in both))
+    assert sorted(answer.get("code", "made") for answer in made) == ["CONFLICT", "made"]
+    [first] = [answer["list"]["id"] for answer in made if "list" in answer]
+    second = (await ed.ask(CREATE_LIST, input={"name": "hOLDS #1", "public": True}))["list"]["id"]
+    refused = await ed.ask(UPDATE_LIST, input={"list": second, "name": "holds"})
+    assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "name"])
+    assert "list" in await ada.ask(CREATE_LIST, input={"name": "Holds"})
+    await ed.ask(UPDATE_LIST, input={"list": first, "name": "Throws"})  # which frees the other name
+    assert "list" in await ed.ask(UPDATE_LIST, input={"list": second, "name": "holds"})
+    assert await ed.code(CREATE_LIST, input={"name": "throws", "public": True}) == "CONFLICT"
+    await ed.ask(DELETE_LIST, input={"list": first})
+    assert (await ed.ask(CREATE_LIST, input={"name": "THROWS", "public": True}))["list"]["public"]
+    await client.caught_up("lists are complete")
+    assert [breach async for breach in audit.breaches(client.services)] == []
 
 
 async def test_a_private_list_has_five_hundred_words(one_client: Client) -> None:

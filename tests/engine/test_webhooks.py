@@ -16,7 +16,6 @@ from aiohttp import web
 
 from datastore.changes.occurrences import (
     DELIVERY,
-    OCCURRENCE,
     WEBHOOK,
     WEBHOOKS,
     DeliveryState,
@@ -31,7 +30,6 @@ from datastore.dynamo.writes import absent
 from datastore.jobs import leases
 from datastore.jobs.jobs import JOB
 from datastore.jobs.leases import Held
-from datastore.journal.reading import forget_member
 from datastore.journal.webhooks import add_webhook, clear_webhook, mark_delivered, mark_failed, requeue
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
@@ -260,23 +258,6 @@ async def test_a_failure_that_is_noted_late_brings_nothing_back(one_table: Table
         for next_at in (now + timedelta(seconds=1), None):
             assert await mark_failed(one_table, waiting, 500, "it answered 500", next_at=next_at, now=now) is None
         assert [one.state async for one in one_table.scan(DELIVERY, consistent=True)] == left
-
-
-async def test_a_dead_letter_about_an_erased_member_is_queued_again(one_client: Client) -> None:
-    """It lost the name of its object: it waits without it, and is dead no longer."""
-    given = {"url": "https://8.8.8.8/", "kinds": ["profile.changed"]}
-    webhook = await admin(one_client).ask(ADD_WEBHOOK, input=given)
-    [stored] = [one async for one in one_client.services.table.iterate(WEBHOOKS, consistent=True)]
-    table, began, ids = one_client.services.table, utc_now(), Ids()
-    for ulid in (ids.next(began) for _ in range(5)):
-        changed = Occurrence(ulid, Kind.PROFILE_CHANGED, "User:ada", "User:ada", "ada")
-        dead = replace(new_delivery(stored.id, changed), state=DeliveryState.DEAD, expires=began + timedelta(days=30))
-        await table.write_many([OCCURRENCE.put(changed), DELIVERY.put(dead)])
-    assert await forget_member(table, "ada") == 10
-    answer = await admin(one_client).ask(REDELIVER, input={"webhook": webhook["webhook"]["id"], "since": iso(began)})
-    assert (await ended(admin(one_client), answer["job"]["id"]))["state"] == "DONE"
-    found = [(one.state, one.content and one.content.object) async for one in table.scan(DELIVERY, consistent=True)]
-    assert found == [(DeliveryState.WAITING, None)] * 5
 
 
 async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:

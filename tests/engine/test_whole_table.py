@@ -42,6 +42,7 @@ from tests.command import ringside
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, running_engine
 from tests.service import ROOT, environment, start_service
+from tests.voting import settle_votes
 from tests.writers import writers
 
 SECRET = "a secret without a comma that signs nothing"
@@ -223,6 +224,7 @@ async def test_an_export_beside_members_passes_the_audit(tmp_path: Path, monkeyp
                 await _import(other, file)
                 assert await _count(other) > 0
                 async with serving(settings_for(running, other.name)) as imported:
+                    await settle_votes(imported)
                     assert [breach async for breach in audit.breaches(imported.services)] == []
 
 

@@ -31,7 +31,7 @@ from resolvers.requests.context import Role, utc_now
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.engines import EnginePair, RunningEngine
-from tests.erasing import items_naming
+from tests.erasing import owners
 from tests.fault.editor import Editor
 from tests.fault.faults import Fault
 from tests.fault.ledger import UNCOUNTED, Fact, FactReader, Ledger
@@ -39,6 +39,7 @@ from tests.fault.members import Member, Spammer
 from tests.fault.recording import LEAVERS, PRODUCTS, SPAMMER, TROLL, SharedState
 from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
+from tests.members import introduce
 from tests.receiver import Receiver, receiving
 from tests.service import NotStarted, Service, ringside_process, start_service
 
@@ -136,6 +137,7 @@ async def run_with_faults(
         names = [*(f"m{number}" for number in range(members)), TROLL, SPAMMER]
         clients = [faulty.member(name, urls, shared) for name in (*names, *LEAVERS)]
         for client in (editor, *clients):
+            await introduce(faulty.table, client.name, name=client.name)
             await stack.enter_async_context(client)
         receiver = await stack.enter_async_context(receiving(lambda _: _accept_most(faulty.random)))
         webhook = Webhook(WEBHOOK, receiver.url, tuple(Kind), utc_now(), "whsec_AAAA")
@@ -268,6 +270,6 @@ async def _is_unsettled(table: Table) -> bool:
 
 
 async def _left_of_erased(table: Table) -> list[Fact]:
-    """What still names an erased member, but for the job that erases again when no index can be behind any more."""
-    naming = await items_naming(table, *LEAVERS)
-    return [("left of an erased member", item) for item in naming if "JOB#" not in item]
+    """Members who were erased with their contributions, and have items still."""
+    removed = {name for name, contributions in LEAVERS.items() if contributions == "REMOVE"}
+    return [("left of an erased member", user) for user in await owners(table) & removed]

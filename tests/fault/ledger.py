@@ -13,13 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from datastore.changes.occurrences import Kind
-from resolvers.requests.context import FORMER_PREFIX
 from resolvers.values.node_ids import parse_node_id
 from tests.client import Asks, pages
 from tests.leagues import LEAGUE, OWN_LEAGUES
 
 SEASON: Final = "2026"
-FORMER: Final = "a former member"
 UNCOUNTED: Final = Kind.EVENT_SCORED.value
 """An erased member's events are scored again, by the job or by a request that is repeated at that moment."""
 Fact = tuple[object, ...]
@@ -103,6 +101,8 @@ class Ledger:
     """By comment and by who reported it: the reason."""
     lists: dict[str, str] = field(default_factory=dict)
     private: dict[str, list[str]] = field(default_factory=dict)
+    former: set[str] = field(default_factory=set)
+    """Members who were erased."""
     words: list[tuple[str, str]] = field(default_factory=list)
     quizzes: list[tuple[str, str, int, int]] = field(default_factory=list)
     sentences: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -132,30 +132,35 @@ class Ledger:
         self.reports.pop(comment, None)
 
     def erase(self, user: str, *, is_removed: bool) -> None:
-        """A member's own data is gone; what they contributed is too, or is a former member's."""
-        own = [key for key, comment in self.comments.items() if comment.author == user]
+        """A member's own data is gone; what they contributed is too, or is a former member's, who can read no more."""
         if is_removed:
-            self.void(user)
-            self.occurred(Kind.COMMENT_DELETED, None, len(own))
-            for key in own:
-                self.forget(key)
-            for reasons in self.reports.values():
-                reasons.pop(user, None)
-        for key in own if not is_removed else ():
-            self.comments[key] = replace(self.comments[key], author=FORMER)
-        for event, _ in [key for key in self.predictions if key[1] == user]:
-            prediction = self.predictions.pop((event, user))
-            if not is_removed:
-                self.predictions[event, FORMER] = prediction
+            self._remove(user)
+        self.former.add(user)
         for league in self.leagues.values():
             self.occurred(Kind.LEAGUE_LEFT, None, int(league.places.pop(user, None) is not None))
-        for kind, actor in [key for key in self.occurrences if key[1] == user]:
-            self.occurrences[kind, None] += self.occurrences.pop((kind, actor))
+        active = [key for key, is_active in self.subscriptions.items() if key[0] == user and is_active]
+        self.occurred(Kind.SUBSCRIPTION_ENDED, None, len(active))
+        self.occurred(Kind.WORD_LIST_DELETED, None, len(self.private.get(user, ())))
         self.names.pop(user, None)
         self.private.pop(user, None)
         self.quizzes = [quiz for quiz in self.quizzes if quiz[0] != user]
         self.sentences = {key: sentence for key, sentence in self.sentences.items() if sentence[0] != user}
         self.subscriptions = {key: active for key, active in self.subscriptions.items() if key[0] != user}
+
+    def _remove(self, user: str) -> None:
+        own = [key for key, comment in self.comments.items() if comment.author == user]
+        predictions = [key for key in self.predictions if key[1] == user]
+        self.occurred(Kind.VOTE_VOIDED, None, self.void(user))
+        self.occurred(Kind.COMMENT_DELETED, None, len(own))
+        self.occurred(Kind.PREDICTION_VOIDED, None, len(predictions))
+        self.occurred(Kind.QUIZ_REMOVED, None, len([quiz for quiz in self.quizzes if quiz[0] == user]))
+        self.occurred(Kind.SENTENCE_REMOVED, None, len([one for one in self.sentences.values() if one[0] == user]))
+        for key in own:
+            self.forget(key)
+        for reasons in self.reports.values():
+            reasons.pop(user, None)
+        for place in predictions:
+            del self.predictions[place]
 
     def take_back(self, user: str, moderator: str) -> None:
         """All that a member contributed counts no more; the moderator is said to have undone each."""
@@ -219,7 +224,7 @@ class Ledger:
         for (event_id, user), prediction in self.predictions.items():
             points, correct = prediction.score(self.events[event_id]) or (None, None)
             yield ("listed", event_id, user, points, prediction.guess)
-            if user != FORMER:  # nobody reads the former member's own list
+            if user not in self.former:  # nobody reads their own list
                 yield ("prediction", event_id, user, *sorted(prediction.picks.items()), points, correct)
         for row in ranked(self._totals()):
             yield ("standing", *row)
@@ -431,9 +436,8 @@ def is_in_order(rows: Sequence[Mapping[str, Any]], answer: float) -> bool:
 
 
 def name_of(user_id: str) -> str:
-    """The members' ids are their names, unless they are erased."""
-    _, user = parse_node_id(user_id)
-    return FORMER if user.startswith(FORMER_PREFIX) else user
+    """The members' ids are their names."""
+    return parse_node_id(user_id)[1]
 
 
 def _standing_fields(row: dict[str, Any]) -> Fact:

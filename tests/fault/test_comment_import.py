@@ -24,6 +24,9 @@ STEPS = 12
 METHODS = ("batch_get_item", "batch_write_item", "get_item", "put_item", "query", "transact_write_items", "update_item")
 
 
+ADA = "01KE0000000000000000000000"
+
+
 class Killed(Exception):
     """The import's process ends here."""
 
@@ -31,7 +34,8 @@ class Killed(Exception):
 def lines(product: str) -> list[bytes]:
     return [
         orjson.dumps({
-            "product": product, "language": "en", "rating": 3, "body": f"Number {place}.", "author": "ada",
+            "product": product, "language": "en", "rating": 3, "body": f"Number {place}.",
+            "author": ADA,
             "createdAt": f"2026-01-01T00:00:00.{place:03d}Z",
         })
         for place in range(COMMENTS)
@@ -79,7 +83,7 @@ async def test_an_import_killed_at_any_step_is_repeated_without_undoing_what_mem
     one_client: Client, monkeypatch: pytest.MonkeyPatch, *, applied: bool
 ) -> None:
     """Edits stay, what was deleted stays deleted, the rest is there, and every comment is counted once."""
-    ada = one_client.member("ada")
+    ada = one_client.member(ADA)
     await post(ada, "another")
     for step in range(1, STEPS):
         product = f"p{step}"
@@ -127,7 +131,7 @@ async def test_a_longer_file_leaves_what_it_repeats_alone(one_client: Client) ->
     """New lines before the old ones make other batches of them: edits stay, and every comment is counted once."""
     assert await run_import(one_client, "longer", leave_out=3) == COMMENTS - 3
     edited = node_id("Comment", parse_line(lines("longer")[10]).node_key)
-    answer = await one_client.member("ada").ask(EDIT_COMMENT, input={"comment": edited, "rating": 5})
+    answer = await one_client.member(ADA).ask(EDIT_COMMENT, input={"comment": edited, "rating": 5})
     assert "comment" in answer
     assert await run_import(one_client, "longer") == 3
     statistics = await one_client.ask(COMMENT_STATISTICS, product="longer")

@@ -266,10 +266,11 @@ async def test_faults_lose_and_duplicate_no_comment(visitor: Client, proxy: Lagg
 
 async def test_repeating_an_interrupted_import_gives_exact_counts(visitor: Client, proxy: LaggingEngine) -> None:
     """Cut off again and again, and run to its end at last: every line is there, and counted once."""
+    author = {"name": "Ada", "email": "ada@example.com"}
     lines = b"".join(
         orjson.dumps({
             "product": f"p{place % 3}", "language": ("en", "de")[place % 2], "rating": place % 5 + 1,
-            "body": f"Number {place}.", "author": "ada", "createdAt": f"2026-01-01T00:00:00.{place:03d}Z",
+            "body": f"Number {place}.", "author": author, "createdAt": f"2026-01-01T00:00:00.{place:03d}Z",
         }) + b"\n"
         for place in range(400)
     )  # fmt: skip

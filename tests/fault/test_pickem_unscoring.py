@@ -30,14 +30,12 @@ from resolvers.pickem.scoring import (
     count_again,
     event_job,
     score,
-    score_event_job,
     unscore_event_job,
 )
 from resolvers.requests.context import Services
 from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions
-from tests.erasing import bury
 from tests.intercepted import Send
 from tests.jobs import work_on
 from tests.killed import Killed, killed_at
@@ -185,7 +183,7 @@ async def test_a_removed_prediction_takes_the_points_that_a_scorer_adds_meanwhil
     event = await begun(services, "Removed meanwhile")
     [member, *_] = [prediction.user async for prediction in all_predictions(one_table, event.id)]
     with given_points_between_reads(one_table, event, member):
-        await take_out(one_table, member, [event], UnitOfWork.unkeyed(services.clock()))
+        await take_out(one_table, member, event, UnitOfWork.unkeyed(services.clock()))
     assert await sums(services) == {}
 
 
@@ -277,7 +275,7 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     await score(services, event.id)
 
     async def remove() -> None:
-        await take_out(one_table, member, [event], UnitOfWork.unkeyed(services.clock()))
+        await take_out(one_table, member, event, UnitOfWork.unkeyed(services.clock()))
         counting.append(asyncio.create_task(count_again(services, event.id, services.unit())))
         version = (await read(services, event.id)).version
         while (await read(services, event.id)).version == version:
@@ -296,19 +294,4 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     assert member not in await sums(services)
     assert len(await sums(services)) == (0 if is_unscored else MEMBERS - 1)
     assert (await read(services, event.id)).state == ("LOCKED" if is_unscored else "SCORED")
-    assert await audited(services) == []
-
-
-async def test_counting_again_follows_a_job_that_has_failed(one_table: Table, settings: Settings) -> None:
-    """Who began it was erased: the event is scored by another, which has no name."""
-    services = Services(one_table, settings.seal())
-    event = await seed(one_table, "Failed")
-    begun = await begin_again(services, event_job(services, SCORE_EVENT, event.id, actor="User:eve"))
-    await bury(services, "eve")
-    assert (await services.get(JobRunner).ended(begun, score_event_job)).state is JobState.FAILED
-    stored = await read(services, event.id)
-    assert (stored.state, stored.job) == ("LOCKED", begun.id)
-    await count_again(services, event.id, services.unit())
-    assert (await read(services, event.id)).state == "SCORED"
-    assert len(await sums(services)) == MEMBERS
     assert await audited(services) == []

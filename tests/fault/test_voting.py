@@ -31,6 +31,7 @@ from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.fault.retrying_client import RetryingClient
 from tests.lagging.tables import lagging_table
+from tests.members import introduce
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, RESTORE_CONTENDER, RETIRE_CONTENDER
 from tests.service import start_service
 from tests.voting import add_contenders, editor
@@ -167,6 +168,7 @@ async def test_killed_processes_lose_no_vote(engine_pair: EnginePair, table_name
         }
         async with serving(settings_for(RunningEngine("lagging", engine.url), table_name)) as client:
             await add_contenders(client, "a", "b", "c", "d", "e", "f")
+        await introduce(table, *(f"v{number}" for number in range(8)))
         settings = Settings(dynamodb_url=engine.url, secrets=(variables["RINGSIDE_SECRETS"],))
         with ExitStack() as stack:
             services = [await start_service(variables, stack) for _ in range(2)]

@@ -42,7 +42,7 @@ async def plant(table: Table, contenders: int) -> None:
     now = utc_now()
     rows = [Contender("main", ordinal, f"contender {ordinal}", now) for ordinal in range(contenders)]
     shards = shard_count(contenders, VOTES_PER_SECOND)
-    board = Board("main", "Main", now, contenders, revision=contenders, read_shards=shards)
+    board = Board("main", "Main", now, contenders, contender_changes=contenders, read_shards=shards)
     await table.write_many(CONTENDER.put(row) for row in rows)
     await table.write(BOARD.put(board))
 

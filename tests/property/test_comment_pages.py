@@ -23,7 +23,7 @@ from resolvers.requests.context import utc_now
 from tests.comments import matches
 from tests.examples import examples
 
-LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt-BR")
+LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt")
 PAGES_EACH = 20
 SEAL = Seal(["a secret for the oracle's cursors"])
 
@@ -50,7 +50,7 @@ class Shop:
         ulid = self.ids.next(utc_now())
         if self.model and self.random.random() < 0.3:  # by a process whose clock is behind, or slow to commit
             ulid = self.random.choice(list(self.model))[:-4] + "".join(self.random.choices("0123456789ABCDEFGH", k=4))
-        rating = self.random.choices(RATINGS, (10, 5, 10, 20, 55))[0]
+        rating = self.random.choices((None, *RATINGS), (20, 10, 5, 10, 20, 55))[0]
         language = self.random.choices(LANGUAGES, (60, 20, 8, 5, 4, 2, 1))[0]
         one = Comment(self.product, ulid, language, rating, "x" * self.random.randint(1, length), "ada")
         self.model[ulid] = one
@@ -67,7 +67,9 @@ class Shop:
                 await self.table.write(COMMENT.delete(COMMENT.item_key(gone)))
             else:
                 old = self.random.choice(list(self.model.values()))
-                moved = replace(old, rating=self.random.choice(RATINGS), language=self.random.choice(LANGUAGES))
+                moved = replace(
+                    old, rating=self.random.choice((None, *RATINGS)), language=self.random.choice(LANGUAGES)
+                )
                 self.model[old.ulid] = moved
                 await self.table.write(COMMENT.put(moved))
 
@@ -76,11 +78,11 @@ class Shop:
         kind = self.random.randrange(3)
         if kind == 0:
             return CommentCounts()
-        counts = {language: [0] * 5 for language in LANGUAGES}
+        counts = {language: [0] * 6 for language in LANGUAGES}
         for one in self.model.values():
-            counts[one.language][one.rating - 1] += 1
+            counts[one.language][one.rating or 0] += 1
         if kind == 1:
-            counts = {language: [self.random.choice((-3, 0, 1, 10**6)) for _ in RATINGS] for language in LANGUAGES}
+            counts = {language: [self.random.choice((-3, 0, 1, 10**6)) for _ in range(6)] for language in LANGUAGES}
         return CommentCounts({language: tuple(row) for language, row in counts.items()}, dict.fromkeys(LANGUAGES, 5000))
 
     def filter(self) -> Filter:

@@ -21,7 +21,15 @@ from tests.generated import ROOT
 from tests.lock_files import locked
 
 PACKAGES = ("server", "schema", "resolvers", "datastore")
-INTERNALS = {"aiobotocore", "botocore", "graphql-core", "prometheus-client", "strawberry-graphql", "uvicorn"}
+INTERNALS = {
+    "aiobotocore",
+    "botocore",
+    "graphql-core",
+    "langcodes",
+    "prometheus-client",
+    "strawberry-graphql",
+    "uvicorn",
+}
 # Only for the fallback engine; only for type checkers.
 OPTIONAL = {"moto", "flask", "flask-cors", "werkzeug"}
 STUBS = {"_typeshed"}

@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from datastore.dynamo.declaration import TTL, definition
 from server.__main__ import COMMANDS
 from server.app import _routes
+from server.http.elements import Elements
 from server.http.endpoint import UNCHECKED, GraphQLEndpoint
 from server.http.explorer import Explorer
 from server.http.process import GRACE_SECONDS
@@ -216,8 +217,9 @@ def test_manifests_name_existing_settings_and_the_paths_that_are_public() -> Non
     """The ingress passes on whatever the service has for clients, and nothing that is for operators."""
     assert resource("ConfigMap")["data"].keys() <= SETTINGS
     paths = {path["path"] for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]}
-    routes = _routes(Settings(secrets=("x" * 32,)), GraphQLEndpoint(Explorer()), Explorer(), Metrics())
-    served = {f"/{route.path.split('/')[1]}" for route in routes if isinstance(route, Route | WebSocketRoute | Mount)}
+    routes = _routes(Settings(secrets=("x" * 32,)), GraphQLEndpoint(Explorer()), Explorer(), Elements(), Metrics())
+    paths_served = [route.path for route in routes if isinstance(route, Route | WebSocketRoute | Mount)]
+    served = {f"/{path.split('/')[1].partition('.')[0]}" for path in paths_served}
     assert paths == served - UNCHECKED
     assert "/metrics" not in paths
 

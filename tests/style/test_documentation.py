@@ -20,6 +20,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 OF_TESTS = ("RINGSIDE_TEST_", "RINGSIDE_ATTACK_", "RINGSIDE_ORACLE_")
 """What variables begin with that only the tests read."""
+LIST_ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 QUERIES = re.findall(r"```graphql\n(.*?)```", README, re.DOTALL)
 
 
@@ -53,6 +54,20 @@ def test_named_settings_exist(text: Path) -> None:
     assert len(settings) > 30
     named = set(re.findall(r"`(RINGSIDE_[A-Z_]+)", text.read_text(encoding="utf-8")))
     assert {name for name in named if not name.startswith(OF_TESTS)} <= settings
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_lists_and_code_are_shown_as_such(text: Path) -> None:
+    """The guide shows a list only after an empty line or another item; code has a language."""
+    previous, inside, wrong = "", False, []
+    for line in text.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            wrong += [line] if line == "```" and not inside else []
+            inside = not inside
+        elif not inside and LIST_ITEM.match(line) and previous.strip():
+            wrong += [] if LIST_ITEM.match(previous) or previous.startswith(" ") else [line]
+        previous = line
+    assert wrong == []
 
 
 def test_the_readme_is_short_and_has_both_commands() -> None:

@@ -11,9 +11,9 @@ from tests.generated import ROOT
 
 UP_TO_DATE = (
     "requirements-installers.lock", "requirements-local.lock", "pyproject.toml", "deploy/engine/package-lock.json",
-    "explorer/package-lock.json", "explorer/vite.config.js", "explorer/index.html",
+    "explorer/package-lock.json", "explorer/vite.config.js", "explorer/index.html", "schema/schema.graphql",
     ".venv/bin/pip", ".venv/.installed-installers", ".venv/.installed-local", "deploy/engine/node_modules/.installed",
-    "deploy/engine/node_modules/@dynoxide/linux-x64/dynoxide", "server/http/pages/explorer/index.html",
+    "deploy/engine/node_modules/@dynoxide/linux-x64/dynoxide", "server/http/pages/elements/documents.json",
 )  # fmt: skip
 """What `make run` depends on, and what it has made of it."""
 

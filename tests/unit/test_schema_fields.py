@@ -147,8 +147,8 @@ def test_a_text_with_half_a_character_is_refused() -> None:
 
 
 def context() -> Any:
-    viewer = SimpleNamespace(id="v", is_member=False, node=None)
-    services = SimpleNamespace(seal=None, profiles=None, journal=SimpleNamespace(is_current=True), tombstones=None)
+    viewer = SimpleNamespace(id="v", is_member=False, node=None, proven=None, is_guest=False)
+    services = SimpleNamespace(seal=None, profiles=None, journal=SimpleNamespace(is_current=True))
     return SimpleNamespace(services=services, viewer=viewer, table=None, now=lambda: None)
 
 

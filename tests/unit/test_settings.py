@@ -1,5 +1,6 @@
 """The environment decides, is understood or is refused with what to write instead."""
 
+import json
 import logging
 import os
 import re
@@ -24,7 +25,10 @@ from server.settings import (
     variable,
 )
 from server.settings.fields import load_or_create_secrets
+from server.settings.token_keys import TokenKey
 
+OF_OIDC_ISSUER = ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
+"""Not beside RINGSIDE_JWKS_URL."""
 SECRET = "a secret that is never to be shown to anybody"
 
 
@@ -88,6 +92,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "EMAIL_TEMPLATES": str(tmp_path),
         "PUBLIC_URL": "https://api.example.com",
         "JOURNAL_DAYS": "30",
+        "FRONT_PAGE": "on",
         "ERASED_DAYS": "60",
         "WEBHOOK_NETWORKS": "10.1.0.0/16, ::1",
         "DAY_BEGINS_AT": "4",
@@ -123,11 +128,20 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "VOTES_PER_ADDRESS": "99/minute",
         "NEW_VISITORS_PER_ADDRESS": "0",
         "TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8, fd00::/8",
+        "SITE_KEYS": json.dumps([{"issuer": "shop", "hs256": SECRET, "roles": True}]),
+        "PROOF_KEYS": '[{"issuer": "till", "jwks": "https://till.example.com/keys"}]',
+        "GUESTS": "comments, quizzes",
+        "NEW_GUESTS_PER_ADDRESS": "3/hour",
+        "ROLE_ORIGINS": "https://a.example",
     }
-    assert {*given, "BACKUP_HOURS", "DATA", "OIDC_ISSUER"} == {name.upper() for name in Settings.model_fields}
+    assert {*given, "BACKUP_HOURS", "DATA", *OF_OIDC_ISSUER} == {name.upper() for name in Settings.model_fields}
     for name, value in given.items():
         monkeypatch.setenv(f"RINGSIDE_{name}", value)
     settings = Settings.load()
+    assert settings.site_keys == (TokenKey("shop", SecretStr(SECRET), roles=True),)
+    assert settings.proof_keys == (TokenKey("till", jwks="https://till.example.com/keys"),)
+    assert settings.policy().guests == {"comments", "quizzes"}
+    assert settings.policy().role_origins == {"https://a.example"}
     assert settings.dynamodb_url == "http://engine:8000"
     assert [secret.get_secret_value() for secret in settings.secrets] == [f"{SECRET}2", f"{SECRET}1"]
     assert settings.jwt_client_ids == ("website", "app")
@@ -143,7 +157,7 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert settings.document_cache_bytes == 2097152
     assert (settings.trusted_documents, settings.engine_binary) == (manifest, program)
     assert (settings.comment_rate, settings.premoderation) == ("30/minute", True)
-    assert (settings.demo, settings.ballot_hours) == (True, 0.5)
+    assert (settings.demo, settings.front_page, settings.ballot_hours) == (True, True, 0.5)
     assert (settings.votes_per_visitor, settings.votes_per_address) == ("9/second", "99/minute")
     assert (settings.new_visitors_per_address, settings.journal_days, settings.erased_days) == ("0", 30, 60)
     assert settings.image_hosts == ("images.example.com", "cdn.example.org")
@@ -204,6 +218,18 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("OIDC_ISSUER", "https://me:pass@login.example.com/", "must not carry a password", "openid-configuration"),
         ("OIDC_ISSUER", "https://login.example.com/?tenant=a", "not an issuer", "openid-configuration"),
         ("OIDC_ISSUER", "https://a.example/.well-known/openid-configuration", "not an issuer", "openid-configuration"),
+        ("OIDC_CLIENT_ID", "website", "RINGSIDE_OIDC_ISSUER is not set", "with RINGSIDE_OIDC_ISSUER"),
+        ("OIDC_CLIENT_SECRET", "hush", "RINGSIDE_OIDC_CLIENT_ID is not set", "with RINGSIDE_OIDC_CLIENT_ID"),
+        ("SITE_KEYS", "shop", "not JSON", '[{"issuer": "shop"'),
+        ("SITE_KEYS", "[]", "a JSON list of 1 to 20 keys", '[{"issuer": "shop"'),
+        ("SITE_KEYS", '[{"issuer": "shop"}]', "exactly one of hs256 and jwks", '[{"issuer": "shop"'),
+        ("SITE_KEYS", '[{"issuer": "shop", "hs256": "hush"}]', "fewer than 32 characters", "32 characters or more"),
+        ("SITE_KEYS", '[{"issuer": "shop", "jwks": "http://8.8.8.8/"}]', "must come over https", '[{"issuer": "shop"'),
+        ("SITE_KEYS", f'[{{"issuer": "a", "hs256": "{SECRET}", "role": true}}]', "an entry is not", "jwks.json"),
+        ("SITE_KEYS", json.dumps([{"issuer": "a", "hs256": SECRET}] * 2), "names an issuer twice", "jwks.json"),
+        ("PROOF_KEYS", f'[{{"issuer": "a", "hs256": "{SECRET}", "roles": true}}]', "an entry is not", "jwks.json"),
+        ("GUESTS", "comments,leagues", "'leagues' is nothing that guests", "comments, predictions and quizzes"),
+        ("ROLE_ORIGINS", "https://a.example", "RINGSIDE_CORS_ORIGINS does not list", "RINGSIDE_CORS_ORIGINS lists"),
         ("JWT_CLIENT_IDS", "website", "no OIDC provider is set", "RINGSIDE_OIDC_ISSUER or RINGSIDE_JWKS_URL"),
         ("JWT_ROLES_CLAIM", "a..b", "none of them empty", "realm_access.roles"),
         ("JWT_ROLES_CLAIM", ".".join("abcdefghijk"), "1 to 10 keys", "realm_access.roles"),
@@ -307,6 +333,21 @@ def test_contradictory_settings_of_sign_in_are_refused(
     assert len(text.splitlines()) == 1
 
 
+def test_keys_without_an_issuer_stop_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would count for tokens that name any other, a site's for instance."""
+    monkeypatch.setenv("RINGSIDE_JWKS_URL", "https://login.example.com/jwks")
+    text = refusal()
+    assert text.startswith("RINGSIDE_JWT_ISSUER is invalid: RINGSIDE_JWKS_URL is set")
+    assert len(text.splitlines()) == 1
+
+
+def test_a_site_may_not_take_the_provider_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One issuer has one key."""
+    monkeypatch.setenv("RINGSIDE_OIDC_ISSUER", "https://a.example/")
+    monkeypatch.setenv("RINGSIDE_SITE_KEYS", json.dumps([{"issuer": "https://a.example/", "hs256": SECRET}]))
+    assert refusal().startswith("RINGSIDE_SITE_KEYS is invalid: it names the issuer of the OIDC provider")
+
+
 def test_an_issuer_may_be_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exactly as the provider writes it, with or without a slash at its end."""
     for issuer in ("https://a.example/", "https://a.example"):
@@ -321,6 +362,7 @@ def test_an_issuer_may_be_written_twice(monkeypatch: pytest.MonkeyPatch) -> None
 def test_keys_may_come_without_tls_from_a_private_network(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     """From this machine, or a neighbour in compose or a cluster."""
     monkeypatch.setenv("RINGSIDE_JWKS_URL", url)
+    monkeypatch.setenv("RINGSIDE_JWT_ISSUER", "http://keycloak:8080/")
     assert Settings.load().jwks_url == url
 
 

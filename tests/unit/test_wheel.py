@@ -1,4 +1,4 @@
-"""The wheel: it contains the explorer or is not built, and says what it is for."""
+"""The wheel: it contains the explorer and the elements or is not built, and says what it is for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 
 from tests.generated import ROOT
 
-PAGES = Path("server/http/pages/explorer")
+PAGES = Path("server/http/pages")
+FILES = ("explorer/index.html", "explorer/assets/index.js", "elements/documents.json", "elements/elements.1.js")
 COPIED = ("pyproject.toml", "LICENSE", "deploy/wheel.md", "deploy/wheel_build.py")
 BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
 
@@ -38,21 +39,21 @@ def build(checkout: Path, target: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("target", ["wheel", "sdist"])
-def test_a_build_without_the_explorer_fails_and_says_what_to_do(checkout: Path, target: str) -> None:
+def test_a_build_without_its_pages_fails_and_says_what_to_do(checkout: Path, target: str) -> None:
     """It would serve an empty page, which nobody would notice before it is deployed."""
     failed = build(checkout, target)
     assert failed.returncode != 0
     said = failed.stdout + failed.stderr
-    assert f"{PAGES}/index.html is missing: the explorer is part of every build. Run `make explorer` first." in said
+    assert f"{PAGES}/explorer/index.html is missing: the pages are part of every build. Run `make pages` first." in said
     assert "Traceback" not in said
     assert not list(checkout.glob("dist/*"))
 
 
-def test_the_wheel_contains_the_explorer_and_says_that_it_is_for_the_container(checkout: Path) -> None:
+def test_the_wheel_contains_the_pages_and_says_that_it_is_for_the_container(checkout: Path) -> None:
     """The description says that it is not a library, and which names can collide."""
-    (checkout / PAGES / "assets").mkdir(parents=True)
-    (checkout / PAGES / "index.html").write_text("<!doctype html>")
-    (checkout / PAGES / "assets" / "index.js").write_text("1")
+    for name in FILES:
+        (checkout / PAGES / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / PAGES / name).write_text("1")
     done = build(checkout, "wheel")
     assert done.returncode == 0, done.stderr
     (wheel,) = (checkout / "dist").iterdir()
@@ -60,7 +61,7 @@ def test_the_wheel_contains_the_explorer_and_says_that_it_is_for_the_container(c
         names = content.namelist()
         (metadata,) = (name for name in names if name.endswith("/METADATA"))
         described = email.message_from_bytes(content.read(metadata))
-    assert {f"{PAGES}/index.html", f"{PAGES}/assets/index.js"} <= set(names)
+    assert {f"{PAGES}/{name}" for name in FILES} <= set(names)
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == set(BUILD["targets"]["wheel"]["packages"])
     assert "container image" in described["Summary"]

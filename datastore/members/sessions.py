@@ -1,0 +1,174 @@
+"""Sessions: what a browser or a program keeps after somebody has signed in.
+
+| wanted                          | read or write                                                | requests   |
+|---------------------------------|--------------------------------------------------------------|------------|
+| sessions, and their members     | BatchGetItem of SESSION and PROFILE, consistent              | 1 for 50   |
+| all sessions of a member        | Query USER#<id> SESSION#, consistent                         | 1          |
+| a new session                   | Put, in the transaction of what it is begun by               | 0 more     |
+| those that are too many         | that query; BatchWriteItem                                   | 1, seldom 2 |
+| end a session                   | Delete                                                       | 1          |
+| end all of a member             | that query; BatchWriteItem                                   | 2          |
+| used on another day             | Update, if it is still there                                 | 1 a day    |
+
+    rst_ · member's id (26 letters) · secret (32 letters, 160 bits) · CRC-32 of all before (7 letters)
+
+The token names its member, so one read finds it and one query ends all. Letters are base32's in lower case, the id's
+Crockford's. Only the SHA-256 of a whole token is stored, as of API keys. A session ends 30 days after the last day on
+which it was used, and 180 days after its sign-in at the latest; the engine removes ended ones late, so whoever reads
+one checks it too.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import zlib
+from base64 import b32encode
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import Write, present
+from datastore.members.sign_in_codes import CodeSpent, UsedUp
+from datastore.people.profiles import PROFILE
+
+# ── records ──
+
+TOKEN_PREFIX = "rst_"  # noqa: S105 - what all tokens begin with
+UNUSED = timedelta(days=30)
+LONGEST = timedelta(days=180)
+MOST_SESSIONS = 50
+"""Of one member; with one more, the one that was used the longest ago ends."""
+
+_ID_LETTERS, _SECRET_LETTERS, _CHECKSUM_LETTERS = 26, 32, 7
+_ID_END = len(TOKEN_PREFIX) + _ID_LETTERS
+_FORM = re.compile(rf"{TOKEN_PREFIX}[0-9a-z]{{{_ID_LETTERS}}}[a-z2-7]{{{_SECRET_LETTERS + _CHECKSUM_LETTERS}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """That somebody is signed in, without the token that says so."""
+
+    user: str
+    token_hash: str
+    method: str
+    """How they signed in: the value of a `SignInMethod`."""
+    signed_in_at: datetime
+    used_on: date
+    """The last day on which it was used."""
+    expires: datetime
+    origin: str | None = None
+    """The origin on whose pages alone it counts; None for a cookie, and for a program's."""
+
+    @property
+    def key(self) -> SessionKey:
+        return self.user, self.token_hash
+
+
+SessionKey = tuple[str, str]
+"""The member and the hash of the token."""
+
+SESSION = Entity(Session, Key("USER#{user}", "SESSION#{token_hash}"), ttl="expires")
+
+
+def session_end(signed_in_at: datetime, used_on: date) -> datetime:
+    """When a session ends that was last used on a day."""
+    unused = datetime(used_on.year, used_on.month, used_on.day, tzinfo=signed_in_at.tzinfo) + UNUSED
+    return min(unused, signed_in_at + LONGEST)
+
+
+def new_session(
+    user: str, method: str, origin: str | None, now: datetime, *, signed_in_at: datetime | None = None
+) -> tuple[Session, str]:
+    """A session that begins now, perhaps by a sign-in that was before; and its token."""
+    token, at = _new_token(user), signed_in_at or now
+    return Session(user, hash_of(token), method, at, now.date(), session_end(at, now.date()), origin), token
+
+
+# ── tokens ──
+
+
+def key_in(token: str) -> SessionKey | None:
+    """Where the session of a token is found; None for a text that no token can be."""
+    if not _FORM.fullmatch(token) or _checksum(token[:-_CHECKSUM_LETTERS]) != token[-_CHECKSUM_LETTERS:]:
+        return None
+    return token[len(TOKEN_PREFIX) : _ID_END].upper(), hash_of(token)
+
+
+def hash_of(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def _new_token(user: str) -> str:
+    beginning = TOKEN_PREFIX + user.lower() + _base32(secrets.token_bytes(20))
+    return beginning + _checksum(beginning)
+
+
+def _checksum(text: str) -> str:
+    return _base32(zlib.crc32(text.encode()).to_bytes(4, "big"))
+
+
+def _base32(data: bytes) -> str:
+    return b32encode(data).decode().rstrip("=").lower()
+
+
+# ── access patterns ──
+
+
+async def read_sessions(table: Table, keys: Sequence[SessionKey]) -> Mapping[SessionKey, tuple[Session, bool]]:
+    """The sessions that exist of members who were not erased, and whether each member is a guest."""
+    sessions = [SESSION.at(user=user, token_hash=hashed) for user, hashed in keys]
+    profiles = [PROFILE.at(user=user) for user, _ in keys]
+    found: list[Any] = await table.get_many([*sessions, *profiles], consistent=True)
+    pairs = zip(found[: len(keys)], found[len(keys) :], strict=True)
+    return {session.key: (session, member.is_guest) for session, member in pairs if session and member}
+
+
+async def read_sessions_of(table: Table, user: str) -> list[Session]:
+    """Every session of a member, ended ones that the engine has not removed yet included."""
+    return [session async for session in table.iterate(SESSION.on(user=user), consistent=True)]
+
+
+async def begin_session(table: Table, unit: UnitOfWork, answer: Any, session: Session, proof: UsedUp | None) -> None:
+    """Begin a session and use up what proves whose it is, if that counts once; CodeSpent if it was used before."""
+    writes: tuple[Write, ...] = (SESSION.put(session), *(() if proof is None else (proof.write,)))
+    try:
+        await unit.transact(table, answer, *writes)
+    except ConditionFailed as failed:
+        if not (failed.doubtful and await read_sessions(table, [session.key])):
+            raise CodeSpent(path=("input",)) from None
+
+
+async def end_surplus(table: Table, user: str, now: datetime) -> None:
+    """End what is too many of a member's sessions, and remove those that have ended."""
+    sessions = await read_sessions_of(table, user)
+    valid = sorted(
+        (each for each in sessions if each.expires > now), key=lambda each: (each.used_on, each.signed_in_at)
+    )
+    surplus = [each for each in sessions if each.expires <= now] + valid[: max(0, len(valid) - MOST_SESSIONS)]
+    await table.write_many(SESSION.delete(SESSION.item_key(each)) for each in surplus)
+
+
+async def end_session(table: Table, key: SessionKey) -> None:
+    user, hashed = key
+    await table.write(SESSION.delete(SESSION.at(user=user, token_hash=hashed)))
+
+
+async def end_sessions(table: Table, user: str) -> list[SessionKey]:
+    """End all sessions of a member, and return which there were."""
+    sessions = await read_sessions_of(table, user)
+    await table.write_many(SESSION.delete(SESSION.item_key(session)) for session in sessions)
+    return [session.key for session in sessions]
+
+
+async def record_use(table: Table, session: Session, day: date) -> None:
+    """Store that a session is used on a day, which is later than the stored one, unless it was ended."""
+    used = replace(session, used_on=day, expires=session_end(session.signed_in_at, day))
+    with suppress(ConditionFailed):
+        await table.write(SESSION.put(used, when=present()))

@@ -1,0 +1,338 @@
+"""Identities: by what a member is found who signs in.
+
+| wanted                     | read or write                                                     | requests     |
+|----------------------------|-------------------------------------------------------------------|--------------|
+| whose an identity is       | GetItem IDENTITY#<method>#<hash>, consistent                      | 1            |
+| a member's identities      | GetItem USER#<id> PROFILE names them; BatchGetItem                | 2            |
+| a member's first use       | transaction: identity and profile, if neither is there            | 1            |
+| another one; one less      | transaction: identity, and profile if its identities are the same | 3            |
+| used on another day        | Update, if it is still the member's                               | 1 a day      |
+| a member is erased         | Put of each identity, with the job that erases                    | 0 more       |
+| another issuer             | Scan; for each identity a transaction: both of them, the profile  | 1 and 3 each |
+
+A member's id says nothing about them. Identities lead to it and hold what their issuers call the member, an address
+say; nothing else in the table does. The hash has no secret, since members must be found after secrets were replaced.
+
+An erased member's identities stay without the member's id, the name and the address, for a time in which they sign
+nobody in. Nothing else keeps an erased member's token, which is valid until it expires, from making another member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import idna
+
+from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import ConditionFailed, Table, optimistic
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import Condition, Put, Write, absent, less, present, where
+from datastore.people.profiles import PROFILE, Profile, proven, read_profile
+from datastore.refusals import Conflict, NotAllowed, NotFound
+from datastore.values.folding import in_form
+
+# ── records ──
+
+
+class MemberErased(NotAllowed):
+    explanation = "This account was erased."
+
+
+MOST_IDENTITIES = 10
+"""Of one member."""
+
+
+class SignInMethod(StrEnum):
+    """How somebody signs in."""
+
+    PROVIDER = "PROVIDER"
+    EMAIL = "EMAIL"
+    GUEST = "GUEST"
+    SITE = "SITE"
+
+
+class IdentityKey(NamedTuple):
+    """Where an identity is found."""
+
+    method: SignInMethod
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.method.value}.{self.hash}"
+
+    @classmethod
+    def parse(cls, text: str) -> IdentityKey:
+        method, _, hashed = text.partition(".")
+        return cls(SignInMethod(method), hashed)
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """Who somebody is, as they have shown by one method: what `issuer` calls them."""
+
+    method: SignInMethod
+    issuer: str
+    subject: str
+    label: str
+    """By what people recognise it: the address, the issuer's name, "Guest"."""
+
+    @property
+    def key(self) -> IdentityKey:
+        return IdentityKey(self.method, identity_hash(self.method, self.issuer, self.subject))
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """That what an issuer calls by a name is a member, or was one until they were erased."""
+
+    method: SignInMethod
+    hash: str
+    since: datetime
+    user: str | None = None
+    """None once the member is erased."""
+    issuer: str = ""
+    subject: str = ""
+    label: str = ""
+    last_used_at: datetime | None = None
+    """To the day; None before the first use, if an import or a command made the member."""
+    erased_until: datetime | None = None
+    """Until when an erased member's identity signs nobody in."""
+
+    @property
+    def key(self) -> IdentityKey:
+        return IdentityKey(self.method, self.hash)
+
+    def is_free_at(self, now: datetime) -> bool:
+        """Whether the engine has only not removed it yet, as it does late."""
+        return self.user is None and (self.erased_until is None or self.erased_until <= now)
+
+
+IDENTITY = Entity(Identity, Key("IDENTITY#{method}#{hash}", "IDENTITY"), ttl="erased_until")
+
+
+def identity_hash(method: SignInMethod, issuer: str, subject: str) -> str:
+    return sha256(f"{method.value}\0{issuer}\0{subject}".encode()).hexdigest()
+
+
+def of_issuer(method: SignInMethod, issuer: str, subject: str) -> Proven:
+    """What a token has shown; without an issuer it is one of `ringside token`."""
+    return Proven(method, issuer, subject, urlsplit(issuer).hostname or issuer or "ringside token")
+
+
+def of_address(email: str) -> Proven:
+    """What the owner of an address has shown."""
+    return Proven(SignInMethod.EMAIL, "", comparable_address(email), email)
+
+
+def comparable_address(email: str) -> str:
+    """One spelling for all that mean the same address, as far as mail servers agree."""
+    name, _, domain = email.rpartition("@")
+    with suppress(UnicodeError):  # a domain that IDNA 2008 does not allow is only compared
+        domain = idna.encode(domain, uts46=True).decode()
+    return f"{in_form('NFC', name).lower()}@{domain.lower()}"
+
+
+def _stored(shown: Proven, user: str, now: datetime) -> Identity:
+    key = shown.key
+    return Identity(key.method, key.hash, now, user, shown.issuer, shown.subject, shown.label, now)
+
+
+# ── reads ──
+
+
+async def read_identities(table: Table, keys: Sequence[IdentityKey]) -> Mapping[IdentityKey, Identity]:
+    """Those that are there, consistently; erased ones too."""
+    found = await table.get_many([IDENTITY.at(method=key.method, hash=key.hash) for key in keys], consistent=True)
+    return {identity.key: identity for identity in found if identity is not None}
+
+
+async def find_identity(table: Table, key: IdentityKey, now: datetime) -> Identity | None:
+    """Whose it is, consistently; None if it is nobody's, MemberErased if that member was erased."""
+    return not_erased((await read_identities(table, [key])).get(key), now)
+
+
+def not_erased(identity: Identity | None, now: datetime) -> Identity | None:
+    """An identity that signs somebody in; None for a free one, MemberErased if its member was erased."""
+    if identity is None or identity.is_free_at(now):
+        return None
+    if identity.user is None:
+        raise MemberErased
+    return identity
+
+
+async def identities_of(table: Table, profile: Profile) -> list[Identity]:
+    """A member's identities, the oldest first."""
+    keys = [IdentityKey.parse(text) for text in profile.identities]
+    found = (await read_identities(table, keys)).values()
+    return sorted((each for each in found if each.user == profile.user), key=lambda each: (each.since, each.key))
+
+
+# ── first use ──
+
+
+async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitOfWork, *, used: bool) -> Identity:
+    """Make a member with an identity, unless it is somebody's already; return whose it is then.
+
+    However many processes do so at once, there is one member. MemberErased if there was one. `used` says whether the
+    member does so by signing in.
+    """
+    new = _stored(shown, profile.user, unit.now)
+    new = new if used else replace(new, last_used_at=None)
+    made = replace(profile, identities=(str(new.key),))
+    try:
+        await unit.apply(table, _put_new(new, unit.now), PROFILE.put(made, when=absent()))
+    except ConditionFailed:
+        found = await find_identity(table, new.key, unit.now)
+        if found is None:
+            raise
+        return await _join(table, found, unit) if used and found.last_used_at is None else found
+    return new
+
+
+async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) -> None:
+    """Write members in bulk, each with the identity that they have used, replacing the same ones."""
+    stored = [(profile, _stored(shown, profile.user, profile.joined_at)) for profile, shown in members]
+    await table.write_many(IDENTITY.put(identity) for _, identity in stored)
+    await table.write_many(
+        PROFILE.put(replace(profile, identities=(str(identity.key),))) for profile, identity in stored
+    )
+
+
+async def _join(table: Table, identity: Identity, unit: UnitOfWork) -> Identity:
+    """Let a member who was made by others join now, as they sign in for the first time."""
+    used = IDENTITY.update(
+        IDENTITY.item_key(identity), values={"last_used_at": unit.now}, when=absent("last_used_at") & present("user")
+    )
+    joined = PROFILE.update(PROFILE.at(user=identity.user or ""), values={"joined_at": unit.now}, when=present())
+    with suppress(ConditionFailed):  # they have just done so on another process
+        await unit.apply(table, used, joined)
+    return replace(identity, last_used_at=unit.now)
+
+
+def _put_new(identity: Identity, now: datetime) -> Put:
+    return IDENTITY.put(identity, when=absent() | _free(now))
+
+
+def _free(now: datetime) -> Condition:
+    return absent("user") & less("erased_until", now)
+
+
+# ── changes ──
+
+
+async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork, *used_up: Write) -> Profile:
+    """Let a member sign in by what was shown, too; CONFLICT if that is another member's.
+
+    `used_up` is what else belongs in the transaction. A guest's name alone signs in nobody who has something better.
+    The receipt holds the profile as it then is.
+    """
+    new = _stored(shown, user, unit.now)
+
+    async def add(profile: Profile | None) -> Profile:
+        if profile is None:
+            raise NotFound("There is no such member any more.")
+        stored = not_erased((await read_identities(table, [new.key])).get(new.key), unit.now)
+        if stored is not None and stored.user != user:
+            raise Conflict("This already signs in another member.", path=("input",))
+        if str(new.key) in profile.identities:
+            return profile
+        if len(profile.identities) >= MOST_IDENTITIES:
+            raise Conflict(f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first.")
+        gone = [key for key in profile.identities if IdentityKey.parse(key).method is SignInMethod.GUEST]
+        kept = tuple(key for key in profile.identities if key not in gone)
+        changed = replace(profile, identities=(*kept, str(new.key)))
+        values: dict[str, Any] = {"identities": changed.identities}
+        if shown.method is SignInMethod.EMAIL:
+            values |= proven(shown.label, unit.now)
+            changed = replace(changed, email=shown.label, email_confirmed=unit.now)
+        writes = [_put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
+        return await _change(table, profile, changed, values, unit, *writes)
+
+    return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
+
+
+async def remove_identity(table: Table, user: str, method: SignInMethod, label: str, unit: UnitOfWork) -> Profile:
+    """Let a member not sign in by this any more; CONFLICT for the only one."""
+
+    async def remove(profile: Profile | None) -> Profile:
+        own = [] if profile is None else await identities_of(table, profile)
+        found = next((each for each in own if (each.method, each.label) == (method, label)), None)
+        if profile is None or found is None:
+            raise NotFound("You do not sign in by this.", path=("input", "label"))
+        if len(profile.identities) == 1:
+            raise Conflict("This is your only way to sign in: add another one first.", path=("input", "label"))
+        kept = tuple(key for key in profile.identities if key != str(found.key))
+        changed = replace(profile, identities=kept)
+        return await _change(table, profile, changed, {"identities": kept}, unit, _delete(str(found.key), user))
+
+    return await optimistic(lambda: read_profile(table, user), remove)
+
+
+async def _change(
+    table: Table, before: Profile, changed: Profile, values: Mapping[str, Any], unit: UnitOfWork, *writes: Write
+) -> Profile:
+    """Write a profile with other identities, and the identities."""
+    update = PROFILE.update(PROFILE.item_key(before), values=values, when=where(identities=before.identities))
+    occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{before.user}")
+    await unit.transact(table, changed, update, *writes, *occurrence)
+    return changed
+
+
+def _delete(key: str, user: str) -> Write:
+    method, hashed = IdentityKey.parse(key)
+    return IDENTITY.delete(IDENTITY.at(method=method, hash=hashed), when=where(user=user))
+
+
+async def record_use(table: Table, identity: Identity, now: datetime) -> None:
+    """Store that it is used now, unless the member has lost it meanwhile."""
+    update = IDENTITY.update(IDENTITY.item_key(identity), values={"last_used_at": now}, when=where(user=identity.user))
+    with suppress(ConditionFailed):
+        await table.write(update)
+
+
+# ── erasing ──
+
+
+def erase_profile(profile: Profile, now: datetime, until: datetime) -> list[Write]:
+    """The writes that erase a profile, if it has the same identities, and leave these as erased until a time."""
+    keys = map(IdentityKey.parse, profile.identities)
+    left = [IDENTITY.put(Identity(key.method, key.hash, now, erased_until=until)) for key in keys]
+    return [PROFILE.delete(PROFILE.item_key(profile), when=where(identities=profile.identities)), *left]
+
+
+# ── other issuers ──
+
+
+async def identities_by_issuer(table: Table, method: SignInMethod, issuer: str) -> AsyncIterator[Identity]:
+    """Those of members who sign in so, found by a scan of the whole table."""
+    async for identity in table.scan(IDENTITY):
+        if identity.user is not None and (identity.method, identity.issuer) == (method, issuer):
+            yield identity
+
+
+async def move_identity(table: Table, identity: Identity, shown: Proven, unit: UnitOfWork) -> bool:
+    """Let a member sign in by another issuer's name instead; False if that is another member's. Safe to repeat."""
+    old, new = str(identity.key), str(shown.key)
+    user = identity.user or ""
+
+    async def move(profile: Profile | None) -> bool:
+        stored = (await read_identities(table, [shown.key])).get(shown.key)
+        if stored is not None and not stored.is_free_at(unit.now):
+            return stored.user == user
+        if profile is None or old not in profile.identities:
+            return False
+        kept = tuple(new if key == old else key for key in profile.identities)
+        moved = replace(_stored(shown, user, unit.now), since=identity.since, last_used_at=identity.last_used_at)
+        writes = [_put_new(moved, unit.now), _delete(old, user)]
+        await _change(table, profile, replace(profile, identities=kept), {"identities": kept}, unit, *writes)
+        return True
+
+    return await optimistic(lambda: read_profile(table, user), move, idempotent=True)

@@ -1,0 +1,67 @@
+"""Going on with a visitor's walk as a member.
+
+Invariant: a person draws each pair of a board once, before and after signing in. The place of the visitor's next vote
+is taken by an item that says who goes on. So no vote of theirs can be counted any more, no matter when its pair was
+drawn, and it is the latest that a draw reads. A member who has not voted on the board goes on in the visitor's order
+of pairs; one who has keeps their own walk, and both stay counted. Neither item is a verdict.
+
+| wanted                           | read or write                                                     | requests |
+|----------------------------------|-------------------------------------------------------------------|----------|
+| continue a walk                  | both voters' latest; a transaction of 2 or 3 items                | 2        |
+| whose walks a member has continued | Query VOTER#<member>#<board> CONTINUES#, consistent             | 1        |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from datastore.dynamo import Table, optimistic
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.retries import gather_or_cancel
+from datastore.dynamo.writes import absent
+from datastore.voting.votes import VOTE, PairVerdict, Vote, read_latest_vote
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """That a member goes on with a visitor's walk over a board."""
+
+    voter: str
+    board: str
+    visitor: str
+
+
+CONTINUATION = Entity(Continuation, Key("VOTER#{voter}#{board}", "CONTINUES#{visitor}"))
+
+
+async def continue_walk(table: Table, visitor: str, member: str, board: str, now: datetime) -> bool:
+    """Whether the visitor had a walk over the board that nobody had continued."""
+
+    async def read() -> list[Vote | None]:
+        return await gather_or_cancel(read_latest_vote(table, voter, board) for voter in (visitor, member))
+
+    async def change(latest: list[Vote | None]) -> bool:
+        last, own = latest
+        if last is None or last.continued_by is not None:
+            return False
+        end = Vote(visitor, board, last.number + 1, 0, 0, PairVerdict.SKIP, at=now, walk=last.walk, continued_by=member)
+        begin = replace(end, voter=member, number=1, continued_by=None, order=visitor)
+        await table.transact(
+            VOTE.put(end, when=absent()),
+            CONTINUATION.put(Continuation(member, board, visitor)),
+            *([] if own else [VOTE.put(begin, when=absent())]),
+        )
+        return True
+
+    return await optimistic(read, change)
+
+
+async def voters_of(table: Table, voter: str, board: str) -> list[str]:
+    """A voter, and the visitors whose walks over the board they have continued."""
+    return [voter, *[one.visitor for one in await continuations(table, voter, board)]]
+
+
+async def continuations(table: Table, voter: str, board: str) -> list[Continuation]:
+    found = table.iterate(CONTINUATION.on(voter=voter, board=board), consistent=True)
+    return [continuation async for continuation in found]

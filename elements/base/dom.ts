@@ -1,0 +1,94 @@
+// A view is a tree of plain objects. `patch` changes a part of the page to it and keeps the nodes that stay, so that
+// the focus, selections and running animations stay too. Texts become text nodes and nothing is parsed as HTML.
+
+type Child = Node_ | string | number | null | undefined | false | Child[];
+
+export interface Node_ {
+  tag: string;
+  props: Record<string, any>;
+  children: Node_[];
+  text?: string;
+  key?: string | number;
+  node?: Element | Text;
+}
+export type View = Node_;
+
+declare global {
+  namespace JSX {
+    type Element = Node_;
+    interface IntrinsicElements {
+      [tag: string]: any;
+    }
+  }
+}
+
+export const Fragment = '';
+const SVG = 'http://www.w3.org/2000/svg';
+
+export function h(
+  tag: string | ((props: any) => Node_),
+  props: Record<string, any> | null,
+  ...children: Child[]
+): Node_ {
+  const given = props ?? {};
+  return typeof tag === 'function' ? tag({ ...given, children }) : { tag, props: given, children: flat(children), key: given.key };
+}
+
+function flat(children: Child[], into: Node_[] = []): Node_[] {
+  for (const child of children) {
+    if (Array.isArray(child)) flat(child, into);
+    else if (child == null || child === false) continue;
+    else if (typeof child !== 'object') into.push({ tag: '#', props: {}, children: [], text: String(child) });
+    else if (child.tag === Fragment) into.push(...child.children);
+    else into.push(child);
+  }
+  return into;
+}
+
+/** Changes the children of a node from one view to the next. */
+export function patch(parent: Element | ShadowRoot, before: Node_[], after: Node_[], isSvg = false) {
+  const keyed = new Map(before.map((old, place) => [name(old, place), old]));
+  const kept = after.map((view, place) => {
+    const key = name(view, place);
+    const old = keyed.get(key);
+    if (old?.tag !== view.tag) return null;
+    keyed.delete(key);
+    return old;
+  });
+  keyed.forEach((old) => old.node!.remove());
+  after.forEach((view, place) => {
+    const inSvg = isSvg || view.tag === 'svg';
+    const old = kept[place];
+    const node = (view.node = old?.node ?? create(view, inSvg));
+    if (view.text !== undefined) {
+      if (view.text !== old?.text) node.textContent = view.text;
+    } else {
+      // Children first: a select's value is one of its options.
+      patch(node as Element, old?.children ?? [], view.children, inSvg);
+      assign(node as HTMLElement, old?.props ?? {}, view.props);
+    }
+    if (parent.childNodes[place] !== node) parent.insertBefore(node, parent.childNodes[place] ?? null);
+  });
+}
+
+const name = ({ key, tag }: Node_, place: number) => (key === undefined ? `${place} ${tag}` : `#${key}`);
+const create = ({ tag }: Node_, isSvg: boolean): Element | Text => {
+  if (tag === '#') return document.createTextNode('');
+  return isSvg ? document.createElementNS(SVG, tag) : document.createElement(tag);
+};
+
+function assign(node: any, before: Record<string, any>, after: Record<string, any>) {
+  for (const prop in { ...before, ...after }) {
+    const value = after[prop];
+    if (prop === 'key') continue;
+    if (prop === 'value' || prop === 'checked' || prop.startsWith('on')) {
+      if (node[prop] !== value) node[prop] = value ?? null;
+    } else if (value === before[prop]) {
+      continue;
+    } else if (value == null || value === false) {
+      node.removeAttribute(prop);
+    } else {
+      node.setAttribute(prop, value === true ? '' : value);
+    }
+  }
+}

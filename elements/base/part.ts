@@ -1,0 +1,241 @@
+// What all elements have in common: their frame, texts, messages, requests that go on until they are answered.
+
+import { type View, h, patch } from './dom';
+import common from 'english:common';
+import css from './base.css?inline';
+import type { Doc, Refused } from '../service';
+import type { Ringside } from '../elements';
+
+type Text = string | Record<string, string>;
+type Texts = Record<string, Text>;
+
+const RIGHT_TO_LEFT = ['ar'];
+const sheets = new Map<string, CSSStyleSheet>();
+
+function sheet(text: string) {
+  const made = sheets.get(text) ?? new CSSStyleSheet();
+  if (!sheets.has(text)) made.replaceSync(text);
+  sheets.set(text, made);
+  return made;
+}
+
+export const pause = (seconds: number) => new Promise((go) => setTimeout(go, seconds * 1000));
+
+export abstract class Part<Data> {
+  /** The language of the texts, with the region that the page says. */
+  language: string;
+  /** The language as the reader's browser prefers it: dates differ between regions. */
+  private locale: string;
+  isStopped = false;
+  /** By how much the server's clock is ahead of this one, in milliseconds. */
+  private ahead = 0;
+  private root = document.createElement('div');
+  private live = document.createElement('p');
+  private views: View[] = [];
+  private waits = false;
+  protected said = '';
+  private ends: (() => void)[] = [];
+  private texts: Texts;
+  /** The document of the first paint. */
+  protected first: Doc<Data, any> | null = null;
+
+  constructor(
+    readonly host: HTMLElement,
+    readonly ringside: Ringside,
+    translated: any,
+    name: string,
+    english: Texts,
+    style: string,
+  ) {
+    this.language = translated?.language ?? 'en';
+    const [bare] = this.language.split('-');
+    this.locale = this.language !== bare ? this.language : (navigator.languages.find((one) => one.split('-')[0] === bare) ?? this.language);
+    this.texts = { ...common, ...english, ...translated?.common, ...translated?.[name] };
+    const shadow = host.shadowRoot!;
+    shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
+    const rtl = RIGHT_TO_LEFT.includes(bare!);
+    Object.assign(this.root, { className: 'root', lang: this.language, dir: rtl ? 'rtl' : 'ltr' });
+    this.root.part.add('root');
+    this.live.className = 'hidden';
+    this.live.setAttribute('role', 'status');
+    shadow.replaceChildren(this.root);
+    this.root.append(document.createElement('div'), this.live);
+    this.until(on(ringside.session, 'change', () => this.signedInOrOut()));
+  }
+
+  /** Shows what the first request answers, and asks it again as long as there is no answer. */
+  async start(first: Promise<Data> | null, request: [Doc<any, any>, object] | null) {
+    this.render();
+    if (!first) return;
+    this.first = request![0];
+    let answer: Data | null = null;
+    try {
+      answer = await first;
+    } catch (problem) {
+      answer = await this.insist<Data>(() => this.ringside.ask(...request!), problem);
+    }
+    if (answer && !this.isStopped) this.arrived(answer);
+  }
+
+  stop() {
+    this.isStopped = true;
+    this.ends.forEach((end) => end());
+  }
+
+  /** Calls `end` when the element leaves the page. */
+  until(end: () => void) {
+    this.ends.push(end);
+  }
+
+  protected abstract arrived(data: Data): void;
+  protected abstract view(): View;
+
+  /** Another member's page, or a visitor's. */
+  protected signedInOrOut(): void {
+    this.render();
+  }
+
+  // ── texts ──
+
+  /** A text in the element's language. `{name}` stands for a value; `n` decides between singular and plural. */
+  t = (key: string, values: Record<string, string | number> = {}): string => {
+    const found = this.texts[key] ?? key;
+    const text = typeof found === 'string' ? found : (found[new Intl.PluralRules(this.language).select(+values.n!)] ?? found.other!);
+    return text.replace(/{(\w+)}/g, (_, name: string) => {
+      const value = values[name] ?? '';
+      return typeof value === 'number' ? this.number(value) : value;
+    });
+  };
+
+  number = (value: number, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(this.locale, options).format(value);
+  date = (iso: string, options: Intl.DateTimeFormatOptions = { dateStyle: 'medium' }) =>
+    new Intl.DateTimeFormat(this.locale, options).format(new Date(iso));
+
+  /** A duration by its two largest units. */
+  duration(seconds: number) {
+    const left = Math.max(0, Math.ceil(seconds));
+    const units = { day: 86_400, hour: 3_600, minute: 60, second: 1 };
+    const parts = Object.entries(units).map(([unit, size]) => [unit, Math.floor((left % (size * ({ day: 1e9, hour: 24, minute: 60, second: 60 } as any)[unit])) / size)] as const);
+    const first = Math.max(0, parts.findIndex(([, value]) => value > 0));
+    const shown = left ? parts.slice(first, first + 2).filter(([, value]) => value) : parts.slice(3);
+    return shown.map(([unit, value]) => this.number(value, { style: 'unit', unit, unitDisplay: 'long' })).join(' ');
+  }
+
+  /** What a refusal says to a reader: a text of ours for what is not about their input. */
+  refusal({ code, message }: Refused) {
+    return this.texts[code] ? this.t(code) : message;
+  }
+
+  /** Has a screen reader say it, and shows it where the view has its `note`. */
+  say(text: string) {
+    this.live.textContent = this.said = text;
+    this.render();
+  }
+
+  note() {
+    return h('p', { class: 'note', 'aria-hidden': 'true' }, this.said);
+  }
+
+  // ── the server's clock ──
+
+  setClock(now: string) {
+    this.ahead = Date.parse(now) - Date.now();
+  }
+
+  secondsTo(iso: string) {
+    return (Date.parse(iso) - Date.now() - this.ahead) / 1000;
+  }
+
+  // ── requests ──
+
+  /** The answer to a request that is sent again while the service cannot be reached; null if the element has left. */
+  async insist<T>(send: () => Promise<T>, problem?: any): Promise<T | null> {
+    for (let wait = 0.5; !this.isStopped; wait = Math.min(wait * 2, 16)) {
+      try {
+        if (problem) throw problem;
+        const answer = await send();
+        if (wait > 0.5) this.say('');
+        return answer;
+      } catch (failed: any) {
+        problem = null;
+        if (failed.code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
+        const { code, message, retryAfterSeconds } = failed;
+        if (!(failed instanceof this.ringside.Failed)) throw failed;
+        const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL', 'BAD_REQUEST'].includes(code);
+        this.say(this.refusal({ code: code === 'PERSISTED_QUERY_NOT_FOUND' || code === 'PERSISTED_QUERY_NOT_SUPPORTED' ? 'OUT_OF_DATE' : code, message }));
+        if (!passes) return null;
+        await Promise.race([pause(Math.max(wait, retryAfterSeconds)), new Promise((go) => addEventListener('online', go, { once: true }))]);
+      }
+    }
+    return null;
+  }
+
+  /** The only field of a mutation's answer. The input has a key, so sent again it counts once. */
+  async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
+    for (;;) {
+      const answer: any = await this.insist(() => this.ringside.ask(document, variables));
+      const only: any = answer && Object.values(answer)[0];
+      if (only?.code !== 'UNAVAILABLE') return only;
+      this.say(this.refusal(only));
+      await pause(only.retryAfterSeconds ?? 1);
+    }
+  }
+
+  /** Tells the page what happened. */
+  emit(name: string, detail: object) {
+    this.host.dispatchEvent(new CustomEvent(`ringside-${name}`, { detail, bubbles: true, composed: true }));
+  }
+
+  // ── drawing ──
+
+  /** Draws the view again, once, after the present piece of work. */
+  render() {
+    if (this.waits) return;
+    this.waits = true;
+    queueMicrotask(() => {
+      this.waits = false;
+      if (this.isStopped) return;
+      const views = [this.view()];
+      patch(this.root.firstElementChild!, this.views, views);
+      this.views = views;
+    });
+  }
+
+  find<E extends HTMLElement>(selector: string) {
+    return this.root.querySelector<E>(selector);
+  }
+
+  /** Draws, then moves the focus. */
+  async focus(selector: string) {
+    this.render();
+    await null;
+    await null;
+    this.find(selector)?.focus();
+  }
+
+  /** Shown where only members may do something. */
+  signInButton() {
+    return h('button', { class: 'primary', part: 'button', type: 'button', onclick: () => this.ringside.session.signIn() }, this.t('signIn'));
+  }
+}
+
+let hinted = false;
+
+/** Tells the site's developer, once, what browsers do not tell a page: whether the service allows pages of this origin. */
+function hint({ origin }: URL) {
+  if (!hinted) console.warn(`Does RINGSIDE_CORS_ORIGINS of the service at ${origin} have ${location.origin}?`);
+  hinted = true;
+}
+
+/** A key for a request that must count once, however often it is sent. */
+export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('');
+
+/** Listens until the function that is returned is called. */
+export function on(target: EventTarget, type: string, listener: (event: any) => void) {
+  target.addEventListener(type, listener);
+  return () => target.removeEventListener(type, listener);
+}
+
+/** The address of a contender's picture. As an image, SVG neither runs scripts nor loads anything. */
+export const picture = ({ svg, imageUrl }: { svg?: string | null; imageUrl?: string | null }) =>
+  svg ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` : imageUrl;

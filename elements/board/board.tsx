@@ -1,0 +1,312 @@
+// <ringside-board board="main">: two contenders, a vote, and the leaderboard while it changes.
+
+import { type View, h } from '../base/dom';
+import { Part, picture } from '../base/part';
+import {
+  BEGIN_BOARD,
+  BOARD_CHANGED,
+  BOARD_ROWS,
+  type BoardChangedData,
+  CAST_VOTE,
+  DRAW_MATCHUP,
+  type DrawMatchupData,
+} from '../generated/board';
+import type { BoardData } from '../generated/first';
+import type { Refused } from '../service';
+import type { Ringside } from '../elements';
+import css from './board.css?inline';
+import english from 'english:board';
+import { axis, interval, range } from './strengths';
+
+type Drawn = NonNullable<DrawMatchupData['drawMatchup']>;
+type Ballot = Extract<Drawn, { token: string }>;
+type Contender = Ballot['left'];
+type Row = BoardChangedData['leaderboardChanged'][number];
+type Verdict = 'LEFT' | 'RIGHT' | 'TIE' | 'SKIP';
+
+const KEYS: Record<string, Verdict> = { ArrowLeft: 'LEFT', ArrowRight: 'RIGHT', ArrowUp: 'TIE', ArrowDown: 'SKIP' };
+const FIRST = 10;
+
+export default class Board extends Part<BoardData> {
+  private slug: string;
+  private board: BoardData['board'] | undefined;
+  private ballot: Ballot | null = null;
+  private refused: Refused | null = null;
+  private chosen: Verdict | null = null;
+  private rows: Row[] = [];
+  private moved = new Set<string>();
+  private pictures = new Map<string, string>();
+  private isLive = false;
+  private isLong = false;
+  private endStream = () => {};
+  private drawing: Promise<void>;
+
+  constructor(host: HTMLElement, ringside: Ringside, texts: any) {
+    super(host, ringside, texts, 'board', english, css);
+    this.slug = host.getAttribute('board') ?? 'main';
+    this.drawing = this.draw();
+    this.until(() => this.endStream());
+  }
+
+  protected arrived({ now, board }: BoardData) {
+    this.setClock(now);
+    this.board = board;
+    if (board) {
+      this.learn(board.leaderboard.nodes);
+      this.watch();
+      if (board.resultsHidden && board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();
+    }
+    this.render();
+  }
+
+  protected signedInOrOut() {
+    void this.drawing.then(() => (this.drawing = this.draw()));
+  }
+
+  // ── voting ──
+
+  private async draw() {
+    const answer = await this.insist(() => this.drawFirst());
+    if (answer) this.drew(answer.drawMatchup);
+  }
+
+  /** The draw, with the start of the visit that it needs. Of several elements on a page only one starts a visit. */
+  private async drawFirst(): Promise<DrawMatchupData> {
+    const { ask, session } = this.ringside;
+    const variables = { board: this.slug };
+    await session.starting;
+    if (!session.lacksVisit) return ask(DRAW_MATCHUP, variables);
+    const begun = ask(BEGIN_BOARD, variables);
+    session.starting = begun.catch(() => {}).finally(() => (session.starting = null));
+    return begun;
+  }
+
+  private drew(drawn: Drawn) {
+    this.chosen = null;
+    this.ballot = drawn.token === undefined ? null : (drawn as Ballot);
+    this.refused = drawn.token === undefined ? (drawn as Refused) : null;
+    if (this.refused?.code === 'LOCKED') this.awaitOpening(this.refused.retryAfterSeconds);
+    for (const contender of this.ballot ? [this.ballot.left, this.ballot.right] : []) this.keepPicture(contender);
+    this.render();
+  }
+
+  /** The hours may be changed, so the service is asked again after a minute at most. */
+  private awaitOpening(seconds: number | null | undefined) {
+    if (seconds == null) return;
+    const timer = setTimeout(() => void (this.drawing = this.draw()), Math.min(seconds + 0.2, 60) * 1000);
+    this.until(() => clearTimeout(timer));
+  }
+
+  private async cast(verdict: Verdict) {
+    const ballot = this.ballot;
+    if (!ballot || this.chosen) return;
+    this.chosen = verdict;
+    this.render();
+    const variables = { token: ballot.token, verdict, board: this.slug };
+    const answer = await this.insist(() => this.ringside.ask(CAST_VOTE, variables));
+    if (!answer) {
+      this.drawing = this.draw();
+      return;
+    }
+    const { castVote, drawMatchup } = answer;
+    this.drew(drawMatchup);
+    if ('code' in castVote && castVote.code) this.say(this.refusal(castVote as Refused));
+    else this.voted(verdict, ballot);
+  }
+
+  private voted(verdict: Verdict, { left, right }: Ballot) {
+    const winner = { LEFT: left, RIGHT: right, TIE: null, SKIP: null }[verdict];
+    const again = this.ballot && this.ballot.progress.seen === 0;
+    this.say(
+      again
+        ? this.t('again')
+        : verdict === 'SKIP'
+          ? this.t('skipped')
+          : winner
+            ? this.t('voted', { name: winner.name })
+            : this.t('tied', { left: left.name, right: right.name }),
+    );
+    if (this.board?.resultsHidden && verdict !== 'SKIP') void this.reveal();
+    this.emit('vote', { board: this.slug, verdict, left: left.id, right: right.id, winner: winner?.id ?? null });
+  }
+
+  // ── the leaderboard ──
+
+  private keepPicture(contender: { id: string; svg?: string | null; imageUrl?: string | null }) {
+    const shown = picture(contender);
+    if (shown) this.pictures.set(contender.id, shown);
+  }
+
+  private learn(rows: BoardData['board'] extends infer B ? NonNullable<B> extends { leaderboard: { nodes: infer R } } ? R : never : never) {
+    rows.forEach(({ contender }) => this.keepPicture(contender));
+    this.rows = rows;
+  }
+
+  /** Results that are shown to those who voted. */
+  private async reveal() {
+    const answer = await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first: FIRST }));
+    if (!answer || answer.leaderboard.resultsHidden) return;
+    this.board = { ...this.board!, resultsHidden: false };
+    this.learn(answer.leaderboard.nodes);
+    this.ringside.session.dispatchEvent(new Event('renew'));
+    this.render();
+  }
+
+  private watch() {
+    this.endStream();
+    const first = this.isLong ? 100 : FIRST;
+    this.endStream = this.ringside.live(
+      BOARD_CHANGED,
+      { board: this.slug, first },
+      ({ leaderboardChanged }) => this.changed(leaderboardChanged),
+      (isLive) => {
+        this.isLive = isLive;
+        this.render();
+      },
+    );
+  }
+
+  private changed(rows: Row[]) {
+    const before = new Map(this.rows.map((row) => [row.contender.id, row]));
+    const differs = ({ contender, wins, losses, ties }: Row) => {
+      const old = before.get(contender.id);
+      return old && (old.wins !== wins || old.losses !== losses || old.ties !== ties);
+    };
+    this.moved = new Set(rows.filter(differs).map(({ contender }) => contender.id));
+    this.rows = rows;
+    this.render();
+  }
+
+  private async showAll() {
+    const answer = await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first: 100 }));
+    if (!answer) return;
+    this.isLong = true;
+    this.learn(answer.leaderboard.nodes);
+    this.watch();
+    await this.focus(`tr:nth-child(${FIRST + 1})`);
+  }
+
+  // ── views ──
+
+  protected view() {
+    if (this.board === null) return <p class="empty">{this.t('missing', { board: this.slug })}</p>;
+    return (
+      <div class="both">
+        <section class="stack" aria-labelledby="title">
+          <h2 id="title" dir="auto" part="title" aria-hidden={this.board ? null : 'true'}>{this.board?.title ?? '\u00a0'}</h2>
+          {this.refused ? this.closed() : this.pair()}
+        </section>
+        <section class="stack" aria-labelledby="leaderboard">{this.leaderboard()}</section>
+      </div>
+    );
+  }
+
+  private pair() {
+    const ready = Boolean(this.ballot) && !this.chosen;
+    const { seen = 0, remaining = 0 } = this.ballot?.progress ?? {};
+    return (
+      <div class="stack" onkeydown={this.onKey}>
+        <div class="pair">
+          {this.corner('LEFT', this.ballot?.left)}
+          <span class="versus" aria-hidden="true">{this.t('versus')}</span>
+          {this.corner('RIGHT', this.ballot?.right)}
+        </div>
+        <div class="row verdicts">
+          <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts="ArrowUp" onclick={() => this.cast('TIE')}>{this.t('tie')}</button>
+          <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts="ArrowDown" onclick={() => this.cast('SKIP')}>{this.t('skip')}</button>
+        </div>
+        {this.note()}
+        <label class="progress soft">
+          <span>{this.ballot ? this.t('seen', { seen, total: seen + remaining }) : '\u00a0'}</span>
+          <progress part="progress" max={Math.max(seen + remaining, 1)} value={seen}></progress>
+        </label>
+      </div>
+    );
+  }
+
+  private onKey = (event: KeyboardEvent) => {
+    const verdict = KEYS[event.key];
+    if (!verdict || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    void this.cast(verdict);
+  };
+
+  private corner(side: 'LEFT' | 'RIGHT', contender?: Contender) {
+    const id = `about-${side}`;
+    const shown = contender && this.pictures.get(contender.id);
+    const ready = contender && !this.chosen;
+    return (
+      <div class="contender">
+        <button
+          class={`corner ${this.chosen === side ? 'chosen' : ''}`}
+          part="contender"
+          type="button"
+          aria-disabled={ready ? null : 'true'}
+          aria-label={contender ? this.t('voteFor', { name: contender.name }) : this.t('loading')}
+          aria-describedby={contender?.description ? id : null}
+          aria-keyshortcuts={side === 'LEFT' ? 'ArrowLeft' : 'ArrowRight'}
+          onclick={() => this.cast(side)}
+        >
+          {!contender || shown ? <span class="picture">{shown && <img key={contender.id} alt="" src={shown} width="320" height="320" referrerpolicy="no-referrer" />}</span> : null}
+          <span class="name" dir="auto">{contender?.name ?? '\u00a0'}</span>
+        </button>
+        <p class="soft about" id={id} dir="auto">{contender?.description}</p>
+        {contender?.link?.startsWith('https://') ? (
+          <a class="more soft" target="_blank" rel="noopener noreferrer nofollow" href={contender.link}>{this.t('more', { name: contender.name })}</a>
+        ) : <span></span>}
+      </div>
+    );
+  }
+
+  private closed() {
+    const { code, message, retryAfterSeconds } = this.refused!;
+    if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
+    if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal({ code, message })}</p>;
+    const { opensAt, closesAt } = this.board ?? {};
+    const when = (time?: string | null) => time && this.date(time, { dateStyle: 'full', timeStyle: 'short' });
+    const text = retryAfterSeconds == null ? this.t(closesAt ? 'ended' : 'endedNow', { when: when(closesAt) ?? '' }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) ?? '' });
+    return <p class="notice">{text}</p>;
+  }
+
+  private leaderboard() {
+    const { low, high } = range(this.rows);
+    const total = this.board?.leaderboard.totalCount ?? 0;
+    return [
+      <div class="row between">
+        <h3 id="leaderboard">{this.t('leaderboard')}</h3>
+        <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>
+      </div>,
+      this.board?.resultsHidden ? <p class="notice">{this.t(this.board.resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows.length ? <p class="soft">{this.t('empty')}</p> : (
+        <table part="leaderboard">
+          <thead>
+            <tr>
+              <th scope="col" aria-label={this.t('rank')}>#</th>
+              <th scope="col">{this.t('contender')}</th>
+              <th scope="col">{this.t('record')}</th>
+              <th scope="col">{this.t('score')}</th>
+              <th scope="col" class="strength">{this.t('strength')}{this.rows.length > 0 && axis(this, low, high)}</th>
+            </tr>
+          </thead>
+          <tbody>{this.rows.length ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
+        </table>
+      ),
+      !this.isLong && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: total })}</button> : null,
+    ];
+  }
+
+  private row(row: Row, low: number, high: number): View {
+    const { id, name } = row.contender;
+    const shown = this.pictures.get(id);
+    const [wins, losses] = [row.wins ?? 0, row.losses ?? 0];
+    const score = this.number(row.score ?? 0, { signDisplay: 'exceptZero' });
+    return (
+      <tr key={id} class={this.moved.has(id) ? 'moved' : ''} tabindex="-1">
+        <td>{this.number(row.rank ?? 0)}</td>
+        <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} width="32" height="32" referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
+        <td>{this.number(wins)} – {this.number(losses)}</td>
+        <td>{score}</td>
+        <td class="strength">{interval(this, row.strength, low, high)}</td>
+      </tr>
+    );
+  }
+}

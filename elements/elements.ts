@@ -1,0 +1,126 @@
+// The script of a page: it defines the elements. As soon as one is on the page, its first request is sent and the script
+// of its part loaded, at the same moment.
+
+import { type Doc, Failed, ask, base, isElsewhere, live, session } from './service';
+import { BOARD, COMMENTS, EVENT, LATEST_SEASON, NEXT_EVENT, STANDINGS, VIEWER, WORD, WORDS } from './generated/first';
+import type { Part } from './base/part';
+
+export const ringside = { ask, live, session, base, isElsewhere, Failed };
+export type Ringside = typeof ringside;
+export { ask, live, session };
+
+type Attributes = (name: string) => string | null;
+type Request = [Doc<any, any>, object];
+
+interface Definition {
+  attributes: string[];
+  load: () => Promise<{ default: new (host: HTMLElement, ringside: Ringside, texts: any) => Part<any> }>;
+  /** What the first paint needs; none for an element that asks for nothing. */
+  first: (get: Attributes) => Request | null;
+}
+
+const DEFINITIONS: Record<string, Definition> = {
+  board: {
+    attributes: ['board'],
+    load: () => import('./board/board'),
+    first: (get) => [BOARD, { board: get('board') ?? 'main' }],
+  },
+  comments: {
+    attributes: ['product', 'languages'],
+    load: () => import('./comments/comments'),
+    first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], after: null }],
+  },
+  event: {
+    attributes: ['event', 'season'],
+    load: () => import('./event/event'),
+    first: (get) => {
+      const event = get('event') ?? 'next';
+      return event === 'next' ? [NEXT_EVENT, { season: get('season') }] : [EVENT, { event }];
+    },
+  },
+  standings: {
+    attributes: ['season', 'league'],
+    load: () => import('./standings/standings'),
+    first: (get) => (get('season') ? [STANDINGS, { season: get('season') }] : [LATEST_SEASON, {}]),
+  },
+  word: {
+    attributes: ['list', 'quiz'],
+    load: () => import('./word/word'),
+    first: (get) => (get('list') ? [WORD, { list: get('list') }] : [WORDS, {}]),
+  },
+  'sign-in': {
+    attributes: [],
+    load: () => import('./sign-in/sign-in'),
+    first: () => [VIEWER, {}],
+  },
+};
+
+const TEXTS: Record<string, () => Promise<{ default: object }>> = {
+  de: () => import('./texts/de.json'),
+  es: () => import('./texts/es.json'),
+  ar: () => import('./texts/ar.json'),
+};
+
+/** The texts of an element's language, with the language; undefined for English, which each part has. */
+async function texts(element: HTMLElement) {
+  const wanted = (element.closest('[lang]') as HTMLElement | null)?.lang || 'en';
+  const language = wanted.toLowerCase().split('-')[0]!;
+  const loaded = await TEXTS[language]?.();
+  return loaded && { ...loaded.default, language: wanted };
+}
+
+for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
+  const tag = `ringside-${name}`;
+  if (customElements.get(tag)) continue;
+  customElements.define(
+    tag,
+    class extends HTMLElement {
+      static observedAttributes = [...attributes, 'lang'];
+      #part: Part<any> | null = null;
+      #waits = false;
+
+      connectedCallback() {
+        if (!this.shadowRoot) this.attachShadow({ mode: 'open' }).append(document.createElement('slot'));
+        if (!this.#part) this.#start();
+      }
+
+      /** An element that was only moved is connected again before this goes on. */
+      disconnectedCallback() {
+        queueMicrotask(() => {
+          if (this.isConnected) return;
+          this.#part?.stop();
+          this.#part = null;
+        });
+      }
+
+      attributeChangedCallback() {
+        if (!this.isConnected || !this.shadowRoot) return;
+        this.#part?.stop();
+        this.#part = null;
+        this.#start();
+      }
+
+      /** Several attributes may be set at once. */
+      #start() {
+        if (this.#waits) return;
+        this.#waits = true;
+        queueMicrotask(async () => {
+          const request = first((attribute) => this.getAttribute(attribute));
+          const answer = request && ask(...request);
+          answer?.catch(() => {}); // the part looks at it
+          try {
+            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part')]);
+            this.#waits = false;
+            if (!this.isConnected || this.#part) return;
+            this.#part = new PartOf(this, ringside, translated);
+            this.#part.start(answer, request);
+          } catch (problem) {
+            this.#waits = false;
+            console.error(problem);
+            addEventListener('online', () => this.isConnected && !this.#part && this.#start(), { once: true });
+          }
+        });
+      }
+    },
+  );
+}

@@ -1,0 +1,250 @@
+// <ringside-event event="next">: a card to pick winners from, until it locks; then its results and points.
+
+import { type View, h } from '../base/dom';
+import { Part, newKey } from '../base/part';
+import { EVENT_CHANGED, SUBMIT_PREDICTION } from '../generated/event';
+import type { EventData, NextEventData } from '../generated/first';
+import type { Ringside } from '../elements';
+import css from './event.css?inline';
+import english from 'english:event';
+
+type Event = NonNullable<EventData['event']>;
+type Match = Event['matches'][number];
+type Data = EventData | NextEventData;
+
+interface Choice {
+  picks: Record<string, number>;
+  guess: string;
+}
+
+export default class EventCard extends Part<Data> {
+  private event: Event | null | undefined;
+  private viewer: Data['viewer'] = null;
+  private choice: Choice = { picks: {}, guess: '' };
+  private isChanged = false;
+  private isSending = false;
+  private problem: { text: string; field: string } | null = null;
+  private endStream: (() => void) | null = null;
+
+  constructor(host: HTMLElement, ringside: Ringside, texts: any) {
+    super(host, ringside, texts, 'event', english, css);
+    const clock = setInterval(() => this.tick(), 1000);
+    this.until(() => clearInterval(clock));
+    this.until(() => this.endStream?.());
+  }
+
+  protected arrived(data: Data) {
+    this.setClock(data.now);
+    this.viewer = data.viewer;
+    this.event = 'event' in data ? data.event : data.nextEvent;
+    if (this.event) {
+      this.choose(this.event);
+      this.endStream ??= this.ringside.live(EVENT_CHANGED, { event: this.event.id }, ({ eventChanged }) => this.changed(eventChanged));
+    }
+    this.render();
+  }
+
+  private changed(event: Event) {
+    const { state, matches } = this.event!;
+    const results = (card: Match[]) => card.filter(({ result }) => result).length;
+    this.event = event;
+    if (event.state !== state) this.say(this.t(`became${event.state}`));
+    else if (results(event.matches) > results(matches)) this.say(this.t('newResult'));
+    this.choose(event);
+    this.render();
+  }
+
+  protected signedInOrOut() {
+    if (!this.ringside.session.member && this.viewer) this.say(this.t('UNAUTHENTICATED'));
+    void this.insist(() => this.ringside.ask(this.first!, this.event ? { event: this.event.id, season: this.event.season } : {})).then((data) => data && this.arrived(data));
+  }
+
+  private tick() {
+    if (this.event?.state !== 'UPCOMING') return;
+    const left = this.secondsTo(this.event.startsAt);
+    // The stream tells of the lock, a moment after it.
+    if (left > -2) this.render();
+  }
+
+  // ── picks ──
+
+  private get draft() {
+    return `ringside picks ${this.ringside.base} ${this.event!.id}`;
+  }
+
+  /** What the reader chose and has not saved stays; otherwise what is saved. */
+  private choose({ viewerPrediction }: Event) {
+    if (this.isChanged) return;
+    this.choice = {
+      picks: Object.fromEntries((viewerPrediction?.picks ?? []).map(({ match, team }) => [match, team])),
+      guess: viewerPrediction?.guess == null ? '' : String(viewerPrediction.guess),
+    };
+    try {
+      const stored = this.isOpen && JSON.parse(localStorage.getItem(this.draft)!);
+      if (stored) {
+        this.choice = stored;
+        this.isChanged = true;
+      }
+    } catch { /* nothing is stored here */ }
+  }
+
+  private change(changed: Partial<Choice>) {
+    Object.assign(this.choice, changed);
+    this.isChanged = true;
+    this.problem = null;
+    this.keep(this.choice);
+    this.render();
+  }
+
+  private keep(choice: Choice | null) {
+    try {
+      if (choice) localStorage.setItem(this.draft, JSON.stringify(choice));
+      else localStorage.removeItem(this.draft);
+    } catch { /* blocked or full: the choice is on the page, and nowhere else */ }
+  }
+
+  private async submit() {
+    const { id, matches } = this.event!;
+    const picks = matches.flatMap(({ id: match }) => (match in this.choice.picks ? { match, team: this.choice.picks[match]! } : []));
+    const guess = this.choice.guess === '' ? null : Number(this.choice.guess);
+    this.isSending = true;
+    this.render();
+    const answer = await this.mutate(SUBMIT_PREDICTION, { input: { event: id, picks, guess, idempotencyKey: newKey() } });
+    this.isSending = false;
+    if (answer?.prediction) {
+      this.isChanged = false;
+      this.keep(null);
+      this.event = { ...this.event!, viewerPrediction: answer.prediction };
+      this.choose(this.event);
+      this.say(this.t('saved'));
+      this.emit('prediction', { event: id, picks, guess });
+    } else if (answer) {
+      const text = this.refusal(answer);
+      this.problem = { text, field: answer.path?.[1] ?? '' };
+      this.say(text);
+    }
+    this.render();
+  }
+
+  private get isOpen() {
+    return this.event?.state === 'UPCOMING' && this.secondsTo(this.event.startsAt) > 0;
+  }
+
+  // ── views ──
+
+  protected view() {
+    const { event } = this;
+    if (event === null) return <p class="notice">{this.t('none')}</p>;
+    if (!event) return <div class="stack">{this.said ? this.note() : <div class="wait"></div>}</div>;
+    const { viewerPrediction: prediction } = event;
+    return (
+      <form class="stack" aria-labelledby="title" onsubmit={(submitted: globalThis.Event) => { submitted.preventDefault(); void this.submit(); }}>
+        {this.header(event)}
+        {prediction?.points != null && this.points(prediction)}
+        {this.isOpen && <p class="soft">{this.t('howTo')}</p>}
+        <ol class="card">{event.matches.map((match) => this.match(match, prediction))}</ol>
+        {event.tieBreak && this.tieBreak(event.tieBreak)}
+        {event.matches.length === 0 && <p class="notice">{this.t('noMatches')}</p>}
+        {this.note()}
+        {this.isOpen && event.matches.length > 0 && this.buttons()}
+      </form>
+    );
+  }
+
+  private header({ name, startsAt, place, state, description, imageUrl }: Event) {
+    return (
+      <div class="stack head">
+        {imageUrl && <img class="poster" alt="" src={imageUrl} referrerpolicy="no-referrer" />}
+        <div class="row between">
+          <h2 id="title" dir="auto" part="title">{name}</h2>
+          <span class={`state ${state}`} part="state">{this.t(this.isOpen ? 'UPCOMING' : state === 'UPCOMING' ? 'LOCKED' : state)}</span>
+        </div>
+        <p class="soft">
+          <time datetime={startsAt}>{this.date(startsAt, { dateStyle: 'full', timeStyle: 'short' })}</time>
+          {place && <span dir="auto"> · {place}</span>}
+        </p>
+        {this.isOpen && <p class="count" part="countdown">{this.t('locksIn', { time: this.duration(this.secondsTo(startsAt)) })}</p>}
+        {description && <p dir="auto">{description}</p>}
+      </div>
+    );
+  }
+
+  private points({ points, correct, rank }: NonNullable<Event['viewerPrediction']>) {
+    return (
+      <p class="points" part="points">
+        <strong>{this.t('points', { n: points! })}</strong>
+        <span>{this.t('rightPicks', { n: correct ?? 0 })}</span>
+        {rank != null && <span>{this.t('place', { rank })}</span>}
+      </p>
+    );
+  }
+
+  private match(match: Match, prediction: Event['viewerPrediction']): View {
+    const { id, name, teams, championships, points, preshow, result, pickCounts } = match;
+    const all = pickCounts?.reduce((sum, count) => sum + count, 0) ?? 0;
+    const pick = prediction?.picks?.find((one) => one.match === id);
+    return (
+      <li key={id} part="match">
+        <fieldset>
+          <legend>
+            <span dir="auto">{name}</span>
+            <span class="soft"> {this.t('worth', { n: points })}{preshow && ` · ${this.t('preshow')}`}</span>
+          </legend>
+          {championships.length > 0 && <p class="soft" dir="auto">{this.t('for', { what: championships.join(', ') })}</p>}
+          <div class="teams">
+            {teams.map((team, index) => this.team({ id, index, team, result, share: all ? pickCounts![index]! / all : null, pick }))}
+          </div>
+          {result && result.outcome !== 'WON' && <p class="soft">{this.t(result.outcome === 'CANCELLED' ? 'CANCELLED_MATCH' : result.outcome)}</p>}
+          {pick && pick.correct != null && <p class={pick.correct ? 'right' : 'soft'}>{this.t(pick.correct ? 'wasRight' : 'wasWrong')}</p>}
+        </fieldset>
+      </li>
+    );
+  }
+
+  private team({ id, index, team, result, share, pick }: { id: string; index: number; team: Match['teams'][number]; result: Match['result']; share: number | null; pick?: { team: number } }) {
+    const members = team.members.join(' & ');
+    const won = result?.outcome === 'WON' && result.winner === index;
+    const chosen = this.isOpen ? this.choice.picks[id] === index : pick?.team === index;
+    const percent = share !== null && this.number(share, { style: 'percent', maximumFractionDigits: 0 });
+    return (
+      <label key={index} class={`team ${chosen ? 'chosen' : ''} ${won ? 'won' : ''}`} part={chosen ? 'team chosen' : 'team'}>
+        <input type="radio" name={id} value={String(index)} checked={chosen} disabled={!this.isOpen} onchange={() => this.change({ picks: { ...this.choice.picks, [id]: index } })} />
+        <span class="who">
+          <span dir="auto">{team.name ?? members}</span>
+          {team.name && <span class="soft" dir="auto">{members}</span>}
+          {team.champion && <span class="soft">{this.t('champion')}</span>}
+        </span>
+        {won && <strong class="right">{this.t('winner')}</strong>}
+        {percent && <span class="share soft"><progress max="1" value={share} aria-hidden="true"></progress><span><span class="hidden">{this.t('share')} </span>{percent}</span></span>}
+      </label>
+    );
+  }
+
+  private tieBreak({ question, unit, answer }: NonNullable<Event['tieBreak']>) {
+    const wrong = this.problem?.field === 'guess' ? this.problem.text : null;
+    return (
+      <div class="stack">
+        <label>
+          <span dir="auto">{question}{unit && ` (${unit})`}</span>
+          <input type="number" step="any" inputmode="decimal" value={this.choice.guess} disabled={!this.isOpen} aria-invalid={wrong ? 'true' : null} aria-describedby={wrong ? 'wrong' : null} oninput={(event: any) => this.change({ guess: event.target.value })} />
+        </label>
+        {wrong && <p class="error" id="wrong">{wrong}</p>}
+        {answer != null && <p class="right">{this.t('answer', { value: this.number(answer) })}</p>}
+      </div>
+    );
+  }
+
+  private buttons() {
+    const chosen = Object.keys(this.choice.picks).length;
+    const missing = this.event!.matches.filter(({ id }) => !(id in this.choice.picks)).length;
+    const hint = missing && chosen ? this.t('missing', { n: missing }) : this.isChanged ? this.t('notSaved') : this.event!.viewerPrediction ? this.t('isSaved') : '';
+    return (
+      <div class="row">
+        {this.viewer?.suspension ? <p class="notice">{this.t('suspended')}</p> : !this.viewer ? this.signInButton() : (
+          <button type="submit" class="primary" part="button" disabled={this.isSending}>{this.t('savePicks')}</button>
+        )}
+        <span class="soft">{hint}</span>
+      </div>
+    );
+  }
+}

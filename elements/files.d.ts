@@ -1,0 +1,10 @@
+// Files that the build turns into modules.
+declare module '*.css?inline' {
+  const text: string;
+  export default text;
+}
+
+declare module 'english:*' {
+  const texts: Record<string, string | Record<string, string>>;
+  export default texts;
+}

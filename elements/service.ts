@@ -1,0 +1,181 @@
+// What every part of a page shares: its session with the service, requests, and streams.
+//
+// A page of the service's own origin is known by its cookie. A page of another origin sends a token: a member's, or
+// that of a visit, which it starts with the first mutation. Reads by visitors carry no token and no header of their own,
+// so that browsers send them without asking first.
+
+import { START_VISIT } from './generated/first';
+
+/** The id of a document that the service knows, or the text of one, with the types of its answer and variables. */
+export type Doc<Data, Variables> = string & { readonly of?: [Data, Variables] };
+
+export interface Token {
+  token: string;
+  expiresAt: string;
+}
+
+export interface Refused {
+  code: string;
+  message: string;
+  path?: string[] | null;
+  retryAfterSeconds?: number | null;
+}
+
+/** Why there is no answer: the service's error, or that it cannot be reached (OFFLINE). */
+export class Failed extends Error {
+  constructor(readonly code: string, message: string, readonly retryAfterSeconds = 0) {
+    super(message);
+  }
+}
+
+// ── the session ──
+
+/** A visit is renewed ten days before its end. */
+const RENEWED = 864_000_000;
+
+export const base = new URL(/* @vite-ignore */ './', import.meta.url);
+const api = new URL('graphql', base);
+export const isElsewhere = api.origin !== location.origin;
+const storedAs = `ringside ${base}`;
+
+/** Whom this page's requests are from. It tells its listeners of each `change` of the member. */
+export class Session extends EventTarget {
+  member: Token | null = null;
+  visit: Token | null = null;
+  /** The visit that is being started: what else needs one waits for it. */
+  starting: Promise<unknown> | null = null;
+
+  constructor() {
+    super();
+    this.load(read());
+    addEventListener('storage', ({ key, newValue }) => key === storedAs && this.load(newValue));
+  }
+
+  /** Signs the page in with a member's token, or out with null. */
+  use(member: Token | null) {
+    this.keep({ member });
+    this.dispatchEvent(new Event('change'));
+  }
+
+  /** Opens the service's page for signing in: a window of its own for a page of another origin. */
+  signIn() {
+    // At once, since browsers open windows only for clicks.
+    const opened = isElsewhere ? open('', '_blank', 'popup,width=480,height=680') : null;
+    return import('./sign-in-window').then((module) => module.default(base, opened, this, ask));
+  }
+
+  keep(changed: { member?: Token | null; visit?: Token | null }) {
+    Object.assign(this, changed);
+    try {
+      localStorage.setItem(storedAs, JSON.stringify({ member: this.member, visit: this.visit }));
+    } catch { /* blocked or full: until the page is closed */ }
+  }
+
+  /** Forgets a token that the service refused. */
+  drop(authorization: string | null) {
+    if (authorization === `Bearer ${this.member?.token}`) this.use(null);
+    else if (authorization === `Visitor ${this.visit?.token}`) this.keep({ visit: null });
+  }
+
+  get authorization() {
+    if (this.member) return `Bearer ${this.member.token}`;
+    return this.visit && `Visitor ${this.visit.token}`;
+  }
+
+  /** Whether a mutation needs a visit first, or a newer one. */
+  get lacksVisit() {
+    return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt ?? '') - Date.now() > RENEWED);
+  }
+
+  private load(stored: string | null) {
+    const before = this.member?.token;
+    try {
+      const { member = null, visit = null } = JSON.parse(stored!) ?? {};
+      Object.assign(this, { member, visit });
+    } catch { /* something else is stored there */ }
+    if (before !== this.member?.token) this.dispatchEvent(new Event('change'));
+  }
+}
+
+function read() {
+  try {
+    return localStorage.getItem(storedAs);
+  } catch {
+    return null;
+  }
+}
+
+export const session = new Session();
+
+// ── requests ──
+
+/** The request's parameters: the id of a known document, or the text. */
+const parameters = (document: string, variables: object) =>
+  known(document) ? { documentId: document.slice(1), variables } : { query: document, variables };
+const known = (document: string) => /^[qpmsv][\da-f]{10}$/.test(document);
+const isMutation = (document: string) => (known(document) ? /^[mv]/ : /^[^{]*\bmutation\b/).test(document);
+const startsVisit = (document: string) => (known(document) ? /^v/ : /startVisit/).test(document);
+
+/**
+ * The data of an operation's answer; Failed if there is none. A visitor's mutation starts a visit where it needs one. A
+ * token that has ended is dropped, and a query then asked once more, without it.
+ */
+export async function ask<Data, Variables extends object>(
+  document: Doc<Data, Variables>,
+  variables: Variables = {} as Variables,
+): Promise<Data> {
+  const starts = startsVisit(document);
+  if (isMutation(document) && !starts) {
+    await session.starting;
+    if (session.lacksVisit) await (session.starting ??= ask(START_VISIT).finally(() => (session.starting = null)));
+  }
+  const answered = await post(document, variables);
+  const started = starts && answered.startVisit;
+  if (started?.token) session.keep({ visit: started });
+  return answered;
+}
+
+async function post(document: string, variables: object, again = true): Promise<any> {
+  const authorization = session.authorization;
+  const body = parameters(document, variables);
+  const isRead = /^q/.test(document) && known(document);
+  try {
+    const response = await (isRead && !session.member
+      ? fetch(`${api}?documentId=${body.documentId}&variables=${encodeURIComponent(JSON.stringify(variables))}`)
+      : fetch(api, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
+          body: JSON.stringify(body),
+        }));
+    const { data, errors } = await response.json();
+    if (response.status === 401 && again) {
+      session.drop(authorization);
+      if (!isMutation(document) || startsVisit(document)) return post(document, variables, false);
+    }
+    if (data && !errors) return data;
+    const { message, extensions = {} } = errors[0];
+    throw new Failed(extensions.code, message, extensions.retryAfterSeconds ?? response.headers.get('retry-after'));
+  } catch (problem) {
+    if (problem instanceof Failed) throw problem;
+    throw new Failed('OFFLINE', String(problem));
+  }
+}
+
+// ── streams ──
+
+let streams: Promise<ReturnType<typeof import('./streams').default>>;
+
+/**
+ * Calls `take` with each event of a subscription until the function that it returns is called. A stream that broke is
+ * resumed after the last event, if the subscription takes `after`. `state` is told whether the stream is connected.
+ */
+export function live<Data, Variables extends object>(
+  document: Doc<Data, Variables>,
+  variables: Variables,
+  take: (data: Data) => void,
+  state: (isLive: boolean) => void = () => {},
+): () => void {
+  streams ??= import('./streams').then((module) => module.default(api, session));
+  const opened = streams.then((open) => open({ parameters: parameters(document, { ...variables }), take, state }));
+  return () => void opened.then((end) => end());
+}

@@ -1,0 +1,42 @@
+// <ringside-sign-in>: who is signed in on this page, signing in and out.
+
+import { h } from '../base/dom';
+import { Part } from '../base/part';
+import type { ViewerData } from '../generated/first';
+import type { Ringside } from '../elements';
+import css from './sign-in.css?inline';
+import english from 'english:signIn';
+
+export default class SignIn extends Part<ViewerData> {
+  private viewer: ViewerData['viewer'] | undefined;
+
+  constructor(host: HTMLElement, ringside: Ringside, texts: any) {
+    super(host, ringside, texts, 'signIn', english, css);
+  }
+
+  protected arrived({ viewer }: ViewerData) {
+    const before = this.viewer;
+    this.viewer = viewer;
+    if (before !== undefined && before?.id !== viewer?.id) {
+      this.say(viewer ? this.t('welcome', { name: viewer.name }) : this.t('signedOut'));
+      this.emit('signed-in', { user: viewer && { id: viewer.id, name: viewer.name } });
+    }
+    this.render();
+  }
+
+  protected signedInOrOut() {
+    void this.insist(() => this.ringside.ask(this.first!)).then((data) => data && this.arrived(data));
+  }
+
+  protected view() {
+    const { viewer } = this;
+    return (
+      <div class="row between" part="bar">
+        {viewer === undefined ? <span>{this.t('loading')}</span> : viewer ? [
+          <span>{this.t('as')} <strong dir="auto">{viewer.name}</strong></span>,
+          <button type="button" part="button" onclick={() => this.ringside.session.use(null)}>{this.t('signOut')}</button>,
+        ] : [<span class="soft">{this.t('visitor')}</span>, this.signInButton()]}
+      </div>
+    );
+  }
+}

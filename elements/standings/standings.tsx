@@ -1,0 +1,199 @@
+// <ringside-standings season="2026">: who leads a season, among all or in a league, while points come in.
+
+import { type View, h } from '../base/dom';
+import { Part, newKey } from '../base/part';
+import type { LatestSeasonData, StandingsData } from '../generated/first';
+import { JOIN_LEAGUE, LEAGUE_STANDINGS, type LeagueStandingsData, SEASON_STANDINGS, STANDINGS_CHANGED } from '../generated/standings';
+import type { Ringside } from '../elements';
+import css from './standings.css?inline';
+import english from 'english:standings';
+
+type Row = StandingsData['standings']['nodes'][number];
+type Viewer = StandingsData['viewer'];
+type Page = StandingsData['standings'];
+type League = NonNullable<LeagueStandingsData['league']>;
+
+export default class Standings extends Part<StandingsData | LatestSeasonData> {
+  private season: string | null;
+  private leagueId: string;
+  private league: League | null = null;
+  private rows: Row[] | null = null;
+  private total = 0;
+  private more: string | null = null;
+  private viewer: Viewer = null;
+  private isHidden = false;
+  private code = '';
+  private problem = '';
+  private isJoining = false;
+  private endStream = () => {};
+
+  constructor(host: HTMLElement, ringside: Ringside, texts: any) {
+    super(host, ringside, texts, 'standings', english, css);
+    this.season = host.getAttribute('season');
+    this.leagueId = host.getAttribute('league') ?? '';
+    this.until(() => this.endStream());
+  }
+
+  protected arrived(data: StandingsData | LatestSeasonData) {
+    if ('seasons' in data) {
+      this.season = data.seasons.nodes[0]?.name ?? null;
+      if (this.season) void this.reload();
+      else this.rows = [];
+    } else {
+      this.viewer = data.viewer;
+      if (this.leagueId) void this.showLeague();
+      else this.show(data.standings);
+    }
+    this.render();
+  }
+
+  protected signedInOrOut() {
+    if (this.season) void this.reload();
+  }
+
+  private async reload() {
+    const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season! }));
+    if (answer) this.arrived(answer);
+  }
+
+  private show(page: Page, isMore = false) {
+    this.rows = isMore ? [...this.rows!, ...page.nodes] : page.nodes;
+    this.total = page.totalCount;
+    this.more = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
+    if (!isMore) this.watch();
+    this.render();
+  }
+
+  private watch() {
+    this.endStream();
+    const variables = { season: this.season!, league: this.leagueId || null, first: 10 };
+    this.endStream = this.ringside.live(STANDINGS_CHANGED, variables, ({ standingsChanged }) => {
+      // Rows below the first ten are those of the last page that was read.
+      if (this.rows!.length <= 10) this.rows = standingsChanged;
+      this.render();
+    });
+  }
+
+  private async showLeague(after: string | null = null) {
+    const answer = await this.insist(() => this.ringside.ask(LEAGUE_STANDINGS, { league: this.leagueId, after }));
+    if (!answer) return;
+    this.league = answer.league;
+    this.isHidden = !answer.league?.standings;
+    this.season = answer.league?.season ?? this.season;
+    if (answer.league?.standings) this.show(answer.league.standings, Boolean(after));
+    else this.rows = [];
+    this.render();
+  }
+
+  private choose(league: string) {
+    this.leagueId = league;
+    this.league = null;
+    this.isHidden = false;
+    void (league ? this.showLeague() : this.reload());
+  }
+
+  private async showMore() {
+    const last = this.rows!.length;
+    if (this.leagueId) await this.showLeague(this.more);
+    else {
+      const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, after: this.more }));
+      if (answer) this.show(answer.standings, true);
+    }
+    await this.focus(`tr:nth-child(${last + 1})`);
+  }
+
+  private async join() {
+    const answer = await this.mutate(JOIN_LEAGUE, { input: { code: this.code, idempotencyKey: newKey() } });
+    if (!answer) return;
+    this.problem = answer.code ? this.refusal(answer) : '';
+    if (answer.league) {
+      this.isJoining = false;
+      this.code = '';
+      this.say(this.t(answer.membership === 'WAITING' ? 'waiting' : 'joined', { name: answer.league.name }));
+      this.emit('league-joined', { league: answer.league.id });
+      if (answer.league.season === this.season && answer.membership !== 'WAITING') {
+        this.leagueId = answer.league.id;
+        await this.reload();
+      }
+    } else void this.focus('#code');
+    this.render();
+  }
+
+  // ── views ──
+
+  protected view() {
+    const { rows, viewer } = this;
+    const own = !this.leagueId && viewer?.standing;
+    const isListed = own && rows?.some(({ user }) => user.id === viewer.id);
+    return (
+      <section class="stack" aria-labelledby="title">
+        <div class="row between">
+          <h2 id="title" dir="auto" part="title">{this.league?.name ?? this.t('standings', { season: this.season ?? '' })}</h2>
+          {this.chooser()}
+        </div>
+        {this.isHidden ? <p class="notice">{this.t('hidden')}</p> : rows?.length === 0 ? <p class="notice">{this.t('empty')}</p> : (
+          <table part="standings">
+            <thead>
+              <tr>
+                <th scope="col" aria-label={this.t('rank')}>#</th>
+                <th scope="col">{this.t('member')}</th>
+                <th scope="col">{this.t('right')}</th>
+                <th scope="col">{this.t('pointsHead')}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows ? rows.map((row) => this.row(row)) : Array.from({ length: 10 }, () => <tr class="wait"><td colspan="4">{'\u00a0'}</td></tr>)}
+              {own && !isListed && this.row(own)}
+            </tbody>
+          </table>
+        )}
+        {this.more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more', { n: this.total })}</button>}
+        {this.note()}
+        {viewer && this.joining()}
+      </section>
+    );
+  }
+
+  private chooser() {
+    const leagues = (this.viewer?.leagues.nodes ?? []).filter(({ viewerMembership }) => viewerMembership !== 'WAITING');
+    if (!leagues.length) return null;
+    return (
+      <label class="league">
+        <span class="hidden">{this.t('league')}</span>
+        <select value={this.leagueId} onchange={(event: any) => this.choose(event.target.value)}>
+          <option value="">{this.t('everybody')}</option>
+          {leagues.map(({ id, name }) => <option key={id} value={id}>{name}</option>)}
+        </select>
+      </label>
+    );
+  }
+
+  private row({ rank, user, correct, points }: Row): View {
+    const isOwn = user.id === this.viewer?.id;
+    return (
+      <tr key={user.id} class={isOwn ? 'own' : ''} tabindex="-1" part={isOwn ? 'row own' : 'row'}>
+        <td>{this.number(rank)}</td>
+        <td><span dir="auto">{user.name}</span>{isOwn && <span class="soft"> {this.t('you')}</span>}</td>
+        <td>{this.number(correct)}</td>
+        <td><strong>{this.number(points)}</strong></td>
+      </tr>
+    );
+  }
+
+  private joining() {
+    if (!this.isJoining) {
+      return <button type="button" class="plain" onclick={() => { this.isJoining = true; void this.focus('#code'); }}>{this.t('joinOne')}</button>;
+    }
+    return (
+      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.join(); }}>
+        <label>
+          {this.t('code')}
+          <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => { this.code = event.target.value; this.problem = ''; this.render(); }} />
+        </label>
+        <button type="submit" class="primary" part="button">{this.t('join')}</button>
+        <button type="button" part="button" onclick={() => { this.isJoining = false; this.render(); }}>{this.t('cancel')}</button>
+        {this.problem && <p class="error" id="problem">{this.problem}</p>}
+      </form>
+    );
+  }
+}

@@ -1,0 +1,77 @@
+// All streams of a page come over one WebSocket, which is open while the page is visible.
+
+import type { Session } from './service';
+
+interface Stream {
+  parameters: { variables: any };
+  take: (data: any) => void;
+  state: (isLive: boolean) => void;
+}
+
+export default (api: URL, session: Session) => {
+  const streams = new Map<string, Stream>();
+  let socket: WebSocket | null = null;
+  let isReady = false;
+  let pause = 1;
+  let count = 0;
+
+  const tell = (message: object) => socket!.send(JSON.stringify(message));
+  const subscribe = (id: string, { parameters }: Stream) =>
+    tell({ id, type: 'subscribe', payload: { query: '', ...parameters } });
+
+  function connect() {
+    if (socket || !streams.size || document.hidden) return;
+    const opened = (socket = new WebSocket(String(api).replace('http', 'ws'), 'graphql-transport-ws'));
+    const Authorization = session.authorization;
+    opened.onopen = () => tell({ type: 'connection_init', payload: Authorization ? { Authorization } : {} });
+    opened.onmessage = ({ data }) => {
+      const { type, id, payload } = JSON.parse(data);
+      if (type === 'ping') tell({ type: 'pong' });
+      if (type === 'connection_ack') {
+        pause = 1;
+        isReady = true;
+        streams.forEach((stream, key) => {
+          stream.state(true);
+          subscribe(key, stream);
+        });
+      }
+      const stream = streams.get(id);
+      if (type !== 'next' || !stream) return;
+      const { variables } = stream.parameters;
+      if (payload.extensions?.eventId && 'after' in variables) variables.after = payload.extensions.eventId;
+      if (payload.data) stream.take(payload.data);
+    };
+    opened.onclose = ({ code }) => {
+      socket = null;
+      isReady = false;
+      streams.forEach(({ state }) => state(false));
+      if (code === 4403 && Authorization) session.drop(Authorization);
+      setTimeout(connect, pause * (500 + Math.random() * 500));
+      pause = Math.min(pause * 2, 60);
+    };
+  }
+
+  function close() {
+    isReady = false;
+    socket?.close();
+  }
+
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : connect()));
+  // As another member, or as a visitor who has voted, other events are visible.
+  session.addEventListener('change', close);
+  session.addEventListener('renew', close);
+
+  return (stream: Stream) => {
+    const id = String(count++);
+    streams.set(id, stream);
+    if (isReady) {
+      stream.state(true);
+      subscribe(id, stream);
+    } else connect();
+    return () => {
+      streams.delete(id);
+      if (isReady) tell({ id, type: 'complete' });
+      setTimeout(() => streams.size || close()); // an element that asks for another stream does so at once
+    };
+  };
+};

@@ -1,0 +1,294 @@
+// <ringside-word>: a list's word of the day, a quiz, the words that are due, and an email a day.
+
+import { h } from '../base/dom';
+import { Part, newKey } from '../base/part';
+import type { WordData, WordsData } from '../generated/first';
+import { ANSWER_QUIZ, DUE_WORDS, type DueWordsData, REQUEST_SUBSCRIPTION, REVIEW_WORD, START_QUIZ, type StartQuizData, type AnswerQuizData } from '../generated/word';
+import type { Ringside } from '../elements';
+import css from './word.css?inline';
+import english from 'english:word';
+
+type Data = WordData | WordsData;
+type Daily = WordsData['dailyWords'][number];
+type Word = Daily['word'];
+type Quiz = Extract<StartQuizData['startQuiz'], { token: string }>;
+type Graded = Extract<AnswerQuizData['answerQuiz'], { result: object }>;
+type Due = NonNullable<DueWordsData['viewer']>['due']['nodes'];
+
+const QUESTIONS = 5;
+const GRADES = ['AGAIN', 'HARD', 'GOOD', 'EASY'];
+
+export default class WordOfTheDay extends Part<Data> {
+  private words: Daily[] | null = null;
+  private shown = 0;
+  private viewer: Data['viewer'] = null;
+  private quiz: Quiz | null = null;
+  private answers: string[] = [];
+  private graded: Graded | null = null;
+  private waitsUntil = 0;
+  private due: Due | null = null;
+  private isOpen = false;
+  private isSubscribing = false;
+  private email = '';
+  private problem = '';
+  private hasQuiz: boolean;
+
+  constructor(host: HTMLElement, ringside: Ringside, texts: any) {
+    super(host, ringside, texts, 'word', english, css);
+    this.hasQuiz = host.getAttribute('quiz') !== 'no';
+  }
+
+  protected arrived(data: Data) {
+    this.setClock(data.now);
+    this.viewer = data.viewer;
+    this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];
+    this.render();
+  }
+
+  protected signedInOrOut() {
+    const list = this.host.getAttribute('list');
+    void this.insist(() => this.ringside.ask(this.first!, list ? { list } : {})).then((data) => data && this.arrived(data));
+  }
+
+  private get daily() {
+    return this.words?.[this.shown];
+  }
+
+  // ── quiz ──
+
+  private async startQuiz() {
+    const input = { list: this.daily!.list.id, size: QUESTIONS, idempotencyKey: newKey() };
+    const started = await this.mutate(START_QUIZ, { input });
+    if (!started) return;
+    if (started.code) {
+      this.say(this.refusal(started));
+      return;
+    }
+    this.say('');
+    this.quiz = started;
+    this.answers = [];
+    this.graded = null;
+    await this.focus('#question');
+  }
+
+  private async choose(choice: string) {
+    this.answers.push(choice);
+    if (this.answers.length < this.quiz!.questions.length) await this.focus('#question');
+    else await this.hand();
+  }
+
+  /** Hands the answers in. Too early, they wait: reading takes a moment, and the service gives it. */
+  private async hand() {
+    const input = { token: this.quiz!.token, answers: this.answers, idempotencyKey: newKey() };
+    this.render();
+    await this.countDown(this.secondsTo(this.quiz!.earliestAnswerAt));
+    for (;;) {
+      const answer = await this.mutate(ANSWER_QUIZ, { input });
+      if (!answer || this.isStopped) return;
+      if (answer.code !== 'RATE_LIMITED') {
+        this.finish(answer);
+        return;
+      }
+      await this.countDown(answer.retryAfterSeconds ?? 1);
+    }
+  }
+
+  private async countDown(seconds: number) {
+    if (seconds <= 0) return;
+    this.waitsUntil = Date.now() + seconds * 1000 + 100;
+    this.say(this.t('soon', { time: this.duration(seconds) }));
+    while (Date.now() < this.waitsUntil && !this.isStopped) {
+      this.render();
+      await new Promise((go) => setTimeout(go, Math.min(500, this.waitsUntil - Date.now())));
+    }
+  }
+
+  private finish(answer: any) {
+    this.quiz = null;
+    this.waitsUntil = 0;
+    if (answer.code) {
+      this.say(this.refusal(answer));
+      return;
+    }
+    this.graded = answer as Graded;
+    const { correct, total } = this.graded.result;
+    this.viewer = this.viewer && { ...this.viewer, streak: this.graded.streak };
+    this.say(this.t('result', { correct, total }));
+    this.emit('quiz', { list: this.daily!.list.id, correct, total });
+    void this.focus('#result');
+  }
+
+  // ── review ──
+
+  private async review() {
+    const answer = await this.insist(() => this.ringside.ask(DUE_WORDS));
+    this.due = answer?.viewer?.due.nodes ?? [];
+    this.isOpen = false;
+    await this.focus('#due');
+  }
+
+  private async grade(grade: string) {
+    const [{ word }] = this.due as [Due[number]];
+    const answer = await this.mutate(REVIEW_WORD, { input: { word: word.id, grade, idempotencyKey: newKey() } });
+    if (!answer) return;
+    if (answer.code) {
+      this.say(this.refusal(answer));
+      return;
+    }
+    this.due!.shift();
+    this.viewer = this.viewer && { ...this.viewer, dueCount: Math.max(0, this.viewer.dueCount - 1) };
+    this.isOpen = false;
+    this.emit('review', { word: word.id, grade });
+    if (this.due!.length) await this.focus('#due');
+    else {
+      this.due = null;
+      this.say(this.t('allReviewed'));
+    }
+  }
+
+  // ── subscription ──
+
+  private async subscribe() {
+    const input = { email: this.email, list: this.daily!.list.id, idempotencyKey: newKey() };
+    const answer = await this.mutate(REQUEST_SUBSCRIPTION, { input });
+    if (!answer) return;
+    this.problem = answer.code ? this.refusal(answer) : '';
+    if (this.problem) void this.focus('#email');
+    else {
+      this.isSubscribing = false;
+      this.say(this.t('sent', { email: answer.email }));
+      this.emit('subscription', { list: this.daily!.list.id });
+    }
+    this.render();
+  }
+
+  // ── views ──
+
+  protected view() {
+    const { words, daily } = this;
+    if (words && !daily) return <p class="notice">{this.t('none')}</p>;
+    return (
+      <section class="stack" aria-labelledby="title">
+        <div class="row between">
+          <h2 id="title" part="title">{this.t('word')}</h2>
+          {words && words.length > 1 && this.chooser()}
+        </div>
+        {this.quiz ? this.question(this.quiz) : this.due ? this.dueWord() : this.graded ? this.result(this.graded) : this.today()}
+        {this.note()}
+      </section>
+    );
+  }
+
+  private chooser() {
+    return (
+      <label>
+        <span class="hidden">{this.t('list')}</span>
+        <select value={String(this.shown)} onchange={(event: any) => { this.shown = +event.target.value; this.quiz = this.graded = this.due = null; this.render(); }}>
+          {this.words!.map(({ list }, index) => <option key={list.id} value={String(index)}>{list.name}</option>)}
+        </select>
+      </label>
+    );
+  }
+
+  private today() {
+    const { daily, viewer } = this;
+    if (!daily) return <div class="wait"></div>;
+    return (
+      <div class="stack">
+        {this.entry(daily.word)}
+        <p class="soft">{this.t('of', { list: daily.list.name, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
+        {viewer && <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p>}
+        <div class="row">
+          {this.hasQuiz && (viewer ? <button type="button" class="primary" part="button" onclick={() => this.startQuiz()}>{this.t('startQuiz')}</button> : this.signInButton())}
+          {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
+          {daily.list.public && !this.isSubscribing && <button type="button" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
+        </div>
+        {this.hasQuiz && !viewer && <p class="soft">{this.t('quizNeeds')}</p>}
+        {this.isSubscribing && this.subscription()}
+      </div>
+    );
+  }
+
+  private entry({ term, traditional, reading, definition, example, audioUrl }: Word, isOpen = true) {
+    return (
+      <div class="entry" part="word">
+        <p class="row">
+          <strong class="term" dir="auto">{term}</strong>
+          {traditional && traditional !== term && <span class="term soft">{traditional}</span>}
+          {audioUrl?.startsWith('https://') && <button type="button" part="button" onclick={() => new Audio(audioUrl).play().catch(() => this.say(this.t('noSound')))}>{this.t('listen')}</button>}
+        </p>
+        {isOpen && reading && <p class="reading" dir="auto">{reading}</p>}
+        {isOpen && <p dir="auto">{definition}</p>}
+        {isOpen && example && <p class="soft" dir="auto">{example}</p>}
+      </div>
+    );
+  }
+
+  private question({ questions }: Quiz) {
+    const asked = questions[this.answers.length];
+    if (!asked) {
+      const left = (this.waitsUntil - Date.now()) / 1000;
+      return <p class="notice">{left > 0 ? this.t('soon', { time: this.duration(left) }) : this.t('grading')}</p>;
+    }
+    return (
+      <div class="stack" key={asked.number}>
+        <p class="soft">{this.t('question', { n: asked.number, total: questions.length })}</p>
+        <h3 id="question" class="prompt" tabindex="-1" dir="auto">{asked.prompt}</h3>
+        <ul class="choices">
+          {asked.choices.map((choice) => <li key={choice}><button type="button" part="button" dir="auto" onclick={() => this.choose(choice)}>{choice}</button></li>)}
+        </ul>
+      </div>
+    );
+  }
+
+  private result({ result: { correct, total }, answers }: Graded) {
+    return (
+      <div class="stack">
+        <h3 id="result" tabindex="-1">{this.t('result', { correct, total })}</h3>
+        {this.viewer && <p class="soft">{this.t('streak', { n: this.viewer.streak.current })}</p>}
+        <ol class="answers">
+          {answers.map(({ number, right, given, word }) => (
+            <li key={number}>
+              <strong class={right ? 'right' : 'wrong'}>{this.t(right ? 'right' : 'wrong')}</strong>
+              <span><bdi>{word.term}</bdi> – <bdi>{word.definition}</bdi>{!right && given && <span class="soft"> {this.t('given', { given })}</span>}</span>
+            </li>
+          ))}
+        </ol>
+        <div class="row">
+          <button type="button" class="primary" part="button" onclick={() => this.startQuiz()}>{this.t('another')}</button>
+          <button type="button" part="button" onclick={() => { this.graded = null; void this.focus('button.primary'); }}>{this.t('back')}</button>
+        </div>
+      </div>
+    );
+  }
+
+  private dueWord() {
+    const [next] = this.due!;
+    if (!next) return <p class="notice">{this.t('allReviewed')}</p>;
+    return (
+      <div class="stack" id="due" tabindex="-1" aria-label={this.t('due')}>
+        {this.entry(next.word, this.isOpen)}
+        <div class="row">
+          {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={() => this.grade(grade)}>{this.t(grade)}</button>) : (
+            <button type="button" class="primary" part="button" onclick={() => { this.isOpen = true; void this.focus('#due button'); }}>{this.t('show')}</button>
+          )}
+          <button type="button" class="plain" onclick={() => { this.due = null; void this.focus('button.primary'); }}>{this.t('back')}</button>
+        </div>
+      </div>
+    );
+  }
+
+  private subscription() {
+    return (
+      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.subscribe(); }}>
+        <label>
+          {this.t('email')}
+          <input id="email" type="email" required autocomplete="email" dir="ltr" value={this.email} aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : 'how'} oninput={(event: any) => { this.email = event.target.value; this.problem = ''; this.render(); }} />
+        </label>
+        <button type="submit" class="primary" part="button">{this.t('send')}</button>
+        <button type="button" part="button" onclick={() => { this.isSubscribing = false; this.render(); }}>{this.t('cancel')}</button>
+        {this.problem ? <p class="error" id="problem">{this.problem}</p> : <p class="soft" id="how">{this.t('how')}</p>}
+      </form>
+    );
+  }
+}

@@ -1,1 +1,0 @@
-../server/http/pages/voting/vote.js

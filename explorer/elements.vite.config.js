@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { defineConfig } from 'vite';
+
+import { readDocuments, serviceList, writeTypes } from './documents.js';
+import { gzipped } from './gzipped.js';
+
+// Before anything is bundled: the constants that the elements import.
+const documents = readDocuments();
+writeTypes(documents);
+
+// `english:board` is a part's texts in English, so that each part has its own and no others.
+const english = {
+  name: 'english',
+  resolveId: (id) => (id.startsWith('english:') ? `\0${id}` : null),
+  load(id) {
+    if (!id.startsWith('\0english:')) return null;
+    const texts = JSON.parse(readFileSync(new URL('../elements/texts/en.json', import.meta.url), 'utf8'));
+    return `export default ${JSON.stringify(texts[id.slice('\0english:'.length)])}`;
+  },
+};
+
+export default defineConfig({
+  root: fileURLToPath(new URL('../elements', import.meta.url)),
+  // The scripts find one another by relative addresses, wherever the service is.
+  base: './',
+  plugins: [
+    gzipped,
+    english,
+    {
+      name: 'service-list',
+      generateBundle() {
+        this.emitFile({ type: 'asset', fileName: 'documents.json', source: serviceList(documents) });
+      },
+    },
+  ],
+  oxc: { jsx: { runtime: 'classic', pragma: 'h', pragmaFrag: 'Fragment' } },
+  build: {
+    outDir: '../server/http/pages/elements',
+    emptyOutDir: true,
+    target: ['chrome123', 'firefox121', 'safari17.5'],
+    cssTarget: ['chrome123', 'firefox121', 'safari17.5'],
+    minify: true,
+    lib: { entry: 'elements.ts', formats: ['es'] },
+    rolldownOptions: {
+      output: {
+        entryFileNames: 'elements.[hash].js',
+        chunkFileNames: 'elements/[name].[hash].js',
+        minify: true,
+      },
+    },
+  },
+});

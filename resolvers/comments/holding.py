@@ -1,0 +1,185 @@
+"""Hold rules: setting and trying them, and holding the comments for which they ask.
+
+Moderators and editors are never held. The author of a held comment learns that it waits, not which rule holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from datastore.comments import hold_rules as rule_store
+from datastore.comments import records
+from datastore.comments.hold_rules import Asked, History, HoldRule, HoldRules
+from datastore.comments.records import Comment
+from datastore.dynamo import Table, Window, unlimited
+from datastore.refusals import InvalidInput
+from resolvers.comments.judging import Judge, asked_by, holds, word_form
+from resolvers.comments.visibility import ShownHeld, show_held
+from resolvers.live.background import Repeated
+from resolvers.requests.context import Context, Role, Services
+from resolvers.values.languages import parse_language
+from resolvers.values.texts import parse_line
+
+MOST_RULES = 50
+MOST_WORDS = 500
+LONGEST_WORD = 100
+LONGEST_NAME = 60
+MOST_LINKS = 100
+MOST_FIRST_COMMENTS = 100
+MOST_PER_HOUR = 1_000
+MOST_PREVIEWED = 500
+_PREVIEW_RATE = "20/minute"
+REFRESH_SECONDS = 5.0
+_log = structlog.get_logger("ringside.comments")
+
+
+# ── judging ──
+
+
+class Holding(Repeated):
+    """The rules as this process has last read them. They are read before they are needed: no comment waits for them."""
+
+    def __init__(self, services: Services) -> None:
+        self._table = services.table
+        self._judge: Judge | None = None
+        super().__init__(self.refresh, lambda: REFRESH_SECONDS, "hold rules could not be read", _log)
+
+    async def refresh(self) -> Judge:
+        return self.know(await rule_store.read_hold_rules(self._table))
+
+    async def judge(self) -> Judge:
+        return self._judge or await self.refresh()
+
+    def know(self, rules: HoldRules) -> Judge:
+        """Judge by these rules, unless newer ones are known: a read may end after this process has set some."""
+        if self._judge is None or self._judge.revision < rules.revision:
+            self._judge = Judge(rules)
+        return self._judge
+
+
+async def hold_for(ctx: Context, comment: Comment) -> str | None:
+    """The name of the rule that holds a comment as its author posts or edits it."""
+    if ctx.viewer.may(Role.MODERATOR) or ctx.viewer.may(Role.EDITOR):
+        return None
+    judge = await ctx.services.get(Holding).judge()
+    return await holding_rule(ctx.table, judge, comment, before=ctx.new_id(), is_guest=ctx.viewer.is_guest)
+
+
+async def holding_rule(table: Table, judge: Judge, comment: Comment, *, before: str, is_guest: bool) -> str | None:
+    """The first rule whose conditions a comment meets, by what its author had posted before an id was made."""
+    suspects = judge.suspects(comment, is_guest=is_guest)
+    asked = asked_by(suspects)
+    history = History() if asked == Asked() else await rule_store.read_history(table, comment, before, asked)
+    return next((rule.name for rule in suspects if holds(rule, history)), None)
+
+
+# ── the rules ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldRuleInput:
+    """A rule as an admin writes it."""
+
+    name: str
+    language: str | None = None
+    words: list[str] | None = None
+    links: int | None = None
+    first_comments: int | None = None
+    per_hour: int | None = None
+    guests: bool = False
+
+
+async def hold_rules(ctx: Context, /) -> HoldRules:
+    ctx.with_role(Role.MODERATOR)
+    return await rule_store.read_hold_rules(ctx.table)
+
+
+async def set_hold_rules(ctx: Context, /, *, rules: list[HoldRuleInput], revision: int) -> int:
+    """Replace all rules; Conflict if somebody has set them since they were read."""
+    ctx.with_role(Role.ADMIN)
+    parsed = parse_rules(rules, ("input", "rules"))
+    new = await rule_store.write_hold_rules(ctx.table, ctx.unit, parsed, revision)
+    ctx.services.get(Holding).know(HoldRules(parsed, new))
+    return new
+
+
+async def show_rules(ctx: Context, _: int) -> HoldRules:
+    """The answer to those who have set the rules."""
+    return await rule_store.read_hold_rules(ctx.table)
+
+
+async def preview_hold_rules(
+    ctx: Context, /, *, rules: list[HoldRuleInput], of: int = MOST_PREVIEWED
+) -> list[ShownHeld]:
+    """Which of the site's latest comments these rules would have held when they were posted; newest first."""
+    viewer = ctx.with_role(Role.MODERATOR)
+    judge = Judge(HoldRules(parse_rules(rules, ("rules",))))
+    if not 1 <= of <= MOST_PREVIEWED:
+        raise InvalidInput(f"`of` is 1 to {MOST_PREVIEWED:,}.", path=("of",))
+    ctx.services.rates.hit(_PREVIEW_RATE, "hold rules", viewer.id)
+    with unlimited():  # bounded by `of`
+        page = await records.read_latest_comments(ctx.table, None, Window(of, ctx.services.seal))
+        return [
+            show_held(comment, rule)
+            for comment in page.nodes
+            if (rule := await rule_for_posted(ctx.services, judge, comment)) is not None
+        ]
+
+
+async def rule_for_posted(services: Services, judge: Judge, comment: Comment) -> str | None:
+    """The rule that would have held a comment when it was posted, if its author is now what they were then."""
+    await asyncio.sleep(0)  # other requests have their turn between two texts
+    author = await services.profiles.load(comment.author) if judge.asks_for_guests else None
+    is_guest = author is not None and author.is_guest
+    return await holding_rule(services.table, judge, comment, before=comment.ulid, is_guest=is_guest)
+
+
+# ── validation ──
+
+
+def parse_rules(rules: Sequence[HoldRuleInput], path: tuple[str, ...]) -> tuple[HoldRule, ...]:
+    if len(rules) > MOST_RULES:
+        raise InvalidInput(f"There are at most {MOST_RULES} rules.", path=path)
+    parsed = tuple(_parse_rule(rule, (*path, str(place))) for place, rule in enumerate(rules))
+    names = [rule.name for rule in parsed]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InvalidInput("Another rule has this name.", path=(*path, str(place), "name"))
+    return parsed
+
+
+def _parse_rule(given: HoldRuleInput, path: tuple[str, ...]) -> HoldRule:
+    rule = HoldRule(
+        parse_line(given.name, LONGEST_NAME, "A rule's name", (*path, "name")),
+        None if given.language is None else parse_language(given.language, (*path, "language")),
+        _parse_words(given.words or (), (*path, "words")),
+        _bounded(given.links, MOST_LINKS, (*path, "links")),
+        _bounded(given.first_comments, MOST_FIRST_COMMENTS, (*path, "firstComments"), least=1),
+        _bounded(given.per_hour, MOST_PER_HOUR, (*path, "perHour")),
+        given.guests,
+    )
+    if not rule.has_condition:
+        raise InvalidInput("A rule has at least one condition.", path=path)
+    return rule
+
+
+def _parse_words(words: Sequence[str], path: tuple[str, ...]) -> tuple[str, ...]:
+    if len(words) > MOST_WORDS:
+        raise InvalidInput(f"A rule has at most {MOST_WORDS} words.", path=path)
+    for place, word in enumerate(words):
+        if len(word) > LONGEST_WORD or word_form(word) is None:
+            raise InvalidInput(
+                f"A word is one run of letters and digits, {LONGEST_WORD} at most, without spaces and signs.",
+                path=(*path, str(place)),
+            )
+    return tuple(dict.fromkeys(word.strip() for word in words))
+
+
+def _bounded(number: int | None, most: int, path: tuple[str, ...], *, least: int = 0) -> int | None:
+    if number is not None and not least <= number <= most:
+        raise InvalidInput(f"This is a number from {least} to {most:,}.", path=path)
+    return number

@@ -1,0 +1,141 @@
+"""How much is done: what this process reports of it once a minute, and the fields that sum all processes' reports.
+
+What a process has counted since its last report counts for the day and hour of the next one, and is lost if the process
+is killed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from random import uniform
+
+import structlog
+
+from datastore.journal import usage as usage_store
+from datastore.journal.usage import Activity, OperationFigures, Operations
+from datastore.refusals import InvalidInput
+from resolvers.live.background import Repeated, unless_failed
+from resolvers.requests.context import Context, Role, Services
+
+REPORT_SECONDS = 60.0
+MOST_DAYS_OF_ACTIVITY = 92
+MOST_OF_OPERATIONS = timedelta(days=31)
+READ_DOLLARS, WRITE_DOLLARS = 0.125, 0.625
+"""For a million units with on-demand capacity in us-east-1, as of November 2024; see docs/cost.md."""
+
+_NOTHING = OperationFigures()
+_FAILED = "usage was not reported"
+_log = structlog.get_logger("ringside.usage")
+
+
+# ── reports ──
+
+
+def _pause() -> float:
+    """Uneven, so that processes that were started together do not write at the same moment."""
+    return uniform(0.5, 1.0) * REPORT_SECONDS  # noqa: S311 - spreads load, hides nothing
+
+
+class UsageReports(Repeated):
+    """Reports what this process has counted, as long as it runs and a last time when it stops.
+
+    `take_figures` returns what each operation has taken since it was last called.
+    """
+
+    def __init__(self, services: Services, take_figures: Callable[[], Mapping[str, OperationFigures]]) -> None:
+        super().__init__(self.report, _pause, _FAILED, _log)
+        self._services = services
+        self._take_figures = take_figures
+        self._activity = self._reported_activity = Activity(date.min, services.leases.holder)
+        self._operations = self._reported_operations = Operations(date.min, 0, services.leases.holder)
+
+    async def report(self) -> None:
+        """Store the figures of this day and hour, unless nothing was added to them."""
+        now = self._services.clock()
+        self._add_activity(now.date())
+        self._add_operations(now)
+        if self._activity != self._reported_activity:
+            await usage_store.report_activity(self._services.table, self._activity)
+            self._reported_activity = self._activity
+        if self._operations != self._reported_operations:
+            await usage_store.report_operations(self._services.table, self._operations)
+            self._reported_operations = self._operations
+
+    def _add_activity(self, day: date) -> None:
+        counts, self._services.activity = self._services.activity, Counter()
+        if counts:
+            before = self._activity if self._activity.day == day else Activity(day, self._activity.process)
+            more = {name: getattr(before, name) + number for name, number in counts.items()}
+            self._activity = replace(before, **more)
+
+    def _add_operations(self, now: datetime) -> None:
+        figures = self._take_figures()
+        if figures:
+            hour = Operations(now.date(), now.hour, self._operations.process)
+            before = self._operations if self._operations.begins_at == hour.begins_at else hour
+            sums = {name: before.figures.get(name, _NOTHING) + more for name, more in figures.items()}
+            self._operations = replace(before, figures={**before.figures, **sums})
+
+    async def close(self) -> None:
+        await super().close()
+        await unless_failed(self.report(), _FAILED, _log)
+
+
+# ── fields ──
+
+
+@dataclass(frozen=True, slots=True)
+class DayActivity:
+    """What all processes have counted on one day."""
+
+    day: date
+    votes: int = 0
+    comments: int = 0
+    predictions: int = 0
+    quizzes: int = 0
+    new_members: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an operation has taken in all processes. `units` are read and write units; `dollars` is what they cost."""
+
+    name: str
+    requests: int
+    refusals: int
+    units: float
+    dollars: float
+
+
+async def activity(ctx: Context, /, *, from_: date, to: date) -> list[DayActivity]:
+    """One entry for each day, the first one first."""
+    ctx.with_role(Role.EDITOR)
+    days = (to - from_).days + 1
+    if not 1 <= days <= MOST_DAYS_OF_ACTIVITY:
+        raise InvalidInput(f"Ask for 1 to {MOST_DAYS_OF_ACTIVITY} days.", path=("to",))
+    counts: dict[date, Counter[str]] = {from_ + timedelta(days=number): Counter() for number in range(days)}
+    async for report in usage_store.activity_reports(ctx.table, from_, to):
+        counts[report.day].update({name: getattr(report, name) for name in usage_store.COUNTED})
+    return [DayActivity(day, **counted) for day, counted in counts.items()]
+
+
+async def operations(ctx: Context, /, *, from_: datetime, to: datetime) -> list[Operation]:
+    """The dearest one first, of all hours that begin at or after `from_` and before `to`."""
+    ctx.with_role(Role.ADMIN)
+    if not timedelta(0) < to - from_ <= MOST_OF_OPERATIONS:
+        raise InvalidInput(f"`to` must be after `from`, by at most {MOST_OF_OPERATIONS.days} days.", path=("to",))
+    sums: defaultdict[str, OperationFigures] = defaultdict(OperationFigures)
+    async for report in usage_store.operation_reports(ctx.table, from_, to):
+        for name, figures in report.figures.items():
+            sums[name] += figures
+    shown = [_operation(name, figures) for name, figures in sums.items()]
+    return sorted(shown, key=lambda one: (-one.dollars, one.name))
+
+
+def _operation(name: str, figures: OperationFigures) -> Operation:
+    dollars = (figures.read_units * READ_DOLLARS + figures.write_units * WRITE_DOLLARS) / 1e6
+    units = figures.read_units + figures.write_units
+    return Operation(name, figures.requests, figures.refusals, round(units, 1), round(dollars, 6))

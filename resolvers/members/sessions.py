@@ -1,0 +1,138 @@
+"""Sessions: finding that of a token, beginning one at a sign-in, and ending them.
+
+A process remembers for `KNOWN_SECONDS` that there is a session, or that there is none. So one that was ended is refused
+within half a minute in every process, and on open sockets and streams at their next check. Strangers cause no read
+unless a text has a token's form and checksum, and then at most `LOOKUPS_PER_ADDRESS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import partial
+from typing import Final
+
+import structlog
+
+from datastore.dynamo import SingleFlight, deadline, shared_context
+from datastore.members import sessions as session_store
+from datastore.members.sessions import Session, SessionKey
+from resolvers.live.background import unless_failed
+from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.members.suspensions import Suspensions
+from resolvers.requests.context import Context, Kind, Role, Services, SignedInBy, Viewer
+from resolvers.values.network_addresses import network
+
+KNOWN_SECONDS = 25.0
+"""Together with the half minute after which open sockets are checked again, this is less than a minute."""
+
+LOOKUPS_PER_ADDRESS: Final = "60/minute"
+"""Sessions per network address and process that are looked up and were not in use here."""
+
+MOST_KNOWN = 20_000
+WRITE_SECONDS = 10.0
+_log = structlog.get_logger("ringside.sessions")
+
+
+class SessionRefused(Exception):
+    """A token that signs nobody in; the message says why."""
+
+
+class Sessions:
+    """The sessions that are used in this process."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._sessions = services.cache.batches("sessions", self._read, age=KNOWN_SECONDS)
+        self._in_use: BoundedDict[SessionKey, date] = BoundedDict(MOST_KNOWN)
+        """Those that were found here, and the last day for which a use is stored or being stored."""
+        self._writes: SingleFlight[SessionKey, None] = SingleFlight(shared_context)
+
+    async def find(self, token: str, address: str) -> tuple[Session, Viewer]:
+        """The session of a token, and its member; or SessionRefused, RateLimited or a DynamoError."""
+        key = session_store.key_in(token)
+        if key is None:
+            raise SessionRefused("This is not a session of a Ringside service: it was altered, or is incomplete.")
+        if key not in self._in_use and self._sessions.known(key) is None:
+            self._services.rates.hit(LOOKUPS_PER_ADDRESS, "session", network(address))
+        session, is_guest = await self._sessions.load(key) or (None, False)
+        if session is None:
+            self._in_use.pop(key, None)
+            raise SessionRefused("This session has ended: sign in again.")
+        now = self._services.clock()
+        if session.expires <= now:
+            raise SessionRefused("This session has expired: sign in again.")
+        self._note_use(session, now.date())
+        return session, self.viewer(session, is_guest=is_guest)
+
+    def viewer(self, session: Session, *, is_guest: bool) -> Viewer:
+        """The member of a session. On pages of other origins they have roles only where the operator says so."""
+        by = SignedInBy(session.key, session.signed_in_at, session.method, session.origin)
+        acts = session.origin is None or session.origin in self._services.policy.role_origins
+        given = self._services.get(Suspensions).roles_of(session.user) if acts else frozenset()
+        return Viewer(session.user, Kind.MEMBER, roles=given | {Role.MEMBER}, session=by, is_guest=is_guest)
+
+    def began(self, session: Session, *, is_guest: bool) -> None:
+        """Know a session that this process has just stored, and end those that its member has too many of."""
+        self._sessions.put(session.key, (session, is_guest))
+        self._in_use[session.key] = session.used_on
+        self._writes.begin((session.user, ""), partial(self._end_surplus, session.user))
+
+    def ended(self, keys: Sequence[SessionKey]) -> None:
+        """Refuse from now on what this process has just ended.
+
+        They stay in `_in_use` until their next lookup, because lookups of sessions in use are not limited. Otherwise
+        their holders could exhaust the limit and so keep a socket open.
+        """
+        for key in keys:
+            self._sessions.forget(key)
+
+    async def close(self) -> None:
+        await self._writes.close()
+
+    async def _read(self, keys: Sequence[SessionKey]) -> Mapping[SessionKey, tuple[Session | None, bool]]:
+        """A session's absence is an answer too, since absence is not kept; a token's is drawn once."""
+        found = await session_store.read_sessions(self._services.table, keys)
+        return {key: found.get(key, (None, False)) for key in keys}
+
+    def _note_use(self, session: Session, today: date) -> None:
+        """Store the day of the use in the background, once a day and process at most."""
+        known = max(session.used_on, self._in_use.get(session.key, session.used_on))
+        self._in_use[session.key] = max(known, today)
+        if known < today:
+            self._writes.begin(session.key, partial(self._record_use, session, today))
+
+    async def _record_use(self, session: Session, day: date) -> None:
+        with deadline(WRITE_SECONDS):
+            write = session_store.record_use(self._services.table, session, day)
+            await unless_failed(write, "the use of a session was not stored", _log)
+        self._sessions.forget(session.key)
+
+    async def _end_surplus(self, user: str) -> None:
+        with deadline(WRITE_SECONDS):
+            work = session_store.end_surplus(self._services.table, user, self._services.clock())
+            await unless_failed(work, "old sessions were not ended", _log)
+
+
+# ── signing out ──
+
+
+async def sign_out(ctx: Context, /, *, everywhere: bool = False) -> bool:
+    """End the viewer's session, or all of the member's; False if the viewer has none.
+
+    The bearer of a provider's or a site's token has none of their own, and ends those there are with `everywhere`.
+    """
+    sessions, current = ctx.services.get(Sessions), ctx.viewer.session
+    if not everywhere and current is None:
+        return False
+    if everywhere:
+        user = ctx.member().id
+        ended = await session_store.end_sessions(ctx.table, user)
+    else:
+        assert current is not None  # noqa: S101 - it was looked at above
+        await session_store.end_session(ctx.table, current.key)
+        ended = [current.key]
+    sessions.ended(ended)
+    if current is not None and current.origin is None:
+        ctx.cookie_session = ("", ctx.now())
+    return current is not None or bool(ended)

@@ -1,0 +1,131 @@
+"""Finding the member of who signs in, and making one at the first use.
+
+A process remembers for `KNOWN_SECONDS` whose an identity is, or that its member was erased. That it is nobody's is
+never remembered: the next request may be the first on another process that finds the member.
+
+Whoever has a valid token and has written nothing is nobody in the table: what they read, a new member would read. They
+become a member before their first mutation, or when they ask who they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context, within_deadline
+from datastore.people import identities as identity_store
+from datastore.people import profiles as profile_store
+from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased
+from datastore.people.profiles import Profile
+from resolvers.requests.context import Context, Services, member_name
+
+# ── members ──
+
+KNOWN_SECONDS = 25.0
+"""Together with the half minute after which open sockets are checked again, this is less than a minute."""
+USE_INTERVAL = timedelta(days=1)
+"""The time between two writes of when an identity was used."""
+WRITE_SECONDS = 10.0
+
+
+class Members:
+    """The members who sign in to this process, by their identities."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._found = services.cache.batches("identities", self._read, age=KNOWN_SECONDS)
+        self._making: SingleFlight[IdentityKey, Identity] = SingleFlight(shared_context)
+        self._uses: SingleFlight[IdentityKey, None] = SingleFlight(shared_context)
+
+    async def find(self, shown: Proven) -> Identity | None:
+        """Whose this is; None if nobody has signed in by it yet, MemberErased if that member was erased."""
+        now = self._services.clock()
+        found = not_erased(await self._found.load(shown.key), now)
+        if found is None or found.last_used_at is None:
+            return None
+        self._note_use(found, now)
+        return found
+
+    async def make(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> Identity:
+        """Whose this is; a new member's, with this name and address, if it was nobody's. MemberErased as above."""
+        known = await self.find(shown)
+        if known is not None:
+            return known
+        profile = self._new_profile(shown, name, email)
+        making = self._making.run(shown.key, partial(self._make, shown, profile, used=True))
+        return await within_deadline(making)
+
+    async def of(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> str:
+        """The id of whose this is, as `make` says."""
+        return (await self.make(shown, name=name, email=email)).user or ""
+
+    async def introduce(self, shown: Proven, *, name: str | None = None) -> str:
+        """The id of whose this is; of a member who is made now and joins at their first sign-in, if it was nobody's."""
+        known = not_erased(await self._found.load(shown.key), self._services.clock())
+        known = known or await self._make(shown, self._new_profile(shown, name, None), used=False)
+        return known.user or ""
+
+    async def of_profile(self, profile: Profile) -> list[Identity]:
+        """By what a member signs in, the oldest first."""
+        found = await self._found.load_many([IdentityKey.parse(text) for text in profile.identities])
+        own = [each for each in found if each is not None and each.user == profile.user]
+        return sorted(own, key=lambda each: (each.since, each.key))
+
+    def forget(self, keys: Iterable[IdentityKey]) -> None:
+        """Read anew what this process has changed."""
+        for key in keys:
+            self._found.forget(key)
+
+    async def close(self) -> None:
+        await self._making.close()
+        await self._uses.close()
+
+    def _new_profile(self, shown: Proven, name: str | None, email: str | None) -> Profile:
+        now = self._services.clock()
+        user = self._services.ids.next(now)
+        profile = Profile(user, member_name(self._services.seal, user, name), joined_at=now, email=email)
+        by_email = shown.method is SignInMethod.EMAIL
+        return replace(profile, email=shown.label, email_confirmed=now) if by_email else profile
+
+    async def _make(self, shown: Proven, profile: Profile, *, used: bool) -> Identity:
+        table, unit = self._services.table, self._services.unit()
+        identity = await identity_store.make_member(table, shown, profile, unit, used=used)
+        self._found.put(identity.key, identity)
+        self._services.profiles.forget(identity.user or "")
+        if used and identity.last_used_at == unit.now:  # else another process was first
+            self._services.activity["new_members"] += 1
+        return identity
+
+    def _note_use(self, identity: Identity, now: datetime) -> None:
+        """Store the use in the background, at most once a day for all processes together."""
+        if identity.last_used_at is not None and not now - USE_INTERVAL < identity.last_used_at < now + USE_INTERVAL:
+            self._found.put(identity.key, replace(identity, last_used_at=now))
+            self._uses.begin(identity.key, partial(self._record_use, identity, now))
+
+    async def _record_use(self, identity: Identity, now: datetime) -> None:
+        with suppress(DynamoError), deadline(WRITE_SECONDS):  # it helps people only; the next use stores it
+            await identity_store.record_use(self._services.table, identity, now)
+
+    async def _read(self, keys: Sequence[IdentityKey]) -> Mapping[IdentityKey, Identity]:
+        return await identity_store.read_identities(self._services.table, keys)
+
+
+async def make_viewer(ctx: Context) -> None:
+    """Make the viewer a member if they are nobody yet: before whatever they write, or ask about themselves."""
+    viewer = ctx.viewer
+    if viewer.proven is not None:
+        user = await ctx.services.get(Members).of(viewer.proven, name=viewer.name, email=viewer.email)
+        ctx.viewer = replace(viewer, id=user, proven=None)
+
+
+async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) -> Profile:
+    """Let the viewer not sign in by this any more; never the only one."""
+    member, table = ctx.member(), ctx.table
+    profile = await profile_store.read_profile(table, member.id)
+    changed = await identity_store.remove_identity(table, member.id, method, label, ctx.unit)
+    ctx.services.get(Members).forget(map(IdentityKey.parse, () if profile is None else profile.identities))
+    ctx.services.profiles.forget(member.id)
+    return ctx.services.with_name(changed)

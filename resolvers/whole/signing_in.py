@@ -1,0 +1,179 @@
+"""Signing in: the member whom a proof names, who may have been a guest or a visitor.
+
+An address that nobody has signed in by makes a member. From a guest's session it is added to the guest, who keeps what
+they wrote; if it is another member's, it signs in as that member, and what the guest wrote stays the guest's.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+
+from datastore.dynamo import DynamoError
+from datastore.members.sessions import Session
+from datastore.people import identities as identity_store
+from datastore.people import profiles as profile_store
+from datastore.people.identities import IdentityKey, MemberErased, Proven, SignInMethod, of_address
+from datastore.people.profiles import Profile
+from datastore.refusals import InvalidInput, NotAllowed
+from resolvers.members import signing_in
+from resolvers.members.sessions import Sessions
+from resolvers.members.sign_in_codes import SignInCodes
+from resolvers.members.signing_in import Proof, SignedIn
+from resolvers.people.identities import Members
+from resolvers.people.profile import parse_display_name
+from resolvers.requests.address_limits import AddressLimits
+from resolvers.requests.context import AnyId, Context, Kind, Services, Viewer
+from resolvers.voting.continuing import continue_walks, visitor_of
+
+_log = structlog.get_logger("ringside.sign_in")
+GUEST_KEY_LENGTH: Final = 22
+"""Letters of an idempotency key of a guest's sign-in: 128 random bits. Its receipt is whoever knows it's."""
+
+
+# ── mutations ──
+
+
+async def sign_in(
+    ctx: Context,
+    /,
+    *,
+    request: AnyId | None = None,
+    code: str | None = None,
+    token: str | None = None,
+    visit: str | None = None,
+) -> SignedIn:
+    """Begin a session of whom a code, a link or the code of a page names."""
+    signing_in.session_origin(ctx)  # refused before anything is used up
+    visitor = _visitor(ctx, visit)
+    proof = await signing_in.prove(ctx, request, code, token)
+    signed_in = await signing_in.begin(ctx, await _member(ctx, proof), proof)
+    await go_on(ctx.services, visitor, signed_in.user.user)
+    return signed_in
+
+
+async def sign_in_as_guest(ctx: Context, /, *, name: str, visit: str | None = None) -> SignedIn:
+    """Begin a session of a new guest."""
+    if SignInMethod.GUEST.value not in ctx.services.policy.sign_in_methods:
+        raise NotAllowed("Nobody signs in as a guest here.")
+    if ctx.viewer.is_signed_in:
+        raise NotAllowed("You are signed in already: sign out first.")
+    if ctx.unit.key is not None and len(ctx.unit.key) < GUEST_KEY_LENGTH:
+        raise InvalidInput(
+            f"The idempotencyKey of a guest has {GUEST_KEY_LENGTH} random letters or more, since nothing else keeps "
+            "others from its answer.",
+            path=("input", "idempotencyKey"),
+        )
+    signing_in.session_origin(ctx)
+    visitor = _visitor(ctx, visit)
+    user = ctx.new_id()
+    guest = Profile(user, parse_display_name(name, user), ctx.now())
+    await ctx.services.get(AddressLimits).admit_guest(ctx)
+    shown = Proven(SignInMethod.GUEST, "", secrets.token_hex(16), "Guest")
+    await identity_store.make_member(ctx.table, shown, guest, ctx.services.unit(), used=True)
+    ctx.services.activity["new_members"] += 1
+    signed_in = await signing_in.begin(ctx, await _read(ctx.services, user), Proof(SignInMethod.GUEST))
+    await go_on(ctx.services, visitor, user)
+    return signed_in
+
+
+async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile:
+    """Let the viewer sign in by the address that a code was sent to, too."""
+    member = ctx.member()
+    asked = await ctx.services.get(SignInCodes).check(ctx, request, code)
+    used_up = signing_in.used_up(ctx, asked)
+    profile = await identity_store.add_identity(ctx.table, member.id, of_address(asked.email), ctx.unit, used_up)
+    return _added(ctx.services, profile, member)
+
+
+def guest_receipt_owner(_: Context, __: Mapping[str, Any]) -> str:
+    """Nobody's: a guest is nobody before they have signed in."""
+    return "signin-guest"
+
+
+# ── visitors ──
+
+
+def _visitor(ctx: Context, visit: str | None) -> str | None:
+    """The visitor whom the person was until now: of a visit that the page gives, or the one who asks."""
+    if visit is not None:
+        return visitor_of(ctx, visit)
+    return ctx.viewer.id if ctx.viewer.kind is Kind.VISITOR else None
+
+
+async def go_on(services: Services, visitor: str | None, member: str) -> None:
+    """Let the member go on with what they began as a visitor. Their session has begun, so a failure ends nothing."""
+    if visitor is None:
+        return
+    try:
+        await continue_walks(services, visitor, member)
+    except DynamoError as error:
+        _log.warning("a visitor's walk was not continued", reason=str(error))
+
+
+# ── by the provider ──
+
+
+async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | None) -> tuple[Session, str]:
+    """A session of whom the provider names, on the service's own pages; and its token."""
+    assert named.proven is not None  # noqa: S101 - what the ID token says
+    email = named.verified_email or named.email
+    identity = await services.get(Members).make(named.proven, name=named.name, email=email)
+    member = await _read(services, identity.user or "")
+    begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
+    await go_on(services, visitor, member.user)
+    return begun
+
+
+async def add_provider(services: Services, named: Viewer, member: Viewer) -> None:
+    """Let a member sign in as whom the provider names, too; Conflict if that is another member."""
+    assert named.proven is not None  # noqa: S101 - what the ID token says
+    unit = services.unit(f"User:{member.id}")
+    _added(services, await identity_store.add_identity(services.table, member.id, named.proven, unit), member)
+
+
+# ── members ──
+
+
+async def _member(ctx: Context, proof: Proof) -> Profile:
+    """The member whom a proof names. MemberErased if they were erased."""
+    services = ctx.services
+    if proof.email is None:
+        return await _read(services, proof.user or "")
+    shown = of_address(proof.email)
+    members = services.get(Members)
+    if ctx.viewer.is_guest and await members.find(shown) is None:
+        unit = services.unit(f"User:{ctx.viewer.id}")
+        return _added(services, await identity_store.add_identity(ctx.table, ctx.viewer.id, shown, unit), ctx.viewer)
+    identity = await members.make(shown)
+    return await _with_address(services, await _read(services, identity.user or ""), proof.email)
+
+
+def _added(services: Services, changed: Profile, member: Viewer) -> Profile:
+    """The member, who signs in by one thing more and is no guest any longer."""
+    services.get(Members).forget(map(IdentityKey.parse, changed.identities))
+    services.profiles.put(changed.user, services.with_name(changed))
+    if member.session is not None:
+        services.get(Sessions).ended([member.session.key])  # read anew
+    return services.with_name(changed)
+
+
+async def _with_address(services: Services, member: Profile, email: str) -> Profile:
+    """The member, whose address is the one that was just confirmed."""
+    if member.proven_email == email:
+        return member
+    changed = await profile_store.set_email(services.table, member.user, email, services.unit(f"User:{member.user}"))
+    if changed is None:
+        raise MemberErased
+    services.profiles.put(member.user, services.with_name(changed))
+    return services.with_name(changed)
+
+
+async def _read(services: Services, user: str) -> Profile:
+    profile = await profile_store.read_profile(services.table, user)
+    if profile is None:
+        raise MemberErased
+    return services.with_name(profile)

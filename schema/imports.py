@@ -1,0 +1,70 @@
+"""Imports of what an editor pastes."""
+
+from __future__ import annotations
+
+import strawberry
+
+from resolvers.whole import importing
+from schema.framework.fields import described
+from schema.framework.mutations import mutation, result_of
+from schema.framework.types import object_type, record_type
+from schema.jobs import Job
+from schema.voting import BOARD_SLUG
+
+DRY_RUN = "Whether to change nothing, and only to say what would be added and what is wrong."
+
+
+@record_type(importing.ImportProblem, "A row of an import that is not valid.")
+class ImportProblem:
+    line: int = described("The line where it begins; of an event, its position in the list. Both count from 1.")
+    message: str = described("What is wrong with it.")
+
+
+Imported = object_type(
+    "Imported",
+    "What was imported.",
+    added=(int, "How many were added; so far, if there is a job; would be, in a dry run. The others existed already."),
+    problems=(list[ImportProblem], f"What is wrong, for at most {importing.MOST_PROBLEMS} rows."),
+    job=(Job | None, "What adds the rest, if that takes longer than 5 s; null when all is done."),
+)
+IMPORT_RESULT = result_of("Import", Imported, "What was imported, or why nothing was.")
+
+
+@strawberry.type
+class ImportsMutation:
+    import_contenders = mutation(
+        importing.import_contenders,
+        "Adds contenders from a table. Those whose name the board has are left as they are. If a row is not valid, "
+        "none is added. For editors.",
+        Imported,
+        input_description="Contenders for a board.",
+        result_description="What was imported, or why nothing was.",
+        result=IMPORT_RESULT,
+        board=BOARD_SLUG,
+        text="CSV with the columns name and, optionally, description, link, imageUrl and svg (the picture's text); at "
+        "most 1 MB. The first line names the columns.",
+        dry_run=DRY_RUN,
+    )
+    import_events = mutation(
+        importing.import_events,
+        "Adds the events of a season file, with their cards. Those that exist are left as they are. If one is not "
+        "valid, none is added. For editors.",
+        Imported,
+        input_description="A season.",
+        result_description="What was imported, or why nothing was.",
+        result=IMPORT_RESULT,
+        text="JSON, as `ringside export events` writes it; at most 1 MB.",
+        dry_run=DRY_RUN,
+    )
+    import_words = mutation(
+        importing.import_words,
+        "Adds words to a public list. Those that it has are left as they are; rows that are not valid are skipped. For "
+        "editors.",
+        Imported,
+        input_description="Words for a public list.",
+        result_description="What was imported, or why nothing was.",
+        result=IMPORT_RESULT,
+        list="The list.",
+        text="CSV with the columns definition and term or simplified; at most 1 MB. The first line names the columns.",
+        dry_run=DRY_RUN,
+    )

@@ -1,0 +1,72 @@
+"""Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import structlog
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server.auth.cookies import LOOPBACK
+
+SECONDS = 60.0
+MOST_LOGGED = 10
+"""Origins that are logged within `SECONDS`, each once: whoever sends a request chooses its origin."""
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[a-z0-9._:\[\]-]{1,255}|null", re.IGNORECASE)
+_log = structlog.get_logger("ringside.origins")
+
+
+class ForeignOrigins:
+    """An ASGI application that hands everything to `app`, and logs origins that are neither listed nor its own."""
+
+    def __init__(self, app: ASGIApp, listed: Sequence[str]) -> None:
+        self._app = app
+        self._listed = listed
+        self._logged: set[str] = set()
+        self._since = -SECONDS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            self._look_at(scope)
+        await self._app(scope, receive, send)
+
+    def _look_at(self, scope: Scope) -> None:
+        origin, host = "", b""
+        for name, value in scope["headers"]:
+            if name == b"origin":
+                origin = value.decode("latin-1")
+            elif name == b"host":
+                host = value
+        own = f"{scope['scheme'].replace('ws', 'http')}://{host.decode('latin-1').lower()}"
+        if origin and not scope["state"]["pipeline"].services.policy.admits_page(origin, own):
+            self._log_once(origin)
+
+    def _log_once(self, origin: str) -> None:
+        now = time.monotonic()
+        if now - self._since >= SECONDS:
+            self._since = now
+            self._logged.clear()
+        origin = origin if _ORIGIN.fullmatch(origin) else "(no origin)"
+        if origin in self._logged or len(self._logged) >= MOST_LOGGED:
+            return
+        self._logged.add(origin)
+        near = {"similar": similar} if (similar := _similar(origin, self._listed)) else {}
+        advice = "a page of an origin that RINGSIDE_CORS_ORIGINS does not list may not read the answers"
+        _log.warning(advice, origin=origin, **near)
+
+
+def _similar(origin: str, listed: Sequence[str]) -> str | None:
+    """The listed origin that differs in nothing but its scheme, its port or an alias of its host."""
+    host = _host(origin)
+    return next((each for each in listed if host and _host(each) == host), None)
+
+
+def _host(origin: str) -> str:
+    try:
+        host = (urlsplit(origin).hostname or "").rstrip(".").removeprefix("www.")
+    except ValueError:
+        return ""
+    return LOOPBACK[0] if host in (*LOOPBACK, "::1") else host

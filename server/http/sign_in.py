@@ -1,0 +1,227 @@
+"""/sign-in: the page on which people sign in, and how it hands a page of another site its own session.
+
+| address               | answers                                                                                |
+|-----------------------|----------------------------------------------------------------------------------------|
+| GET /sign-in          | the page: `?origin=…&state=…` as another site's window, `?returnTo=…`, `?link=…`       |
+| POST /sign-in         | where the provider signs people in, with the cookie of this flow                       |
+| GET /sign-in/callback | the provider's answer: begins a session and leads back to the page                     |
+| GET /sign-in/done     | the page again, for those who come back without the window that opened theirs          |
+| POST /sign-in/done    | with a session: a token for the origin that asks, or the address that leads back to it |
+| GET /sign-in/emails   | the emails of a demo on this machine                                                   |
+
+The page is three files without a build step and an ordinary client of the API. What it asks for is checked here, not in
+the page: other sites must be listed, and it leads nowhere else. Its POSTs count only from the service's own pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from datastore.dynamo import DynamoError, deadline, iso
+from datastore.refusals import InvalidInput
+from resolvers.members.return_addresses import origin_in, parse_return_address
+from resolvers.members.sign_in_codes import PATH, SignInCodes
+from resolvers.members.sign_in_methods import offered_methods
+from resolvers.members.signing_in import code_for_page, session_for_page
+from resolvers.requests.context import Services, Viewer
+from resolvers.requests.policy import Policy
+from resolvers.values.page_languages import PAGE_LANGUAGES
+from server.http.built_files import CONTENT_TYPES, FILES_POLICY
+from server.http.demo import DemoEmails, may_see_emails
+from server.http.messages import SECURITY_HEADERS
+from server.http.sign_in_provider import from_provider, to_provider
+from server.settings import Settings
+
+_PAGES: Final = Path(__file__).with_name("pages")
+_FOLDER: Final = _PAGES / "sign-in"
+_TEXTS: Final = _PAGES / "texts"
+_LONGEST_STATE: Final = 500
+_MOST_BODY: Final = 8192
+TIMEOUT: Final = 10.0
+FRAGMENT: Final = "ringside-code"
+"""What the fragment of an address is called that leads back to a page of another origin."""
+ASKED: Final = "{asked}"
+"""The page's placeholder for what it is asked for."""
+
+
+def content_policy(image_hosts: Sequence[str]) -> str:
+    images = " ".join(["'self'", "data:", *(f"https://{host}" for host in image_hosts)])
+    return (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src {images}; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
+
+
+class SignInPage:
+    """The addresses under /sign-in."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._headers = {
+            **SECURITY_HEADERS,
+            "Content-Security-Policy": content_policy(settings.image_hosts),
+            # The page that opened the window is told of the session by it.
+            "Cross-Origin-Opener-Policy": "unsafe-none",
+            "Cache-Control": "no-store",
+        }
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(PATH, self._page, methods=["GET"]),
+            Route(PATH, self._to_provider, methods=["POST"]),
+            Route(f"{PATH}/callback", from_provider, methods=["GET"]),
+            Route(f"{PATH}/done", self._page, methods=["GET"]),
+            Route(f"{PATH}/done", self._hand_over, methods=["POST"]),
+            Route(f"{PATH}/emails", self._emails, methods=["GET"]),
+            *(Route(f"{PATH}/{name}", _file) for name in ("sign-in.css", "sign-in.js")),
+            *(Route(f"{PATH}/texts/{language}.json", _texts) for language in PAGE_LANGUAGES),
+        ]
+
+    async def _page(self, request: Request) -> Response:
+        asked = self.asked(request.state.services, request.query_params)
+        asked["demo"] = may_see_emails(self._settings, request.scope)
+        html = (_FOLDER / "sign-in.html").read_text(encoding="utf-8")
+        return HTMLResponse(html.replace(ASKED, escape(orjson.dumps(asked).decode())), headers=self._headers)
+
+    def asked(self, services: Services, query: Mapping[str, str]) -> dict[str, Any]:
+        """What the page shows and does, of what its address asks for; refused if that is somebody else's."""
+        asked: dict[str, Any] = {
+            "methods": [method.value for method in offered_methods(services)],
+            "provider": urlsplit(self._settings.oidc_issuer or "").hostname,
+            "language": query.get("language", "")[:35],
+            "again": query.get("again") == "1",
+            "error": query.get("error") if query.get("error") in ERRORS else None,
+        }
+        try:
+            return asked | self._destination(services, query)
+        except InvalidInput:
+            return asked | {"refused": True}
+
+    def _destination(self, services: Services, query: Mapping[str, str]) -> dict[str, Any]:
+        policy, return_to, link = services.policy, query.get("returnTo"), self._link(services, query.get("link"))
+        if link is not None:
+            return_to = link.pop("returnTo") or return_to
+        if return_to is not None:
+            parse_return_address(policy, return_to)
+        origin, state = query.get("origin"), query.get("state", "")
+        if (origin is not None and origin not in policy.page_origins) or len(state) > _LONGEST_STATE:
+            raise InvalidInput
+        back_to = None if return_to is None else origin_in(policy, return_to)
+        if origin is not None and back_to not in (None, origin):
+            raise InvalidInput
+        site = origin or back_to
+        return {
+            "origin": origin,
+            "state": state,
+            "returnTo": return_to if origin is None or back_to is not None else None,
+            "site": None if site is None else urlsplit(site).netloc,
+            "link": link,
+        }
+
+    def _link(self, services: Services, text: str | None) -> dict[str, Any] | None:
+        """The address that a link signs in, or nothing of it if it was altered or is too old."""
+        if text is None:
+            return None
+        asked = services.get(SignInCodes).open_link(text)
+        if asked is None or asked.expires <= services.clock():
+            return {"address": None, "returnTo": None}
+        return {"address": asked.email, "token": text, "returnTo": asked.return_to}
+
+    async def _to_provider(self, request: Request) -> Response:
+        return await to_provider(request, *await _of_own_page(request))
+
+    async def _hand_over(self, request: Request) -> Response:
+        """Give the member's session to a page of another origin: they have pressed the button that names it."""
+        viewer, body = await _of_own_page(request)
+        policy, services = request.state.services.policy, request.state.services
+        if viewer.session is None or viewer.session.origin is not None:
+            raise HTTPException(401, "Sign in on this page first.")
+        try:
+            with deadline(TIMEOUT):
+                return await _handed_over(services, policy, viewer, body)
+        except DynamoError:
+            raise HTTPException(503, "The service is busy. Try again in a minute.") from None
+
+    async def _emails(self, request: Request) -> Response:
+        if not may_see_emails(self._settings, request.scope):
+            raise HTTPException(404)
+        services: Services = request.state.services
+        emails = [email._asdict() for email in services.get(DemoEmails).latest]
+        return _json(emails)
+
+
+ERRORS: Final = ("provider", "CONFLICT", "failed")
+"""What the page is told of a sign-in at the provider that failed."""
+
+
+# ── handing over ──
+
+
+async def _handed_over(services: Services, policy: Policy, viewer: Viewer, body: Mapping[str, Any]) -> Response:
+    """A token for the origin that asks, or the address that leads back to it with a code in its fragment."""
+    origin, return_to = body.get("origin"), body.get("returnTo")
+    if isinstance(origin, str) and origin in policy.page_origins:
+        token, ends = await session_for_page(services, viewer, origin)
+        return _json({"token": token, "expiresAt": iso(ends)})
+    back_to = origin_in(policy, return_to) if isinstance(return_to, str) else None
+    if back_to is None or not isinstance(return_to, str):
+        raise HTTPException(400, "Pages of this origin may not sign anybody in: RINGSIDE_CORS_ORIGINS lists those.")
+    code = code_for_page(services, viewer, back_to)
+    return _json({"location": f"{return_to.partition('#')[0]}#{FRAGMENT}={code}"})
+
+
+async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
+    """The viewer of a POST that a page of the service's own origin sends, and its JSON; 403 for all other pages."""
+    services, headers = request.state.services, request.headers
+    own = f"{request.url.scheme}://{headers.get('host', '').lower()}"
+    if not services.policy.is_own(headers.get("origin", ""), own):
+        raise HTTPException(403, "This is for the service's own page.")
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "Send JSON.")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BODY:
+            raise HTTPException(413, "The body is too large.")
+    try:
+        parsed = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise HTTPException(400, "Send a JSON object.")
+    address = request.client.host if request.client else ""
+    secure = request.url.scheme == "https"
+    identified = await request.state.pipeline.identification.identify(
+        request.scope["headers"], secure=secure, address=address
+    )
+    return identified.viewer, parsed
+
+
+def _json(value: Any) -> Response:
+    return JSONResponse(value, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
+
+
+# ── files ──
+
+
+async def _file(request: Request) -> Response:
+    return _sent(_FOLDER / request.url.path.rpartition("/")[2])
+
+
+async def _texts(request: Request) -> Response:
+    return _sent(_TEXTS / request.url.path.rpartition("/")[2])
+
+
+def _sent(path: Path) -> Response:
+    headers = {**SECURITY_HEADERS, "Content-Security-Policy": FILES_POLICY, "Cache-Control": "no-cache"}
+    return FileResponse(path, headers=headers, media_type=CONTENT_TYPES.get(path.suffix, "application/json"))

@@ -1,0 +1,173 @@
+"""Another site than the service's, and browsers that block its cookies as those of a third party.
+
+The site is another origin, by its port, and another site, by its host name: the service is at 127.0.0.1, the page at
+localhost.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.async_api import Browser, BrowserContext, async_playwright
+
+from tests.browser.pages import FLAGS, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
+from tests.service import ROOT, Service
+
+ALLOWED, BLOCKED = 0, 1
+"""Values of Chromium's preference for third-party cookies."""
+
+EXAMPLES = ROOT / "examples"
+PLACE_OF_SERVICE = "https://api.example.com"
+TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css"}
+PAGE = """<!doctype html>
+<html lang="{language}">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>A page of another site</title>
+<script type="module" src="https://api.example.com/elements.js"></script>
+{body}
+</html>"""
+
+
+@dataclass
+class Site:
+    """A site whose pages are given by the test, or are files of a folder. They name the service's address."""
+
+    address: str = ""
+    api: str = ""
+    folder: Path = EXAMPLES
+    pages: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with each page."""
+
+    def show(self, body: str, language: str = "en", **headers: str) -> str:
+        """Make a page of these elements, and return its address."""
+        path = f"/made/{len(self.pages)}"
+        self.pages[path] = PAGE.format(body=body, language=language)
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.address + path
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def __init__(self, site: Site, *arguments: object) -> None:
+        self.site = site
+        super().__init__(*arguments)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/cookie":
+            self._cookie()
+            return
+        file = self.site.folder / path.strip("/")
+        file = file / "index.html" if file.is_dir() else file
+        text = self.site.pages.get(path) or (file.read_text(encoding="utf-8") if file.is_file() else None)
+        if path == "/favicon.ico":
+            text = ""
+        if text is None:
+            self.send_error(404)
+            return
+        kind = TYPES.get(file.suffix, TYPES[".html"])
+        self._send(text.replace(PLACE_OF_SERVICE, self.site.api).encode(), {"content-type": kind, **self.site.headers})
+
+    def _cookie(self) -> None:
+        """Says which cookie it was sent, and sets the one that other sites' pages may send."""
+        self._send(
+            self.headers.get("cookie", "none").encode(),
+            {
+                "content-type": "text/plain",
+                "set-cookie": "third=party; SameSite=None; Secure; Path=/",
+                "access-control-allow-origin": self.headers.get("origin", ""),
+                "access-control-allow-credentials": "true",
+            },
+        )
+
+    def _send(self, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(200)
+        for name, value in {**headers, "content-length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the test prints what matters."""
+
+
+@contextmanager
+def running_site() -> Iterator[Site]:
+    site = Site()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, site))
+    site.address = f"http://localhost:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@asynccontextmanager
+async def browser_with(chromium: str, profile: Path, third_party_cookies: int) -> AsyncIterator[BrowserContext]:
+    """A browser with a profile of its own, in which third-party cookies are ALLOWED or BLOCKED."""
+    preferences = profile / "Default" / "Preferences"
+    preferences.parent.mkdir()
+    preferences.write_text(json.dumps({"profile": {"cookie_controls_mode": third_party_cookies}}))
+    async with async_playwright() as playwright:
+        context = await playwright.chromium.launch_persistent_context(
+            profile, executable_path=chromium, args=FLAGS, viewport=VIEWPORT, locale="en-GB", timezone_id="UTC"
+        )
+        yield context
+        await context.close()
+
+
+# ── visits ──
+
+
+@dataclass
+class Visited:
+    """A service, and the site whose pages have its elements."""
+
+    service: Service
+    site: Site
+
+    def client(self, user: str, *roles: str) -> httpx.Client:
+        """A member's client, outside of any browser."""
+        token = self.service.token(user, *(part for role in roles for part in ("--role", role)))
+        return httpx.Client(base_url=self.service.url, headers={"authorization": f"Bearer {token}"})
+
+    def edit(self, query: str, *, user: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
+        """The payload of a mutation by an editor, or by somebody else."""
+        with self.client(user, role) as client:
+            answer = client.post("/graphql", json={"query": query, "variables": {"input": given}}).json()
+        (payload,) = answer["data"].values()
+        assert "code" not in payload, payload
+        return dict(payload)
+
+    @asynccontextmanager
+    async def page(
+        self, browser: Browser, body: str, *, member: str | None = None, language: str = "en", **options: Any
+    ) -> AsyncIterator[BrowserPage]:
+        """A page of the site with these elements, for a new visitor or for a member."""
+        context = await new_context(
+            browser, **{"viewport": VIEWPORT, "locale": "en-GB", "timezone_id": "UTC", **options}
+        )
+        page = BrowserPage(await context.new_page(), self.site.address)
+        await page.page.add_init_script(RECORD_VIOLATIONS)
+        if member:
+            token = json.dumps({"member": {"token": self.service.token(member), "expiresAt": "2100-01-01"}})
+            stored = f"localStorage.getItem(key) ?? localStorage.setItem(key, {json.dumps(token)})"
+            await page.page.add_init_script(f"const key = 'ringside {self.service.url}/'; {stored}")
+        await page.page.goto(self.site.show(body, language))
+        yield page
+        await context.close()

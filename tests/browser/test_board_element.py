@@ -1,0 +1,208 @@
+"""`<ringside-board>` on another site's page: voting, the leaderboard, hours, and what can go wrong."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Locator, expect
+
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Visited
+from tests.queries import ADD_CONTENDER, CREATE_BOARD
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+BOARD = '<ringside-board board="%s"></ringside-board>'
+HOSTILE = "<img src=x onerror=alert(1)>\n</p><script>alert(2)</script> \"quoted\" & 'so'"
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
+
+
+PLACES = """['h2', '.pair', '.verdicts', 'progress', 'table'].map((name) => {
+  const shown = document.querySelector('ringside-board').shadowRoot.querySelector(name);
+  const { top, left, width } = shown.getBoundingClientRect();
+  return [top, left, width].map(Math.round);
+})"""
+
+
+def corners(page: BrowserPage) -> Locator:
+    return page.page.locator("ringside-board button.corner")
+
+
+def note(page: BrowserPage) -> Locator:
+    return page.page.locator("ringside-board .note")
+
+
+def progress(page: BrowserPage) -> Locator:
+    return page.page.locator("ringside-board .progress span")
+
+
+async def voted(page: BrowserPage) -> str:
+    """The name of the left contender, who was voted for."""
+    await expect(corners(page).first).to_be_enabled()
+    name = await corners(page).first.locator(".name").inner_text()
+    await corners(page).first.click()
+    await expect(note(page)).to_have_text(f"A vote for {name}.")
+    return name
+
+
+async def board(visited: Visited, slug: str, *names: str, title: str = "Who wins?", **more: Any) -> None:
+    visited.edit(CREATE_BOARD, slug=slug, title=title, **more)
+    for name in names:
+        visited.edit(ADD_CONTENDER, board=slug, name=name)
+
+
+async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visited, browser: Browser) -> None:
+    """The next pair comes with the answer; the winner's row shows one more win without a reload; nothing jumps."""
+    async with visited.page(browser, BOARD % "main") as page:
+        await expect(page.page.locator("ringside-board .live")).to_have_text("live")
+        await expect(corners(page).first).to_be_enabled()
+        name = await corners(page).first.locator(".name").inner_text()
+        await page.page.get_by_role("button", name="Show all 24 contenders").click()
+        row = page.page.locator("ringside-board tbody tr").filter(has=page.page.get_by_text(name, exact=True))
+        wins = int((await row.locator("td").nth(2).inner_text()).split()[0])
+        page.requests.clear()
+        before = await page.page.evaluate(PLACES)
+        await voted(page)
+        await expect(row.locator("td").nth(2)).to_contain_text(f"{wins + 1} –")
+        await expect(progress(page)).to_have_text("1 of 276 pairs seen")
+        assert len([url for url in page.requests if url.endswith("/graphql")]) == 1
+        assert await page.page.evaluate(PLACES) == before
+        assert page.errors == []
+
+
+async def test_the_first_paint_takes_one_request_before_the_ballot(visited: Visited, browser: Browser) -> None:
+    """A GET by the document's id, without a header of its own; then the visit and the pair in one answer."""
+    async with visited.page(browser, BOARD % "main") as page:
+        await expect(corners(page).first).to_be_enabled()
+        to_service = [url.removeprefix(visited.service.url) for url in page.requests if "/graphql" in url]
+        assert len(to_service) == 2
+        assert to_service[0].startswith("/graphql?documentId=")
+        assert to_service[1] == "/graphql"
+
+
+async def test_arrow_keys_vote_only_inside_the_element(visited: Visited, browser: Browser) -> None:
+    """On the rest of the page they scroll. Right, up and down are a win, a tie and a skip."""
+    async with visited.page(browser, f"<button id=outside>Outside</button>{BOARD % 'main'}") as page:
+        await expect(corners(page).nth(1)).to_be_enabled()
+        await page.page.locator("#outside").focus()
+        await page.page.keyboard.press("ArrowRight")
+        await corners(page).nth(1).focus()
+        for number, (key, message) in enumerate((("Right", "A vote for"), ("Up", "tie."), ("Down", "Skipped.")), 1):
+            await page.page.keyboard.press(f"Arrow{key}")
+            await expect(note(page)).to_contain_text(message)
+            await expect(progress(page)).to_have_text(f"{number} of 276 pairs seen")
+            await expect(corners(page).nth(1)).to_be_focused()
+
+
+async def test_two_boards_and_a_moved_one_have_one_visitor(visited: Visited, browser: Browser) -> None:
+    """Only one visit is started. An element that is moved keeps what it shows; one that is added again starts anew."""
+    await board(visited, "second", "Ada", "Bea")
+    async with visited.page(browser, f"<main></main>{BOARD % 'main'}{BOARD % 'second'}") as page:
+        boards = page.page.locator("ringside-board")
+        for number in range(2):
+            await expect(boards.nth(number).locator("button.corner").first).to_be_enabled()
+        started = await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
+        await boards.first.locator("button.corner").first.click()
+        await expect(boards.first.locator(".note")).to_contain_text("A vote for")
+        await page.page.evaluate("document.querySelector('main').append(document.querySelector('ringside-board'))")
+        moved = page.page.locator("main ringside-board")
+        await expect(moved.locator(".note")).to_contain_text("A vote for")
+        await page.page.evaluate("""() => {
+          const board = document.querySelector('main ringside-board');
+          board.remove();
+          return new Promise((go) => setTimeout(() => { document.querySelector('main').append(board); go(); }, 50));
+        }""")
+        await expect(moved.locator(".progress span")).to_have_text("1 of 276 pairs seen")
+        assert await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token") == started
+
+
+async def test_texts_are_shown_as_texts_and_each_has_its_direction(visited: Visited, browser: Browser) -> None:
+    """Markup stays text; an Arabic name reads from right to left; a link tells the other page nothing."""
+    visited.edit(CREATE_BOARD, slug="texts", title="מי ינצח?")
+    link = "https://example.com/ada?x=%22"
+    visited.edit(ADD_CONTENDER, board="texts", name="مرحبا 123 (C++)", description=HOSTILE, link=link, svg=PICTURE)
+    visited.edit(ADD_CONTENDER, board="texts", name="Ada 123", description="שלום.")
+    async with visited.page(browser, BOARD % "texts") as page:
+        await expect(corners(page).first).to_be_enabled()
+        texts = "(all) => all.map((one) => [one.textContent, getComputedStyle(one).direction])"
+        assert dict(await page.page.locator("ringside-board .name").evaluate_all(texts)) == {
+            "مرحبا 123 (C++)": "rtl",
+            "Ada 123": "ltr",
+        }
+        assert await page.page.locator("ringside-board .about *").count() == 0
+        assert HOSTILE in await page.page.locator("ringside-board .about").all_text_contents()
+        more = page.page.get_by_role("link", name="More about")
+        assert await more.get_attribute("href") == link
+        assert set((await more.get_attribute("rel") or "").split()) >= {"noopener", "noreferrer"}
+        assert page.errors == []
+
+
+async def test_a_board_that_is_not_there_is_explained(visited: Visited, browser: Browser) -> None:
+    """In words. Nothing is asked again that the service refuses as wrong."""
+    async with visited.page(browser, BOARD % "no-such-board") as page:
+        await expect(page.page.locator("ringside-board")).to_contain_text(
+            "There is no vote called “no-such-board” here."
+        )
+
+
+async def test_a_service_that_cannot_be_reached_is_asked_again(visited: Visited, browser: Browser) -> None:
+    """The element says so, and the vote counts once the service is back."""
+    async with visited.page(browser, BOARD % "main") as page:
+        await expect(corners(page).first).to_be_enabled()
+        name = await corners(page).first.locator(".name").inner_text()
+        await page.page.context.set_offline(True)
+        await corners(page).first.click()
+        await expect(note(page)).to_have_text("The service cannot be reached. Trying again.")
+        await page.page.context.set_offline(False)
+        await expect(note(page)).to_have_text(f"A vote for {name}.")
+        await expect(progress(page)).to_have_text("1 of 276 pairs seen")
+
+
+async def test_it_says_when_voting_opens_and_draws_then(visited: Visited, browser: Browser) -> None:
+    """By the service's clock."""
+    opens = utc_now() + timedelta(seconds=15)
+    await board(visited, "opening", "Ada", "Bea", opensAt=iso(opens))
+    async with visited.page(browser, BOARD % "opening") as page:
+        await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting opens on")
+        await expect(corners(page).first).to_be_enabled()
+
+
+async def test_results_that_are_hidden_appear_with_the_first_vote(visited: Visited, browser: Browser) -> None:
+    """To the one who voted, and live from then on; after a reload too."""
+    await board(visited, "hidden", "Ada", "Bea", "Cleo", resultsVisible="AFTER_VOTING")
+    async with visited.page(browser, BOARD % "hidden") as page:
+        await expect(page.page.locator("ringside-board")).to_contain_text("Vote first: then you see how it stands.")
+        await voted(page)
+        await expect(page.page.locator("ringside-board tbody tr")).to_have_count(3)
+        await page.page.reload()
+        await expect(page.page.locator("ringside-board tbody tr")).to_have_count(3)
+
+
+async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, browser: Browser) -> None:
+    """A member votes there."""
+    await board(visited, "members", "Ada", "Bea", "Cleo", electorate="MEMBERS")
+    async with visited.page(browser, BOARD % "members") as page:
+        await expect(page.page.locator("ringside-board")).to_contain_text("This vote is for members.")
+        await expect(page.page.get_by_role("button", name="Sign in")).to_be_visible()
+    async with visited.page(browser, BOARD % "members", member="ada-abara") as page:
+        await voted(page)
+
+
+async def test_a_visit_that_is_no_longer_valid_is_started_anew(visited: Visited, browser: Browser) -> None:
+    """Nobody has to reload: the pair that had been drawn is replaced by another."""
+    async with visited.page(browser, BOARD % "main") as page:
+        await expect(corners(page).first).to_be_enabled()
+        await page.page.evaluate(
+            """async (address) => {
+          const { session } = await import(address);
+          session.visit.token = 'altered';
+        }""",
+            f"{visited.service.url}/elements.js",
+        )
+        await corners(page).first.click()
+        await expect(corners(page).first).to_be_enabled()
+        await voted(page)

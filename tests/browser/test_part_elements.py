@@ -1,0 +1,99 @@
+"""The elements of the other parts, on a page of another site, as a visitor and as a member use them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Visited
+from tests.service import ROOT
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+EVERYTHING = (
+    "<ringside-sign-in></ringside-sign-in><ringside-board></ringside-board><ringside-event></ringside-event>"
+    "<ringside-standings></ringside-standings><ringside-word></ringside-word>"
+    '<ringside-comments product="ringside-tee"></ringside-comments>'
+)
+AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+async def findings(page: BrowserPage) -> list[str]:
+    """What axe finds, by its rules."""
+    if not AXE.exists():
+        pytest.skip("axe is not here: make test")
+    await page.page.evaluate(AXE.read_text(encoding="utf-8"))
+    # A page of this test has elements only, without landmarks or a heading of its own.
+    found = await page.page.evaluate(
+        "axe.run({ rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false }, "
+        "'landmark-one-main': { enabled: false } } })"
+    )
+    return [f"{one['id']}: {one['nodes'][0]['target']}" for one in found["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "ar"])
+async def test_all_elements_of_a_visitor_are_accessible(
+    visited: Visited, browser: Browser, scheme: str, language: str
+) -> None:
+    """In both colour schemes and writing directions, at a phone's width."""
+    options: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": 390, "height": 844}}
+    async with visited.page(browser, EVERYTHING, language=language, **options) as page:
+        await expect(page.page.locator("ringside-word .term").first).to_be_visible()
+        await expect(page.page.locator("ringside-comments article").first).to_be_visible()
+        await expect(page.page.locator("ringside-board button.corner").first).to_be_enabled()
+        assert await findings(page) == []
+        wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        assert not await page.page.evaluate(wide)
+        assert page.errors == []
+
+
+async def test_a_member_writes_changes_and_deletes_a_comment(visited: Visited, browser: Browser) -> None:
+    """With or without stars."""
+    body = '<ringside-comments product="quiet"></ringside-comments>'
+    async with visited.page(browser, body, member="bo-abara") as page:
+        element = page.page.locator("ringside-comments")
+        await element.get_by_role("button", name="Write a comment").click()
+        await element.get_by_label("Your comment").fill("Well made.")
+        await element.get_by_role("button", name="Post").click()
+        await expect(element.locator("article")).to_contain_text("Well made.")
+        await expect(element.locator("article .rating")).to_have_count(0)
+        await element.get_by_role("button", name="Edit").click()
+        await element.get_by_label("Your comment").fill("Very well made.")
+        await element.get_by_role("button", name="Save").click()
+        await expect(element.locator("article")).to_contain_text("Very well made.")
+        assert await findings(page) == []
+        await page.page.reload()
+        await expect(element.locator("article")).to_contain_text("Very well made.")
+
+
+async def test_a_member_picks_winners_and_finds_them_again(visited: Visited, browser: Browser) -> None:
+    async with visited.page(browser, "<ringside-event></ringside-event>", member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        await expect(element.get_by_role("heading").first).to_be_visible()
+        for match in await element.get_by_role("group").all():
+            await match.get_by_role("radio").first.check()
+        await element.locator("input[type=number]").fill("21.5")
+        await element.locator("button[type=submit]").click()
+        await expect(element.locator(".note")).to_contain_text(re.compile(r"\w{3}"))
+        assert await findings(page) == []
+        await page.page.reload()
+        await expect(element.get_by_role("radio").first).to_be_checked()
+        await expect(element.locator("input[type=number]")).to_have_value("21.5")
+
+
+async def test_what_does_not_exist_is_said(visited: Visited, browser: Browser) -> None:
+    """Each element says so by itself, and the others work on."""
+    body = (
+        '<ringside-event event="nothing"></ringside-event><ringside-standings season="1900"></ringside-standings>'
+        "<ringside-comments></ringside-comments><ringside-board></ringside-board><ringside-nothing></ringside-nothing>"
+    )
+    async with visited.page(browser, body) as page:
+        await expect(page.page.locator("ringside-board button.corner").first).to_be_enabled()
+        for name in ("event", "standings", "comments"):
+            await expect(page.page.locator(f"ringside-{name}")).to_contain_text(re.compile(r"\w{3}"))
+        assert await findings(page) == []

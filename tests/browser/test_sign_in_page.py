@@ -1,0 +1,340 @@
+"""Signing in with Chromium: each method, on the service's own page and from a page of another site.
+
+The service is two processes behind one address, which are stopped and started again between the code and the sign-in.
+The other site is another origin and another site: the service is at 127.0.0.1, its pages at localhost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
+from tests.mail_server import Mailbox, mail_server_beside
+from tests.oidc_provider import CLIENT, SECRET, OidcProvider, oidc_provider
+from tests.service import Service, running_service
+from tests.sign_in import digits_in, link_in
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ADA = "ada@example.org"
+SITE_SECRET = "a secret that the site and the service share"
+
+SITE_PAGE = """<!doctype html><title>Site</title><button id="open">Sign in</button><p id="who">nobody</p>
+<script>
+const service = '{service}', bearer = new URLSearchParams(location.search).get('token');
+const tell = async token => {{
+  const answer = await fetch(`${{service}}/graphql`, {{ method: 'POST',
+    headers: {{ 'content-type': 'application/json', authorization: `Bearer ${{token}}` }},
+    body: JSON.stringify({{ query: '{{ viewer {{ name }} }}' }}) }});
+  document.getElementById('who').textContent = (await answer.json()).data?.viewer?.name ?? 'refused';
+}};
+let opened = null;
+const back = `&returnTo=${{encodeURIComponent(location.origin + location.pathname)}}`;
+document.getElementById('open').onclick = () => {{
+  opened = open(`${{service}}/sign-in?origin=${{location.origin}}&state=mine${{back}}`, 'sign-in', 'width=400');
+}};
+addEventListener('message', ({{ origin, source, data }}) => {{
+  if (origin === service && source === opened && data.state === 'mine') tell(data.token);
+}});
+const code = new URLSearchParams(location.hash.slice(1)).get('ringside-code');
+if (bearer) tell(bearer);
+const query = 'mutation ($input: SignInInput!) {{ signIn(input: $input) {{ ... on SignedIn {{ token }} }} }}';
+if (code) fetch(`${{service}}/graphql`, {{ method: 'POST', headers: {{ 'content-type': 'application/json' }},
+  body: JSON.stringify({{ query, variables: {{ input: {{ token: code }} }} }}) }})
+  .then(answer => answer.json()).then(({{ data }}) => tell(data.signIn.token));
+</script>
+"""
+
+
+class _Site(BaseHTTPRequestHandler):
+    """A page that signs people in by the service's window; /severed cuts the tie to windows that it opens."""
+
+    service = ""
+
+    def do_GET(self) -> None:
+        body = SITE_PAGE.format(service=self.service).encode()
+        if self.path.startswith("/framing"):
+            body = f'<!doctype html><iframe src="{self.service}/sign-in"></iframe>'.encode()
+        self.send_response(200)
+        if self.path.startswith("/severed"):
+            self.send_header("cross-origin-opener-policy", "same-origin")
+        self.send_header("content-type", "text/html; charset=utf-8")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it is called by
+        """Stay quiet."""
+
+
+@contextmanager
+def site(service: str) -> Iterator[str]:
+    """A site whose pages use this service; its origin."""
+    handler = type("Site", (_Site,), {"service": service})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class World:
+    """The service, which can be started again; its mailbox; its provider; a site that it lists."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.mailbox = Mailbox()
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.provider: OidcProvider = stack.enter_context(oidc_provider())
+        self.site = stack.enter_context(site(self.url))
+        self.variables = {
+            "RINGSIDE_DATA": str(folder / "data"),
+            "RINGSIDE_PUBLIC_URL": self.url,
+            "RINGSIDE_SMTP_URL": stack.enter_context(mail_server_beside(self.mailbox, folder)),
+            "RINGSIDE_CORS_ORIGINS": self.site,
+            "RINGSIDE_GUESTS": "comments",
+            "RINGSIDE_OIDC_ISSUER": self.provider.issuer,
+            "RINGSIDE_OIDC_CLIENT_ID": CLIENT,
+            "RINGSIDE_OIDC_CLIENT_SECRET": SECRET,
+            "RINGSIDE_JWT_AUDIENCE": "ringside",
+            "RINGSIDE_SITE_KEYS": json.dumps([{"issuer": "shop", "hs256": SITE_SECRET}]),
+        }
+        self._running = ExitStack()
+        self.start()
+
+    def start(self) -> None:
+        arguments = ["--port", str(self.port), "--workers", "2"]
+        self.service: Service = self._running.enter_context(running_service(self.variables, arguments))
+
+    def stop(self) -> None:
+        self._running.close()
+
+    async def restart(self) -> None:
+        await asyncio.to_thread(self.stop)
+        await asyncio.to_thread(self.start)
+
+    async def email(self, address: str, sent: int) -> Any:
+        """The email that came to an address after so many."""
+        while not (found := [email for to, email in self.mailbox.emails[sent:] if to == address]):
+            await asyncio.sleep(0.05)
+        return found[0]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with ExitStack() as stack:
+        world = World(tmp_path_factory.mktemp("signing-in"), stack)
+        stack.callback(world.stop)
+        yield world
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def context(browser: Browser) -> AsyncIterator[BrowserContext]:
+    context = await new_context(browser, viewport={"width": 390, "height": 780}, locale="en-GB")
+    await context.add_init_script(RECORD_VIOLATIONS)
+    yield context
+    await context.close()
+
+
+async def by_email(world: World, page: Page, address: str = ADA, between: Callable[[], Any] | None = None) -> None:
+    """Ask for a code, and give its digits."""
+    sent = len(world.mailbox.emails)
+    await page.get_by_label("Email address").fill(address)
+    await page.get_by_role("button", name="Send me a code").click()
+    await expect(page.get_by_text(f"We sent a code to \u2068{address}\u2069")).to_be_visible()
+    digits = digits_in(await world.email(address, sent))
+    if between is not None:
+        await between()
+    await expect(page.get_by_label("Code from the email")).to_be_focused()
+    await page.get_by_label("Code from the email").fill(digits)
+    await page.keyboard.press("Enter")
+
+
+async def as_guest(_: World, page: Page) -> None:
+    await page.get_by_label("Your name").fill("Ann")
+    await page.get_by_role("button", name="Go on as a guest").click()
+
+
+async def by_provider(_: World, page: Page) -> None:
+    await page.get_by_role("button", name=re.compile("Go on with 127.0.0.1")).click()
+    await page.get_by_role("button", name="Yes, it is me").click()
+
+
+METHODS: Mapping[str, Any] = {"email": by_email, "guest": as_guest, "provider": by_provider}
+
+
+async def violations(page: Page) -> list[str]:
+    found: list[str] = await page.evaluate("violations")
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_each_method_signs_in_on_the_service_s_own_page(
+    world: World, context: BrowserContext, method: str
+) -> None:
+    """And leads back to where one came from; the session survives a reload, and ends with a press of a button."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?returnTo=/sign-in%3Flanguage=en")
+    await METHODS[method](world, page)
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+    (cookie,) = [each for each in await context.cookies() if each["name"] == "ringside_session"]
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_role("status")).to_have_text("You are signed out.")
+    assert not [each for each in await context.cookies() if each["name"] == "ringside_session"]
+    assert await violations(page) == []
+
+
+async def test_the_service_may_be_started_again_between_code_and_sign_in(world: World, context: BrowserContext) -> None:
+    """Nothing that a process remembers is needed; nor does a reload of the page lose the request."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+
+    async def between() -> None:
+        await world.restart()
+        await page.reload()
+
+    await by_email(world, page, "restarted@example.org", between)
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+
+
+async def test_the_link_signs_in_the_browser_that_opens_it_and_the_digits_do_not_any_more(
+    world: World, context: BrowserContext, browser: Browser
+) -> None:
+    """Its page names the address and waits for a press, since mail scanners open links too."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    sent = len(world.mailbox.emails)
+    await page.get_by_label("Email address").fill("linked@example.org")
+    await page.keyboard.press("Enter")
+    email = await world.email("linked@example.org", sent)
+    other = await new_context(browser, locale="en-GB")
+    link = await other.new_page()
+    for _ in range(3):  # by scanners
+        await link.goto(f"{world.url}/sign-in?link={link_in(email)}")
+        await expect(link.get_by_role("button", name="Sign in as \u2068linked@example.org\u2069")).to_be_visible()
+    assert link.url == f"{world.url}/sign-in"
+    await link.get_by_role("button", name=re.compile("Sign in as")).click()
+    await expect(link.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+    await page.get_by_label("Code from the email").fill(digits_in(email))
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#number-error")).to_have_text(re.compile("used already"))
+    await other.close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_each_method_signs_in_on_a_page_of_another_site(
+    world: World, context: BrowserContext, method: str
+) -> None:
+    """In a window of the service's, which names the site and hands its token over only after a press."""
+    page = await context.new_page()
+    await page.goto(f"{world.site}/")
+    async with page.expect_popup() as opening:
+        await page.get_by_role("button", name="Sign in").click()
+    window = await opening.value
+    await METHODS[method](world, window)
+    go_on = window.get_by_role("button", name=re.compile(rf"Go on as .* on {world.site.removeprefix('http://')}"))
+    await expect(go_on).to_be_visible()
+    await expect(page.locator("#who")).to_have_text("nobody")
+    await go_on.click()
+    await expect(page.locator("#who")).to_have_text(re.compile("^(Ada|Ann|Member .*)$"))
+
+
+async def test_a_site_s_own_token_signs_in_on_its_pages(world: World, context: BrowserContext) -> None:
+    """Without any window: the site's server has signed it."""
+    claims = {"iss": "shop", "aud": world.url, "sub": "7", "name": "Ada of the shop", "exp": int(time.time()) + 600}
+    page = await context.new_page()
+    await page.goto(f"{world.site}/?token={jwt.encode(claims, SITE_SECRET, algorithm='HS256')}")
+    await expect(page.locator("#who")).to_have_text("Ada of the shop")
+
+
+async def test_a_page_that_has_lost_its_window_is_led_back_with_a_code(world: World, context: BrowserContext) -> None:
+    """Cross-Origin-Opener-Policy cuts the tie, and nothing tells either side so."""
+    page = await context.new_page()
+    await page.goto(f"{world.site}/severed")
+    async with context.expect_page() as opening:
+        await page.get_by_role("button", name="Sign in").click()
+    window = await opening.value
+    await as_guest(world, window)
+    await window.get_by_role("button", name=re.compile("Go on as .* on ")).click()
+    await expect(window.locator("#who")).to_have_text("Ann")
+    assert window.url.startswith(f"{world.site}/severed#")
+
+
+async def test_a_site_that_is_not_listed_gets_nothing(world: World, context: BrowserContext) -> None:
+    """Neither by a window, nor in a frame, nor by leading people back to itself."""
+    with site(world.url) as evil:
+        page = await context.new_page()
+        await page.goto(f"{evil}/")
+        async with page.expect_popup() as opening:
+            await page.get_by_role("button", name="Sign in").click()
+        window = await opening.value
+        await expect(window.get_by_role("status")).to_have_text(re.compile("may not sign anybody in"))
+        await expect(window.get_by_role("button")).to_have_count(0)
+        await window.goto(f"{world.url}/sign-in?returnTo={evil}/")
+        await expect(window.get_by_role("status")).to_have_text(re.compile("may not sign anybody in"))
+        await page.goto(f"{evil}/framing")
+        await expect(page.frame_locator("iframe").locator("main")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("locale", "direction", "label"), [
+    ("de-AT", "ltr", "E-Mail-Adresse"), ("es", "ltr", "Correo electrónico"), ("ar", "rtl", "البريد الإلكتروني"),
+    ("fr", "ltr", "Email address"),
+])  # fmt: skip
+async def test_the_page_speaks_the_visitor_s_language(
+    world: World, browser: Browser, locale: str, direction: str, label: str
+) -> None:
+    """Or English; Arabic from right to left, on a phone without scrolling sideways."""
+    context = await new_context(browser, locale=locale, viewport={"width": 320, "height": 640}, color_scheme="dark")
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in")
+    await expect(page.get_by_label(label)).to_be_focused()
+    assert await page.evaluate("document.documentElement.dir") == direction
+    assert await page.evaluate("document.documentElement.scrollWidth") == 320
+    await context.close()
+
+
+async def test_the_explorer_is_signed_in_by_the_session_and_out_by_a_button(
+    world: World, context: BrowserContext
+) -> None:
+    """Its button leads to the page, and the page leads back. A pasted token counts before the session."""
+    explorer = ExplorerPage(await context.new_page(), world.url)
+    await explorer.page.set_viewport_size(VIEWPORT)
+    await explorer.open()
+    await explorer.page.get_by_role("link", name="Sign in").click()
+    await by_email(world, explorer.page)
+    await explorer.page.wait_for_url(f"{world.url}/graphql")
+    await expect(explorer.page.get_by_text("Signed in as")).to_be_visible()
+    await explorer.write(explorer.query, "{ viewer { email")
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text(f'"email": "{ADA}"')
+    await explorer.write(explorer.headers, '{ "Authorization": "Bearer forged')
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
+    await explorer.page.get_by_role("button", name="Sign out").click()
+    await expect(explorer.page.get_by_role("link", name="Sign in")).to_be_visible()
+    assert await explorer.violations() == []

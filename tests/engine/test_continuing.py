@@ -1,0 +1,183 @@
+"""What somebody began as a visitor goes on as the member's who signs in: no pair twice, no person twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import Table
+from resolvers.requests.context import Role, utc_now
+from resolvers.voting.ballots import sign_visit
+from server.audit import breaches
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
+from tests.jobs import ended
+from tests.sign_in import in_session, on_page
+from tests.voting import add_contenders, settle_votes
+
+SHOP = "https://shop.example.com"
+NAMES = ("Ann", "Ben", "Cat", "Dan")
+PAIRS = {frozenset(pair) for pair in combinations(NAMES, 2)}
+START = "mutation { startVisit(input: {}) { ... on Visit { token } } }"
+DRAW = """mutation { drawMatchup(input: {}) {
+  ... on Ballot { token left { name } right { name } } ... on Refused { code message } } }"""
+CAST = """mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) {
+  ... on VoteCast { progress { seen remaining } } ... on Refused { code } } }"""
+CONTINUE = """mutation ($visit: String!, $key: String) { continueVisit(input: { visit: $visit, idempotencyKey: $key }) {
+  ... on VisitContinued { user { id } } ... on Refused { code path } } }"""
+GUEST = """mutation ($visit: String) { signInAsGuest(input: { name: "Ann", visit: $visit }) {
+  ... on SignedIn { token user { id } } ... on Refused { code path } } }"""
+VOTES = '{ board(slug: "main") { votes } }'
+PROGRESS = '{ board(slug: "main") { progress { seen remaining } } }'
+VOID = """mutation ($voter: ID!) { voidVoter(input: { voter: $voter }) {
+  ... on VoterVoided { votesRemoved } ... on Refused { code } } }"""
+ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: REMOVE }) {
+  ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
+
+
+@pytest.fixture
+async def api(table: Table, engine: RunningEngine) -> AsyncIterator[Client]:
+    settings = settings_for(engine, table.name, cors_origins=(SHOP,), guests="comments")
+    async with serving(settings) as visitor:
+        await add_contenders(visitor, *NAMES)
+        yield visitor
+
+
+async def a_visit(api: Client) -> tuple[Client, str]:
+    """A visitor on the shop's pages, and the token of their visit."""
+    page = at_shop(Client(api.served, api.settings))
+    token: str = (await page.ask(START))["token"]
+    page.http.headers["authorization"] = f"Visitor {token}"
+    return page, token
+
+
+def at_shop(client: Client) -> Client:
+    client.http.headers["origin"] = SHOP
+    return client
+
+
+async def vote(client: Client) -> frozenset[str]:
+    drawn = await client.ask(DRAW)
+    await client.ask(CAST, token=drawn["token"])
+    return frozenset((drawn["left"]["name"], drawn["right"]["name"]))
+
+
+async def test_a_member_goes_on_where_the_visitor_was(api: Client) -> None:
+    """In the visitor's order of pairs, who votes no more, not even on a pair that was drawn before."""
+    (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
+    seen = [await vote(page), await vote(page)]
+    drawn_before = (await page.ask(DRAW))["token"]
+    me = await ada.ask(CONTINUE, visit=visit, key="once")
+    assert me == await ada.ask(CONTINUE, visit=visit, key="once") == await ada.ask(CONTINUE, visit=visit)
+    assert await page.ask(DRAW) == {"code": "NOT_SIGNED_IN", "message": "Sign in to go on."}
+    assert await page.code(CAST, token=drawn_before) == "TOKEN_SPENT"
+    assert (await ada.ask(PROGRESS))["progress"] == {"seen": 2, "remaining": 4}
+    seen += [await vote(ada) for _ in range(4)]
+    assert (set(seen), len(seen)) == (PAIRS, 6)
+    await settle_votes(api)
+    assert (await api.ask(VOTES))["votes"] == 6
+    editor = api.member("editor", Role.EDITOR)
+    assert (await editor.ask(VOID, voter=me["user"]["id"]))["votesRemoved"] == 6
+    assert [breach async for breach in breaches(api.services)] == []
+
+
+async def test_both_stay_counted_where_the_member_has_voted_before(api: Client) -> None:
+    """The visitor draws no more; erasing the member with what they contributed takes back both."""
+    (page, visit), ada = await a_visit(api), at_shop(await in_session(api, "ada"))
+    ada_first = await vote(ada)
+    await vote(page)
+    user = (await ada.ask(CONTINUE, visit=visit))["user"]["id"]
+    assert await page.code(DRAW) == "NOT_SIGNED_IN"
+    assert (await ada.ask(PROGRESS))["progress"] == {"seen": 1, "remaining": 5}
+    assert await vote(ada) != ada_first
+    await settle_votes(api)
+    assert (await api.ask(VOTES))["votes"] == 3
+    job = (await ada.ask(ERASE, user=user))["job"]["id"]
+    await ended(api.member("root", Role.ADMIN), job)
+    assert (await api.ask(VOTES))["votes"] == 0
+    left = [item async for item in api.services.table.scan_items() if user in str(item)]
+    assert [item for item in left if "VOTE" in str(item)] == []
+
+
+async def test_a_vote_at_the_same_time_is_counted_before_or_refused(api: Client) -> None:
+    """Twenty visitors vote while they sign in; each member then meets the other pairs once."""
+
+    async def person(number: int) -> int:
+        (page, visit), member = await a_visit(api), at_shop(api.member(f"fan{number}"))
+        await member.ask("{ viewer { id } }")
+        seen = [await vote(page)]
+        drawn = await page.ask(DRAW)
+        _, cast = await asyncio.gather(member.ask(CONTINUE, visit=visit), page.ask(CAST, token=drawn["token"]))
+        if "progress" in cast:
+            seen.append(frozenset((drawn["left"]["name"], drawn["right"]["name"])))
+        while len(seen) < len(PAIRS):
+            seen.append(await vote(member))
+        assert set(seen) == PAIRS
+        return len(seen)
+
+    counted = sum(await asyncio.gather(*map(person, range(20))))
+    await settle_votes(api)
+    assert (await api.ask(VOTES))["votes"] == counted == 120
+    assert [breach async for breach in breaches(api.services)] == []
+
+
+async def test_signing_in_takes_the_visitor_along(api: Client) -> None:
+    """By the cookie on the service's own pages, and by `visit` on those of another site."""
+    own = on_page(api.visitor())
+    await vote(own)
+    await own.ask(GUEST)
+    assert (await own.ask(PROGRESS))["progress"] == {"seen": 1, "remaining": 5}
+    page, visit = await a_visit(api)
+    await vote(page)
+    del page.http.headers["authorization"]
+    token = (await page.ask(GUEST, visit=visit))["token"]
+    guest = at_shop(Client(api.served, api.settings, token))
+    assert (await guest.ask(PROGRESS))["progress"] == {"seen": 1, "remaining": 5}
+
+
+async def test_a_visit_is_continued_on_its_own_pages_alone(api: Client) -> None:
+    """With the member's token; by nobody else, and nowhere else."""
+    (page, visit), ada = await a_visit(api), api.member("ada")
+    await vote(page)
+    seal, past = api.services.seal, utc_now() - timedelta(seconds=1)
+    old = sign_visit(seal, "visitor.x", SHOP, past)
+    refused: list[Any] = [await ada.ask(CONTINUE, visit=visit)]
+    at_shop(ada)
+    refused += [await ada.ask(CONTINUE, visit=text) for text in ("", "é", visit[:-1], visit + "A", old, "x" * 5000)]
+    assert refused == [{"code": "INVALID_INPUT", "path": ["input", "visit"]}] * 7
+    assert await page.code(CONTINUE, visit=visit) == "NOT_SIGNED_IN"
+    assert await page.code(GUEST, visit=old) == "INVALID_INPUT"
+    assert (await page.ask(PROGRESS))["progress"]["seen"] == 1
+    await vote(page)
+
+
+async def test_who_has_voted_before_signing_in_sees_results(api: Client) -> None:
+    """On a board whose results show after one's first counted vote."""
+    update = """mutation { updateBoard(input: { slug: "main", resultsVisible: AFTER_VOTING }) { __typename } }"""
+    await api.member("editor", Role.EDITOR).ask(update)
+    (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
+    hidden = '{ board(slug: "main") { resultsHidden } }'
+    await vote(page)
+    assert (await ada.ask(hidden))["resultsHidden"] is True
+    await ada.ask(CONTINUE, visit=visit)
+    assert (await ada.ask(hidden))["resultsHidden"] is False
+
+
+async def test_pairs_of_a_restored_contender_come_again_unless_they_were_seen(api: Client) -> None:
+    """Also of those that the visitor saw."""
+    editor, (page, visit), ada = api.member("editor", Role.EDITOR), await a_visit(api), at_shop(api.member("ada"))
+    seen = [await vote(page) for _ in range(3)]
+    await ada.ask(CONTINUE, visit=visit)
+    contenders = await editor.ask('{ board(slug: "main") { contenders(first: 9) { nodes { id name } } } }')
+    dan = next(node["id"] for node in contenders["contenders"]["nodes"] if node["name"] == "Dan")
+    for change in ("retire", "restore"):
+        text = f"mutation ($id: ID!) {{ {change}Contender(input: {{ contender: $id }}) {{ __typename }} }}"
+        await editor.ask(text, id=dan)
+    seen += [await vote(ada) for _ in range(3)]
+    assert set(seen) == PAIRS

@@ -1,0 +1,146 @@
+"""Guests: what they may do by name, and nothing else; and what becomes of them once they have an address."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphql import (
+    GraphQLEnumType,
+    GraphQLInputObjectType,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLScalarType,
+    get_nullable_type,
+    is_required_input_field,
+)
+
+from datastore.dynamo import Table
+from schema import schema
+from server.settings import Settings
+from tests.client import Client
+from tests.confirmations import ADA, MailingService, mailing
+from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
+
+AS_GUEST = """
+mutation ($input: SignInAsGuestInput!) { signInAsGuest(input: $input) {
+  ... on SignedIn { user { id name isGuest } token } ... on Refused { code message path retryAfterSeconds } } }
+"""
+ADD = """
+mutation ($input: AddIdentityInput!) { addIdentity(input: $input) {
+  ... on IdentityAdded { user { id isGuest email } } ... on Refused { code message } } }
+"""
+ALWAYS = {
+    "drawMatchup", "castVote", "requestSubscription", "updateProfile", "editComment", "deleteComment",
+    "exportMember", "eraseMember", "requestSignIn", "signIn", "signOut", "addIdentity",
+}  # fmt: skip
+IF_LISTED = {
+    "comments": {"postComment"},
+    "predictions": {"submitPrediction"},
+    "quizzes": {"startQuiz", "answerQuiz", "reviewWord", "recordQuiz"},
+}
+GUESTS_MAY_NOT = "Sign in with an address to do this: guests may not."
+
+
+@pytest.fixture
+async def mail(one_table: Table, settings: Settings, tmp_path: Path) -> AsyncIterator[MailingService]:
+    """The service with a mail server, where guests may comment."""
+    assert one_table.name == settings.table
+    async with mailing(settings.model_copy(update={"guests": ("comments",)}), tmp_path) as mail:
+        yield mail
+
+
+async def a_guest(mail: MailingService, name: str = "Ann") -> Client:
+    answer = await mail.client.visitor().ask(AS_GUEST, input={"name": name})
+    assert answer["user"]["isGuest"] is True, answer
+    return Client(mail.client.served, mail.client.settings, answer["token"])
+
+
+def any_value(kind: Any) -> Any:
+    """A value of an input's type, whatever it means."""
+    match get_nullable_type(kind):
+        case GraphQLInputObjectType(fields=fields):
+            return {name: any_value(each.type) for name, each in fields.items() if is_required_input_field(each)}
+        case GraphQLList(of_type=inner):
+            return [any_value(inner)]
+        case GraphQLEnumType(values=values):
+            return next(iter(values))
+        case GraphQLScalarType(name=name):
+            return {"Int": 1, "Boolean": True, "Float": 1.0, "DateTime": "2026-11-20T20:00:00Z"}.get(name, "x")
+        case GraphQLNonNull(of_type=inner):
+            return any_value(inner)
+    raise AssertionError(kind)
+
+
+async def test_guests_are_refused_wherever_they_are_not_allowed_by_name(mail: MailingService) -> None:
+    """Every mutation of the schema is tried: with its least input, which may be wrong in any other way."""
+    guest = await a_guest(mail)
+    allowed = ALWAYS | IF_LISTED["comments"]
+    mutations = schema._schema.mutation_type
+    assert mutations is not None
+    refused = set()
+    for name, mutation in mutations.fields.items():
+        if name in ("eraseMember", "signOut"):
+            continue
+        kind = mutation.args["input"].type
+        document = f"mutation ($input: {kind}) {{ {name}(input: $input) {{ ... on Refused {{ message }} }} }}"
+        answer = await guest.answer(document, input=any_value(kind))
+        if ((answer.get("data") or {}).get(name) or {}).get("message") == GUESTS_MAY_NOT:
+            refused.add(name)
+    assert refused == mutations.fields.keys() - allowed
+
+
+async def test_a_guest_who_gives_an_address_keeps_what_they_are(mail: MailingService) -> None:
+    """By adding one, or by signing in by one from the guest's session; the name alone then signs in nobody."""
+    for address, add in ((ADA, True), ("bob@example.org", False)):
+        guest = await a_guest(mail)
+        viewer = await guest.ask(VIEWER)
+        code = await asked(mail, address, guest)
+        digits = {"request": code["request"], "code": code["code"]}
+        answer = await guest.ask(ADD if add else SIGN_IN, input=digits)
+        assert answer["user"]["id"] == viewer["id"]
+        assert await guest.ask("{ viewer { isGuest name email } }") == {
+            "isGuest": False,
+            "name": "Ann",
+            "email": address,
+        }
+        assert (await signed_in(mail, address))["user"]["id"] == viewer["id"]
+
+
+async def test_a_guest_has_a_name_alone(mail: MailingService) -> None:
+    """Which they may change; settings of emails are nothing without an address."""
+    guest = await a_guest(mail)
+    update = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
+      ... on ProfileUpdated { user { name } } ... on Refused { code } } }"""
+    assert await guest.ask(update, input={"name": "Anna"}) == {"user": {"name": "Anna"}}
+    for settings in ({"email": ADA}, {"timeZone": "Europe/Vienna"}, {"lockReminderHours": 3}):
+        assert await guest.code(update, input=settings) == "NOT_ALLOWED"
+
+
+async def test_a_guest_who_signs_in_by_a_member_s_address_is_that_member(mail: MailingService) -> None:
+    """What the guest wrote stays the guest's; adding the address is a conflict."""
+    ada = (await signed_in(mail, ADA))["user"]["id"]
+    guest = await a_guest(mail)
+    code = await asked(mail, ADA, guest)
+    digits = {"request": code["request"], "code": code["code"]}
+    assert await guest.code(ADD, input=digits) == "CONFLICT"
+    assert (await guest.ask(SIGN_IN, input=digits))["user"]["id"] == ada
+    assert (await guest.ask("{ viewer { isGuest } }")) == {"isGuest": True}
+
+
+async def test_new_guests_of_a_network_are_limited_and_their_keys_are_long(
+    one_table: Table, settings: Settings, tmp_path: Path
+) -> None:
+    """A receipt of a guest's sign-in is whoever knows its key's."""
+    assert one_table.name == settings.table
+    few = settings.model_copy(update={"guests": ("comments",), "new_guests_per_address": "2/hour"})
+    async with mailing(few, tmp_path) as mail:
+        short = {"name": "Ann", "idempotencyKey": "short"}
+        assert await mail.client.code(AS_GUEST, input=short) == "INVALID_INPUT"
+        keyed = {"name": "Ann", "idempotencyKey": "k" * 22}
+        first, again = [await mail.client.visitor().ask(AS_GUEST, input=keyed) for _ in range(2)]
+        assert (first["user"], again["token"]) == (again["user"], None)
+        assert (await mail.client.visitor().ask(AS_GUEST, input={"name": "Ben"}))["token"]
+        assert await mail.client.visitor().code(AS_GUEST, input={"name": "Cleo"}) == "RATE_LIMITED"

@@ -1,0 +1,108 @@
+"""One decision about many comments: each is decided by itself, and none twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from datastore.changes.occurrences import OCCURRENCE, Kind
+from resolvers.requests.context import Role
+from resolvers.values.node_ids import node_id
+from server.audit.comments import breaches
+from tests.client import Client
+from tests.comments import post
+from tests.intercepted import Send, intercepted
+from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, MODERATE_COMMENTS, REPORT_COMMENT
+
+REASONS = "query ($id: ID!) { comment(id: $id) { status reportReasons moderationNote } }"
+
+
+def moderator(client: Client) -> Client:
+    return client.member("mod", Role.MODERATOR)
+
+
+async def decide(client: Client, comments: list[str], status: str = "REJECTED", **more: Any) -> Any:
+    given = {"comments": comments, "status": status, **more}
+    return await moderator(client).ask(MODERATE_COMMENTS, input=given)
+
+
+async def decisions(client: Client) -> list[str | None]:
+    """The ground of each decision in the journal."""
+    found = [one async for one in client.services.table.scan(OCCURRENCE, consistent=True)]
+    return [one.ground for one in found if one.kind == Kind.COMMENT_MODERATED]
+
+
+async def test_a_bad_id_does_not_spoil_the_others(client: Client) -> None:
+    """A malformed one, one of something else, a deleted and an unknown one are named with the reason."""
+    ada = client.member("ada")
+    good = [(await post(ada, product=product))["id"] for product in ("a", "a", "b")]
+    gone = (await post(ada))["id"]
+    await ada.ask(DELETE_COMMENT, input={"comment": gone})
+    unknown, member = node_id("Comment", "a#01ARZ3NDEKTSV4RRFFQ69G5FAV"), node_id("User", "ada")
+    wrong = {"no id": "INVALID_INPUT", member: "INVALID_INPUT", gone: "NOT_FOUND", unknown: "NOT_FOUND"}
+    answer = await decide(client, [good[0], *wrong, *good[1:], good[0]], note="Enough.")
+    assert [comment["id"] for comment in answer["comments"]] == good
+    assert {(one["status"], one["moderationNote"]) for one in answer["comments"]} == {("REJECTED", "Enough.")}
+    assert {one["id"]: one["code"] for one in answer["refused"]} == wrong
+    assert all(one["message"] for one in answer["refused"])
+
+
+async def test_many_decisions_are_as_good_as_single_ones(client: Client) -> None:
+    """Of a thread and its replies too: counts follow, reports are cleared, and each is in the journal once."""
+    ada, bob = client.member("ada"), client.member("bob")
+    root = await post(ada, product="p")
+    replies = [await post(bob, product="p", rating=None, inReplyTo=root["id"]) for _ in range(5)]
+    others = [await post(ada, product="p") for _ in range(5)]
+    ids = [comment["id"] for comment in (root, *replies, *others)]
+    await bob.ask(REPORT_COMMENT, input={"comment": others[0]["id"], "reason": "Rude."})
+    answer = await decide(client, ids, ground="SPAM", note="Advertising.")
+    assert (len(answer["comments"]), answer["refused"]) == (len(ids), [])
+    assert (await client.ask(COMMENT_STATISTICS, product="p"))["total"] == 0
+    reported = await moderator(client).ask(REASONS, id=others[0]["id"])
+    assert reported == {"status": "REJECTED", "reportReasons": [], "moderationNote": "Advertising."}
+    await decide(client, ids, "PUBLISHED")
+    assert (await client.ask(COMMENT_STATISTICS, product="p"))["total"] == 6
+    assert Counter(await decisions(client)) == {"SPAM": len(ids), None: len(ids)}
+    await client.services.close()
+    await client.caught_up("every index shows what was written")
+    assert [breach async for breach in breaches(client.services)] == []
+
+
+async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(client: Client) -> None:
+    """The table fails in the middle, so the request is UNAVAILABLE; with its key it can be sent again."""
+    ada = client.member("ada")
+    ids = [(await post(ada, product=f"p{number}"))["id"] for number in range(6)]
+    written = 0
+
+    async def call(_: str, send: Send) -> Any:
+        nonlocal written
+        written += 1
+        if written > 3:
+            raise TimeoutError
+        return await send()
+
+    with intercepted(client.services.table, ("transact_write_items",), call):
+        failed = await decide(client, ids, idempotencyKey="k")
+    assert failed["code"] == "UNAVAILABLE"
+    first = await decide(client, ids, idempotencyKey="k")
+    assert [comment["id"] for comment in first["comments"]] == ids
+    assert await decide(client, ids, idempotencyKey="k") == first
+    assert len(await decisions(client)) == len(ids)
+    assert (await decide(client, ids[:1], idempotencyKey="k"))["code"] == "IDEMPOTENCY_MISMATCH"
+
+
+@pytest.mark.parametrize("ids", [[], [f"i{number}" for number in range(101)]])
+async def test_one_to_a_hundred_comments_are_decided_at_once(one_client: Client, ids: list[str]) -> None:
+    """Nothing is read for more."""
+    refused = await decide(one_client, ids)
+    assert (refused["code"], refused["path"]) == ("INVALID_INPUT", ["input", "comments"])
+
+
+async def test_an_operation_decides_few_times(one_client: Client) -> None:
+    """What many decisions take is counted before the first."""
+    field = "moderateComments(input: {comments: [], status: REJECTED}) { __typename }"
+    fields = " ".join(f"f{number}: {field}" for number in range(3))
+    answer = await moderator(one_client).answer(f"mutation {{ {fields} }}")
+    assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"

@@ -1,0 +1,98 @@
+"""Finding out who is a member, and guessing codes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from datastore.dynamo import Table
+from datastore.people.identities import of_address
+from resolvers.members.sign_in_codes import SignInCodes
+from resolvers.people.identities import Members
+from server.settings import Settings
+from tests.confirmations import MailingService, mailing
+from tests.intercepted import intercepted
+from tests.sign_in import REQUEST_SIGN_IN, SIGN_IN, asked
+
+CALLS = ("get_item", "batch_get_item", "query", "put_item", "update_item", "transact_write_items")
+ASKED = 50
+
+
+@pytest.fixture
+async def mail(one_table: Table, settings: Settings, tmp_path: Path) -> AsyncIterator[MailingService]:
+    """A service that sends codes to whoever asks."""
+    assert one_table.name == settings.table
+    async with mailing(settings.model_copy(update={"emails_per_address": "0"}), tmp_path) as mail:
+        yield mail
+
+
+async def test_an_address_says_by_nothing_whether_it_is_a_member_s(mail: MailingService) -> None:
+    """The same answer and the same calls to the table, of the same sizes; both get an email."""
+    members, table = mail.client.services.get(Members), mail.client.services.table
+    observed: dict[bool, list[Observed]] = {True: [], False: []}
+    for number in range(ASKED):
+        for is_known, name in ((True, "known"), (False, "other")):
+            address = f"{name}{number:03}@example.org"
+            if is_known:
+                await members.make(of_address(address))
+            observed[is_known].append(await _observed(mail, table, address))
+    await mail.client.services.get(SignInCodes).all_sent()
+    assert len(mail.mailbox.emails) == 2 * ASKED
+    for known, other in zip(observed[True], observed[False], strict=True):
+        assert known.calls == other.calls
+        assert abs(known.sent - other.sent) <= 64
+        assert known.answered == other.answered
+
+
+class Observed(NamedTuple):
+    """What a request did: its calls by kind, the bytes that they sent, the bytes of its answer."""
+
+    calls: tuple[str, ...]
+    sent: int
+    answered: int
+
+
+async def _observed(mail: MailingService, table: Table, address: str) -> Observed:
+    made: list[tuple[str, int]] = []
+
+    async def call(name: str, send: Any) -> Any:
+        made.append((name, len(repr(send.keywords))))
+        return await send()
+
+    with intercepted(table, CALLS, call):
+        answer = await mail.client.visitor().ask(REQUEST_SIGN_IN, input={"email": address})
+    return Observed(tuple(sorted(name for name, _ in made)), sum(sent for _, sent in made), len(repr(answer)))
+
+
+async def test_ten_thousand_guesses_are_five(mail: MailingService) -> None:
+    """However many come at once; the owner's own code, asked for meanwhile, still signs in."""
+    victim = "victim@example.org"
+    stranger_s = await asked(mail, victim)
+    mine = await asked(mail, victim)
+    wrong = [f"{number:06d}" for number in range(10_000) if f"{number:06d}" != stranger_s["code"]]
+    aliased, request = 20, stranger_s["request"]
+
+    async def guess(digits: list[str]) -> list[str]:
+        fields = "\n".join(
+            f'g{n}: signIn(input: {{request: "{request}", code: "{each}"}}) {{ ... on Refused {{ code }} }}'
+            for n, each in enumerate(digits)
+        )
+        body = await mail.client.answer(f"mutation {{ {fields} }}")
+        assert "data" in body, body
+        return [each["code"] for each in body["data"].values()]
+
+    codes: list[str] = []
+    for start in range(0, len(wrong), aliased * 10):
+        batch = [wrong[start + n * aliased : start + (n + 1) * aliased] for n in range(10)]
+        codes += [code for each in await asyncio.gather(*map(guess, batch)) for code in each]
+    assert codes.count("TOKEN_UNKNOWN") == 5
+    assert set(codes) == {"TOKEN_UNKNOWN", "TOKEN_SPENT"}
+    assert await mail.client.code(SIGN_IN, input={"request": stranger_s["request"], "code": stranger_s["code"]}) == (
+        "TOKEN_SPENT"
+    )
+    answer = await mail.client.ask(SIGN_IN, input={"request": mine["request"], "code": mine["code"]})
+    assert answer["user"]["email"] == victim

@@ -1,0 +1,138 @@
+"""The authorization code flow over HTTP: whom the provider names is signed in, and nobody by a forged answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from datastore.dynamo import Table
+from server.settings import Settings
+from tests.client import Client, serving
+from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider
+from tests.sign_in import VIEWER, on_page
+
+PUBLIC = "https://ringside.test"
+
+
+@pytest.fixture(scope="module")
+def local_provider() -> Iterator[OidcProvider]:
+    with oidc_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(local_provider: OidcProvider) -> OidcProvider:
+    """With nothing wrong about it yet."""
+    local_provider.claims, local_provider.parameters, local_provider.refusals = {}, {}, []
+    return local_provider
+
+
+@pytest.fixture
+async def service(one_table: Table, settings: Settings, provider: OidcProvider) -> AsyncIterator[Client]:
+    assert one_table.name == settings.table
+    given = {"oidc_issuer": provider.issuer, "oidc_client_id": CLIENT, "oidc_client_secret": SecretStr(SECRET)}
+    async with serving(settings.model_copy(update={**given, "public_url": PUBLIC})) as client:
+        yield client
+
+
+@dataclass
+class Browser:
+    """Somebody's browser on the page, who signs in at the provider."""
+
+    client: Client
+    provider: OidcProvider
+
+    async def begin(self, asked: str = "", **more: Any) -> dict[str, str]:
+        """What the provider is asked for."""
+        answer = await self.client.http.post("/sign-in", json={"asked": asked, **more})
+        assert answer.status_code == 200, answer.text
+        address = urlsplit(answer.json()["location"])
+        assert f"{address.scheme}://{address.netloc}" == self.provider.issuer
+        return {name: values[0] for name, values in parse_qs(address.query).items()}
+
+    async def come_back(self, address: str) -> httpx.Response:
+        return await self.client.http.get(urlsplit(address)._replace(scheme="", netloc="").geturl())
+
+    async def sign_in(self, asked: str = "", **more: Any) -> httpx.Response:
+        return await self.come_back(authorized(self.provider, await self.begin(asked, **more)))
+
+    async def name(self) -> str | None:
+        viewer = await self.client.ask(VIEWER)
+        return None if viewer is None else str(viewer["name"])
+
+
+@pytest.fixture
+def browser(service: Client, provider: OidcProvider) -> Browser:
+    return Browser(on_page(service), provider)
+
+
+async def test_whom_the_provider_names_is_signed_in_and_led_back(browser: Browser) -> None:
+    """With what the page was asked for; the same person is the same member in another browser."""
+    back = await browser.sign_in("?returnTo=/&link=x&error=y")
+    assert (back.status_code, back.headers["location"]) == (303, "/sign-in/done?returnTo=%2F")
+    assert await browser.name() == "Ada"
+    other = Browser(on_page(browser.client), browser.provider)
+    await other.sign_in()
+    assert await other.client.ask(VIEWER) == await browser.client.ask(VIEWER)
+    assert browser.provider.refusals == []
+
+
+FORGERIES: list[dict[str, Any]] = [
+    {"parameters": {"state": "another"}},
+    {"parameters": {"iss": "https://evil.example"}},
+    {"parameters": {"code": "invented"}},
+    {"claims": {"nonce": "another"}},
+    {"claims": {"nonce": None}},
+    {"claims": {"iss": "https://evil.example"}},
+    {"claims": {"aud": "another client"}},
+    {"claims": {"aud": None}},
+    {"claims": {"aud": [CLIENT, "another"], "azp": "another"}},
+    {"claims": {"exp": 1_700_000_000}},
+    {"claims": {"sub": ""}},
+]
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=str)
+async def test_a_forged_answer_signs_nobody_in(browser: Browser, forgery: dict[str, Any]) -> None:
+    """The page says that it did not work, and the flow is over."""
+    for name, values in forgery.items():
+        setattr(browser.provider, name, values)
+    back = await browser.sign_in()
+    assert back.headers["location"] == "/sign-in?error=provider"
+    assert await browser.name() is None
+
+
+async def test_an_answer_counts_in_the_browser_that_asked_and_once(browser: Browser) -> None:
+    """An attacker's answer in a victim's browser, which would sign the victim in as the attacker, and a replay."""
+    address = authorized(browser.provider, await browser.begin())
+    victim = Browser(on_page(browser.client), browser.provider)
+    await victim.begin()
+    assert (await victim.come_back(address)).headers["location"] == "/sign-in?error=provider"
+    assert await victim.name() is None
+    assert (await browser.come_back(address)).headers["location"] == "/sign-in/done"
+    assert (await browser.come_back(address)).headers["location"] == "/sign-in?error=provider"
+
+
+async def test_a_code_is_worth_nothing_without_its_verifier(browser: Browser) -> None:
+    """Whoever steals one from the address bar cannot use it in a flow of their own: PKCE."""
+    stolen = authorized(browser.provider, await browser.begin())
+    thief = Browser(on_page(browser.client), browser.provider)
+    own = await thief.begin()
+    code = parse_qs(urlsplit(stolen).query)["code"][0]
+    back = await thief.come_back(f"{PUBLIC}/sign-in/callback?code={code}&state={own['state']}")
+    assert back.headers["location"] == "/sign-in?error=provider"
+    assert browser.provider.refusals == ["code_verifier"]
+
+
+async def test_only_the_page_of_the_service_begins(browser: Browser) -> None:
+    """A page of another site cannot send people through a flow of its own making."""
+    for origin in ("https://evil.example", "null", ""):
+        headers = {"origin": origin} if origin else {}
+        answer = await browser.client.http.post("/sign-in", json={"asked": ""}, headers={"origin": "x", **headers})
+        assert answer.status_code == 403

@@ -1,0 +1,95 @@
+"""Signing in by email: digits and links, each once; the session that begins, where it counts, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from datastore.dynamo import Table
+from server.settings import Settings
+from tests.client import Client
+from tests.confirmations import ADA, MailingService, mailing
+from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, on_page, signed_in
+
+SHOP = "https://shop.example"
+
+
+@pytest.fixture
+async def mail(one_table: Table, settings: Settings, tmp_path: Path) -> AsyncIterator[MailingService]:
+    """The service with a mail server, and a site whose pages may use it."""
+    assert one_table.name == settings.table
+    listed = settings.model_copy(update={"cors_origins": (SHOP,), "public_url": "https://ringside.test"})
+    async with mailing(listed, tmp_path) as mail:
+        yield mail
+
+
+def bearer(mail: MailingService, token: str) -> Client:
+    """A program with a token."""
+    return Client(mail.client.served, mail.client.settings, token)
+
+
+async def test_a_code_signs_in_and_a_stranger_becomes_a_member(mail: MailingService) -> None:
+    """A program gets a token, which says who it is; the same address is the same member again."""
+    first = await signed_in(mail, ADA)
+    assert first["token"].startswith("rst_")
+    viewer = await bearer(mail, first["token"]).ask(VIEWER)
+    assert viewer == {"id": first["user"]["id"], "name": first["user"]["name"], "email": ADA}
+    again = await signed_in(mail, "ADA@Example.ORG")
+    assert again["user"]["id"] == first["user"]["id"]
+    assert again["token"] != first["token"]
+
+
+async def test_the_link_signs_in_once_and_uses_the_digits_up(mail: MailingService) -> None:
+    """Whichever comes first counts."""
+    code = await asked(mail, ADA)
+    page = on_page(mail.client)
+    assert (await page.ask(SIGN_IN, input={"token": code["link"]}))["user"]["email"] == ADA
+    digits = {"request": code["request"], "code": code["code"]}
+    assert await page.code(SIGN_IN, input=digits) == "TOKEN_SPENT"
+    assert await page.code(SIGN_IN, input={"token": code["link"]}) == "TOKEN_SPENT"
+
+
+async def test_five_wrong_digits_end_a_code_and_no_other(mail: MailingService) -> None:
+    """Not the link beside them, and not the code that somebody else asked for the same address."""
+    mine, stranger_s = await asked(mail, ADA), await asked(mail, ADA)
+    wrong = "000000" if stranger_s["code"] != "000000" else "000001"
+    guess = {"request": stranger_s["request"], "code": wrong}
+    codes = [await mail.client.code(SIGN_IN, input=guess) for _ in range(7)]
+    assert codes == ["TOKEN_UNKNOWN"] * 5 + ["TOKEN_SPENT"] * 2
+    assert await mail.client.code(SIGN_IN, input={**guess, "code": stranger_s["code"]}) == "TOKEN_SPENT"
+    assert await mail.client.code(SIGN_IN, input={**guess, "code": mine["code"]}) == "TOKEN_SPENT"
+    answer = await mail.client.ask(SIGN_IN, input={"request": mine["request"], "code": mine["code"]})
+    assert answer["user"]["email"] == ADA
+
+
+async def test_a_page_of_the_service_gets_a_cookie_and_no_token(mail: MailingService) -> None:
+    """It counts on that page, and until it is signed out; then the cookie goes too."""
+    page = on_page(mail.client)
+    answer = await signed_in(mail, ADA, page)
+    assert answer["token"] is None
+    (cookie,) = [each for each in page.http.cookies.jar if "session" in each.name]
+    assert (cookie.name, cookie.secure, cookie.path, cookie.domain_specified) == (
+        "__Host-ringside_session", True, "/", False,
+    )  # fmt: skip
+    assert cookie.has_nonstandard_attr("HttpOnly")
+    assert (await page.ask(VIEWER))["email"] == ADA
+    assert await page.ask(SIGN_OUT, input={}) == {"signedOut": True}
+    assert await page.ask(VIEWER) is None
+    assert not [each for each in page.http.cookies.jar if "session" in each.name]
+
+
+async def test_a_page_of_another_origin_gets_a_token_for_itself_alone(mail: MailingService) -> None:
+    """Elsewhere, and without an Origin, it is refused: a token that leaks to another site is worth nothing there."""
+    page = on_page(mail.client, SHOP)
+    token = (await signed_in(mail, ADA, page))["token"]
+    assert not [each for each in page.http.cookies.jar if "session" in each.name]
+    assert (await on_page(mail.client, SHOP, token).ask(VIEWER))["email"] == ADA
+    for other in (on_page(mail.client, "https://evil.example", token), bearer(mail, token)):
+        assert (await other.post(VIEWER)).status_code == 401
+    unlisted = on_page(mail.client, "https://evil.example")
+    code = await asked(mail, "bob@example.org")
+    digits = {"request": code["request"], "code": code["code"]}
+    assert await unlisted.code(SIGN_IN, input=digits) == "NOT_ALLOWED"
+    assert (await mail.client.ask(SIGN_IN, input=digits))["token"]
