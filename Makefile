@@ -47,16 +47,16 @@ run: ## Start the service with demo data on http://127.0.0.1:8000/graphql
 	@echo "Starting Ringside. Ctrl-C stops it; its data stays in .ringside/"
 	@exec $(BIN)/ringside serve --demo $(ARGS)
 
-quick: $(DEV) $(ENGINE) ## Run units, properties, and one path through each part over HTTP, in a minute
+quick: $(DEV) $(ENGINE) ## Run units, properties, and one path through each part over HTTP
 	@RINGSIDE_TEST_ENGINES=dynoxide RINGSIDE_TEST_EXAMPLES=0.2 $(PYTEST) -q -m "quick and not soak" \
 		tests/unit tests/property tests/engine $(ARGS)
 
-test: ## Run everything that a change can break, in five minutes
+test: ## Run everything that a change can break
 	@$(AT_ONCE) $(DEV) $(ENGINE) $(NODE) $(PAGE)
 	@echo "Running the tests"
 	@$(PYTEST) $(ARGS)
 
-soak: ## Run what takes long: faults, kills, attacks, all engines, many examples; ARGS="--seed 7 attacks"
+soak: ## Run what takes long: the other engines, faults, attacks, many examples; ARGS="--seed 7 attacks"
 	@$(AT_ONCE) $(DEV) $(ENGINE) $(NODE) $(PAGE)
 	@$(BIN)/python -m tests.soak $(ARGS)
 
