@@ -4,6 +4,10 @@ declare module '*.css?inline' {
   export default text;
 }
 
+declare module '*/challenge.js' {
+  export function solve(challenge: { token: string; salt: string; target: string }): Promise<string>;
+}
+
 declare module 'english:*' {
   const texts: Record<string, string | Record<string, string>>;
   export default texts;

@@ -12,7 +12,8 @@ from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
 from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
-from resolvers.comments import counts, holding, moderating, pages, visibility, writing
+from resolvers.comments import challenges, counts, holding, moderating, pages, visibility, writing
+from resolvers.people.challenges import Challenge as StoredChallenge
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
 from schema.framework.connections import connection, subscription
@@ -154,6 +155,14 @@ ProductConnection = connection(
 )
 
 
+@record_type(StoredChallenge, "A number from 0 to 249,999 is to be found, by trying.")
+class Challenge:
+    token: str = described("What the solution begins with; a colon and the number follow.")
+    salt: str = described("The letters before the number.")
+    target: str = described("The SHA-256 of the salt and the number's digits, in hexadecimal letters.")
+    expires_at: datetime = described("Until when it is good.")
+
+
 @record_type(StoredRule, "A comment that meets all conditions of a rule waits for a moderator.")
 class HoldRule:
     name: str = described("Its name, which moderators see.")
@@ -240,6 +249,12 @@ class CommentsQuery:
         "The whole site's comments, newest first. For moderators.",
         status="Only comments of this status.",
     )
+    challenge: Challenge | None = field(
+        challenges.challenge,
+        "A proof of work for `signInAsGuest` or `postComment`; null where none is asked of the viewer. It is good for "
+        "ten minutes, once, for this member or this visitor's network.",
+        complexity=READ,
+    )
     hold_rules: HoldRules = field(holding.hold_rules, "The rules that hold comments. For moderators.")
     preview_hold_rules: list[HeldComment] = field(
         holding.preview_hold_rules,
@@ -288,6 +303,7 @@ class CommentsMutation:
         title="The title, up to 200 characters.",
         body="The comment, 1 to 10,000 characters.",
         in_reply_to="The comment or reply that this one answers. It stands in the same thread.",
+        solution="The solution of a `challenge`, where one is asked of the viewer: its token, a colon and the number.",
     )
     edit_comment = mutation(
         writing.edit_comment,

@@ -51,6 +51,10 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
         "How many hours before an event's lock the member is reminded by email of a missing prediction; null for none. "
         "Visible to the member only.",
     )
+    reply_emails: bool | None = field(
+        visibility.reply_emails,
+        "Whether replies to the member's comments are told by email. Visible to the member only.",
+    )
     joined_at: datetime = described("When the member first signed in.")
     is_guest: bool = described("Whether the member has signed in with a name alone, so that anyone may have that name.")
     identities: list[Identity] | None = field(
@@ -93,6 +97,7 @@ class PeopleMutation:
         daily_word_at="The time of day for the daily words, in the member's time zone, such as 07:30.",
         lock_reminder_hours="Hours before an event's lock, 1 to 168, at which a member without a prediction is "
         "reminded by email; 0 for none.",
+        reply_emails="Whether to tell replies to the viewer's comments by email, once their address is confirmed.",
     )
     remove_identity = mutation(
         identity_resolvers.remove_identity,

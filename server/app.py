@@ -66,10 +66,12 @@ from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
 from server.http.origins import ForeignOrigins
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import end_with_parent, tune_process
+from server.http.product_data import product_jsonld
 from server.http.protocol import ConnectionLimits
 from server.http.sign_in import SignInPage
 from server.http.websocket import serve_socket
 from server.mail.confirmation import confirm, sending_confirmations
+from server.mail.digest_run import comment_emails
 from server.mail.emails_due import EmailSchedule
 from server.mail.pages import unsubscribe
 from server.mail.sign_in import sending_codes
@@ -150,6 +152,7 @@ def _routes(
         Route("/metrics", exposition),
         *SignInPage(settings).routes(),
         Route(EXPORT_PATH, member_export),
+        Route("/products/{product:path}.jsonld", product_jsonld),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
         *(front_page.routes(settings) or [Route("/", home)]),
@@ -179,6 +182,9 @@ async def _opened(
             emails = EmailSchedule(services, settings, settings.email_minutes)
             stack.push_async_callback(emails.close)
             emails.start()
+        for sending in comment_emails(settings, services):
+            stack.push_async_callback(sending.close)
+            sending.start()
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.cache.loads)

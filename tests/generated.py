@@ -83,6 +83,7 @@ ADVICE: Final = {
     "TOKEN_SPENT": "The first use counts. Draw the next pair, or start a new quiz.",
     "EXHAUSTED": "Say that there is nothing to vote on yet.",
     "IDEMPOTENCY_MISMATCH": "A fault of the client: choose a new key for each new input.",
+    "CHALLENGE_NEEDED": "Ask for a `challenge`, solve it, and send the same again with its `solution`.",
     "RATE_LIMITED": "Wait for `retryAfterSeconds`, then send the same again.",
     "UNAVAILABLE": "Send the same again after `retryAfterSeconds`, a mutation with the same `idempotencyKey`.",
     "BAD_REQUEST": "A fault of the client: `message` says what to send instead.",

@@ -20,6 +20,7 @@
 | changes      | posting, editing, deleting, moderating; reports                                 |
 | counts       | statistics, and the ranking of products by five-star comments                   |
 | hold_rules   | which comments wait for a moderator; what a member has posted                   |
+| notices      | replies of which authors are told by email                                      |
 | transfer     | imports and exports                                                             |
 | member_items | what comments keep of a member                                                  |
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from datastore.changes.occurrences import Ground, Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.counts import change_updates
+from datastore.comments.notices import REPLY_NOTICE, ReplyNotice
 from datastore.comments.records import (
     COMMENT,
     HELD,
@@ -34,6 +36,7 @@ from datastore.comments.records import (
 from datastore.comments.threads import ThreadChange, read_thread_change
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
+from datastore.values.ids import first_id
 
 # ── changes ──
 
@@ -73,6 +76,8 @@ class CommentChange:
     old: Comment | None
     new: Comment | None
     decision: Decision | None = None
+    notice: ReplyNotice | None = None
+    """Who is to be told of a reply."""
 
     def occurrence(self, unit: UnitOfWork) -> tuple[Write, ...]:
         """The journal's writes."""
@@ -95,6 +100,8 @@ class CommentChange:
         if self.new is not None and self.new.arrived and (self.old is None or self.new.arrived != self.old.arrived):
             arrival = LateArrival(self.new.product, self.new.arrived, self.new.ulid, is_reply(self.new))
             writes.append(LATE_ARRIVAL.put(arrival))
+        if self.notice is not None:
+            writes.append(REPLY_NOTICE.put(self.notice))
         return [*writes, *pointer_writes(self.old, self.new)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
@@ -180,10 +187,14 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
     return Page.cut(published, request, end=last)
 
 
-async def count_queue(table: Table, status: Status) -> int:
-    """How many comments the queue of a status has: exact up to `MOST_COUNTED`, then one more than that."""
+async def count_queue(table: Table, status: Status, *, since: datetime | None = None) -> int:
+    """How many comments the queue of a status has: exact up to `MOST_COUNTED`, then one more than that.
+
+    Of held comments, those can be counted that were posted since a moment.
+    """
     if status is not Status.PUBLISHED:
-        return len((await table.query(POINTER.on("gsi2", held=status), limit=MOST_COUNTED + 1)).records)
+        held = POINTER.on("gsi2", held=status).between(None if since is None else first_id(since), None)
+        return len((await table.query(held, limit=MOST_COUNTED + 1)).records)
     count = 0
     async for some in batches(table.iterate(REPORTS.on("gsi1")), _AT_ONCE):
         places = [published_place(one.product, one.ulid, reply=one.reply) for one in some]

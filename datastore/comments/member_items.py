@@ -13,12 +13,22 @@ from dataclasses import dataclass, replace
 
 from datastore.comments.counts import LEADER, PRODUCT_TALLY
 from datastore.comments.hold_rules import PLACED_RULE, RULES_REVISION
+from datastore.comments.notices import DIGEST_MAIL, REPLY_MAIL, REPLY_NOTICE
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPLY, REPORTS, Pointer, Reports
 from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Partition
-from datastore.people.member_items import ErasurePolicy, MemberItems, Policies, Records, in_file, left_out, of_nobody
+from datastore.people.member_items import (
+    PERSONAL,
+    ErasurePolicy,
+    MemberItems,
+    Policies,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
 
 # ── member items ──
 
@@ -75,8 +85,12 @@ MEMBER_ITEMS = MemberItems(
             "Your report of a comment that moderators have yet to decide about.",
             _HELD,
         ),
+        REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
+        REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
-        **of_nobody(IMPORT_BATCH, LATE_ARRIVAL, LEADER, PLACED_RULE, PRODUCT_TALLY, RULES_REVISION, THREAD),
+        **of_nobody(
+            DIGEST_MAIL, IMPORT_BATCH, LATE_ARRIVAL, LEADER, PLACED_RULE, PRODUCT_TALLY, RULES_REVISION, THREAD
+        ),
     },
     _read,
 )

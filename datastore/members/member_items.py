@@ -25,6 +25,7 @@ from datastore.members.sessions import SESSION
 from datastore.members.sign_in_codes import SIGN_IN_CODE
 from datastore.members.suspensions import ADMIN, MEMBER_ROLES, SUSPENSION
 from datastore.people.address_use import ADDRESS_USE
+from datastore.people.challenges import SPENT_CHALLENGE
 from datastore.people.confirmations import CONFIRMATION
 from datastore.people.identities import IDENTITY, identities_of
 from datastore.people.member_items import KEPT, PERSONAL, MemberItems, Records, in_file, left_out, of_nobody
@@ -87,7 +88,7 @@ MEMBER_ITEMS = MemberItems(
         JOB: left_out("Names who began it by a keyed hash; its input is forgotten when it ends.", KEPT),
         EXPORT: left_out("Says nothing about a member.", PERSONAL),
         EXPORT_PIECE: left_out("Says nothing about a member.", PERSONAL),
-        **of_nobody(ADDRESS_USE, API_KEY, CREATED, SIGN_IN_CODE, TEXT_PIECE, TURN),
+        **of_nobody(ADDRESS_USE, API_KEY, CREATED, SIGN_IN_CODE, SPENT_CHALLENGE, TEXT_PIECE, TURN),
     },
     _read,
 )

@@ -57,6 +57,8 @@ class Profile:
     """When the daily words are due in the member's time zone: `07:30`. None means as soon as their date begins."""
     lock_reminder_hours: int | None = None
     """How long before an event's lock the member is reminded; None or 0 means never."""
+    reply_emails: bool | None = None
+    """Whether replies to the member's comments are told by email."""
     email_confirmed: datetime | None = None
     """When the member confirmed `email` by the link sent to it, or by a token that says so."""
     email_pending: str | None = None

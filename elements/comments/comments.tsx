@@ -165,7 +165,11 @@ export default class Comments extends Part<CommentsData> {
   private async send(form: Form, document: typeof POST_COMMENT | typeof EDIT_COMMENT, input: object) {
     form.isSending = true;
     this.render();
-    const answer = await this.mutate<any>(document, { input });
+    let answer = await this.mutate<any>(document, { input });
+    if (answer?.code === 'CHALLENGE_NEEDED') {
+      const solution = await (await import('../challenge')).default(this.ringside.ask);
+      answer = await this.mutate<any>(document, { input: { ...input, solution } });
+    }
     form.isSending = false;
     if (answer?.code) form.refuse(answer);
     this.render();

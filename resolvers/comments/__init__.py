@@ -9,6 +9,9 @@
 | moderating  | one decision about many comments                                                           |
 | judging     | the words and links of a text that hold rules ask for                                      |
 | holding     | hold rules: setting, trying and applying them                                              |
+| structured_data | a product's ratings as JSON-LD                                                         |
+| notices     | which reply is told to whom by email                                                       |
+| challenges  | who has to solve a challenge before they comment                                           |
 | member_data | taking back and erasing a member's comments and reports                                    |
 | counts      | statistics, the counts that pages are planned by, and products by their five-star comments |
 | transfer    | importing and exporting comments                                                           |

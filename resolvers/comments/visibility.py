@@ -31,6 +31,7 @@ AS_STORED: Final[Mapping[str, str]] = {
     "RatingCount": "It counts published comments.",
     "LanguageCount": "It counts published comments.",
     "ProductStanding": "It counts published comments.",
+    "Challenge": "It says nothing about anybody.",
     "HoldRules": "Each query of them begins with the role of a moderator.",
     "HoldRule": "It is shown with the others.",
     "RefusedComment": "It repeats an id that the moderator gave.",

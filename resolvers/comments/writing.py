@@ -16,8 +16,10 @@ from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Comment, Status
 from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from resolvers.comments.challenges import require_challenge
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
+from resolvers.comments.notices import notice_of
 from resolvers.comments.rules import (
     LONGEST_REASON,
     validate_body,
@@ -53,6 +55,7 @@ async def post_comment(
     title: str | None = None,
     body: str,
     in_reply_to: CommentId | None = None,
+    solution: str | None = None,
 ) -> Comment:
     """A new comment, or a reply. With premoderation it waits for a moderator, unless a moderator wrote it."""
     member = ctx.member()
@@ -70,6 +73,7 @@ async def post_comment(
     if in_reply_to is not None:
         _refuse_rated_reply(rating)
     await check_rate(ctx, "post")
+    await require_challenge(ctx, solution)
     posted = await _held_if_asked(ctx, posted)
     if in_reply_to is not None:
         return await _post_reply(ctx, posted, in_reply_to)
@@ -93,7 +97,7 @@ async def _post_reply(ctx: Context, posted: Comment, key: str) -> Comment:
         if answered.held is not None:
             raise Conflict("The comment is not public, so it cannot be answered.", path=_ANSWERED)
         reply = replace(posted, reply_to=answered.ulid, root=answered.root or answered.ulid)
-        await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply))
+        await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply), answered)
         return reply
 
     return await optimistic(lambda: load_visible_comment(ctx, key, "inReplyTo"), post)
@@ -195,11 +199,14 @@ def revised(comment: Comment, **changes: Any) -> Comment:
     return replace(comment, revision=(comment.revision or 0) + 1, **changes)
 
 
-async def store_change(services: Services, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
+async def store_change(
+    services: Services, unit: UnitOfWork, answer: Any, change: CommentChange, answered: Comment | None = None
+) -> None:
     """Store a change of a comment, and tell what this process remembers of its product.
 
-    It may raise ConditionFailed or Stale.
+    It may raise ConditionFailed or Stale. What a new reply answers is given by whoever has read it.
     """
+    change = replace(change, notice=await notice_of(services, change, answered))
     await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)

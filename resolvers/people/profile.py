@@ -31,10 +31,12 @@ async def update_profile(
     time_zone: str | Unset | None = UNSET,
     daily_word_at: str | Unset | None = UNSET,
     lock_reminder_hours: int | Unset | None = UNSET,
+    reply_emails: bool | None = None,
 ) -> Profile:
     """Change the given values. Null clears a value; a name cannot be cleared; an address must be confirmed first."""
     member = ctx.member()
-    if member.is_guest and any(value is not UNSET for value in (email, time_zone, daily_word_at, lock_reminder_hours)):
+    settings = (email, time_zone, daily_word_at, lock_reminder_hours)
+    if member.is_guest and (reply_emails is not None or any(value is not UNSET for value in settings)):
         raise NotAllowed("A guest has a name and a picture: sign in with an address for everything else.")
     stored = await profile_store.read_profile(ctx.table, member.id)
     if stored is None:
@@ -53,6 +55,8 @@ async def update_profile(
         changes["daily_word_at"] = None if daily_word_at is None else validate_time_of_day(daily_word_at)
     if lock_reminder_hours is not UNSET:
         changes["lock_reminder_hours"] = validate_reminder_hours(lock_reminder_hours or 0) or None
+    if reply_emails is not None:
+        changes["reply_emails"] = reply_emails
     if email is not UNSET:  # the last, because it may send an email
         changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
     changed = replace(current, **changes)  # type: ignore[arg-type]

@@ -133,6 +133,11 @@ def daily_word_at(ctx: Context, profile: ShownProfile, /) -> str | None:
     return profile.daily_word_at if ctx.viewer.is_user(profile.user) else None
 
 
+def reply_emails(ctx: Context, profile: ShownProfile, /) -> bool | None:
+    """For the member only."""
+    return bool(profile.reply_emails) if ctx.viewer.is_user(profile.user) else None
+
+
 def lock_reminder_hours(ctx: Context, profile: ShownProfile, /) -> int | None:
     """For the member only."""
     return profile.lock_reminder_hours if ctx.viewer.is_user(profile.user) else None

@@ -90,6 +90,8 @@ class Policy:
     """Those of the methods of `SignInMethod` that the settings offer: all but the one by email."""
     guests: frozenset[str] = frozenset()
     """What guests may do beyond what visitors may; nobody signs in as a guest if it is empty."""
+    challenge: frozenset[str] = frozenset()
+    """Who has to show a proof of work: `guests`, and members for their `first` comment."""
     role_origins: frozenset[str] = frozenset()
     """Origins of other sites on whose pages a session has its member's roles."""
     image_hosts: tuple[str, ...] = ()

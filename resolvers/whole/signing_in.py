@@ -23,6 +23,7 @@ from resolvers.members import signing_in
 from resolvers.members.sessions import Sessions
 from resolvers.members.sign_in_codes import SignInCodes
 from resolvers.members.signing_in import Proof, SignedIn
+from resolvers.people.challenges import require_solution
 from resolvers.people.identities import Members
 from resolvers.people.profile import parse_display_name
 from resolvers.requests.address_limits import AddressLimits
@@ -55,7 +56,9 @@ async def sign_in(
     return signed_in
 
 
-async def sign_in_as_guest(ctx: Context, /, *, name: str, visit: str | None = None) -> SignedIn:
+async def sign_in_as_guest(
+    ctx: Context, /, *, name: str, visit: str | None = None, solution: str | None = None
+) -> SignedIn:
     """Begin a session of a new guest."""
     if SignInMethod.GUEST.value not in ctx.services.policy.sign_in_methods:
         raise NotAllowed("Nobody signs in as a guest here.")
@@ -72,6 +75,8 @@ async def sign_in_as_guest(ctx: Context, /, *, name: str, visit: str | None = No
     user = ctx.new_id()
     guest = Profile(user, parse_display_name(name, user), ctx.now())
     await ctx.services.get(AddressLimits).admit_guest(ctx)
+    if "guests" in ctx.services.policy.challenge:
+        await require_solution(ctx, solution)
     shown = Proven(SignInMethod.GUEST, "", secrets.token_hex(16), "Guest")
     await identity_store.make_member(ctx.table, shown, guest, ctx.services.unit(), used=True)
     ctx.services.activity["new_members"] += 1

@@ -37,6 +37,7 @@ class RefusalCode(Enum):
     TOKEN_SPENT = _code("TOKEN_SPENT", "The token was already used.")
     EXHAUSTED = _code("EXHAUSTED", "There is nothing left to draw.")
     IDEMPOTENCY_MISMATCH = _code("IDEMPOTENCY_MISMATCH", "The idempotency key was used before with another input.")
+    CHALLENGE_NEEDED = _code("CHALLENGE_NEEDED", "A proof of work is needed: solve a `challenge` first.")
     RATE_LIMITED = _code("RATE_LIMITED", "Too many of these in a short time.")
     UNAVAILABLE = _code("UNAVAILABLE", "The table did not answer in time; nothing is lost, try again.")
 

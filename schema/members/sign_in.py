@@ -87,6 +87,7 @@ class SignInMutation:
         result_description="The guest with their session, or why nobody is signed in.",
         name="The name shown to others, 1 to 80 characters.",
         visit=_VISIT,
+        solution="The solution of a `challenge`, where one is asked of guests: its token, a colon and the number.",
     )
     continue_visit = mutation(
         continuing.continue_visit,

@@ -9,7 +9,7 @@
 | POST /sign-in/done    | with a session: a token for the origin that asks, or the address that leads back to it |
 | GET /sign-in/emails   | the emails of a demo on this machine                                                   |
 
-The page is three files without a build step and an ordinary client of the API. What it asks for is checked here, not in
+The page is four files without a build step and an ordinary client of the API. What it asks for is checked here, not in
 the page: other sites must be listed, and it leads nowhere else. Its POSTs count only from the service's own pages.
 """
 
@@ -83,7 +83,7 @@ class SignInPage:
             Route(f"{PATH}/done", self._page, methods=["GET"]),
             Route(f"{PATH}/done", self._hand_over, methods=["POST"]),
             Route(f"{PATH}/emails", self._emails, methods=["GET"]),
-            *(Route(f"{PATH}/{name}", _file) for name in ("sign-in.css", "sign-in.js")),
+            *(Route(f"{PATH}/{name}", _file) for name in ("sign-in.css", "sign-in.js", "challenge.js")),
             *(Route(f"{PATH}/texts/{language}.json", _texts) for language in PAGE_LANGUAGES),
         ]
 

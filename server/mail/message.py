@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from email.utils import format_datetime, parseaddr
+from enum import StrEnum
 from typing import Any
 
 import orjson
@@ -25,19 +26,26 @@ from server.mail.rendering import EmailKind, EmailTemplates, Rendered, encode_he
 _PURPOSE = "unsubscribe"
 
 
+class OtherEmails(StrEnum):
+    """Emails that a member asks for in their profile."""
+
+    REMINDERS = "reminders"
+    REPLIES = "replies"
+
+
 @dataclass(frozen=True, slots=True)
 class Unsubscription:
-    """What a link ends: one of a member's subscriptions, all of them, or their reminders."""
+    """What a link ends: one of a member's subscriptions, all of them, or other emails."""
 
     user: str
     list: str | None = None
     character_set: CharacterSet | None = None
-    reminders: bool = False
-    """Instead of subscriptions: the reminders before events lock."""
+    other: OtherEmails | None = None
+    """Instead of subscriptions."""
 
     def token(self, seal: Seal) -> str:
         fields = [self.user, self.list, self.character_set.value if self.character_set else None]
-        return seal.sign_text(_PURPOSE, orjson.dumps([*fields, True] if self.reminders else fields))
+        return seal.sign_text(_PURPOSE, orjson.dumps([*fields, self.other.value] if self.other else fields))
 
     def link(self, seal: Seal, public_url: str) -> str:
         return f"{public_url.rstrip('/')}/unsubscribe?token={self.token(seal)}"
@@ -50,7 +58,8 @@ class Unsubscription:
         """Forged unless this service signed the token."""
         try:
             user, list_id, characters, *more = orjson.loads(seal.open_text(_PURPOSE, token))
-            return cls(user, list_id, CharacterSet(characters) if characters else None, more == [True])
+            other = OtherEmails(more[0]) if more else None
+            return cls(user, list_id, CharacterSet(characters) if characters else None, other)
         except ValueError:
             raise Forged from None
 

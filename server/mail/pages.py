@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 
 from datastore.dynamo import DynamoError, deadline
 from datastore.people import profiles as profile_store
+from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, NotFound
 from datastore.values.seal import Forged
 from datastore.vocabulary import lists, subscriptions
@@ -19,7 +20,7 @@ from datastore.vocabulary.subscriptions import AddressClaim
 from resolvers.requests.context import Services
 from resolvers.vocabulary.subscriptions import RECORD_PREFIX
 from server.http.messages import SECURITY_HEADERS
-from server.mail.message import Unsubscription
+from server.mail.message import OtherEmails, Unsubscription
 from server.mail.rendering import isolate
 
 # ── pages ──
@@ -65,6 +66,12 @@ TIMEOUT = 10.0
 _log = structlog.get_logger("ringside.unsubscribe")
 
 _UNSUBSCRIBE_BUTTON = "Yes, unsubscribe"
+_QUESTIONS = {
+    OtherEmails.REMINDERS: "No more reminders of missing predictions?",
+    OtherEmails.REPLIES: "No more emails about replies to your comments?",
+}
+_SETTINGS = {OtherEmails.REMINDERS: "lock_reminder_hours", OtherEmails.REPLIES: "reply_emails"}
+"""What a profile has for those who want them."""
 _OUT_OF_DATE = (
     "The subscriptions of this address were moved to an account. If you still receive these words, use the link in the "
     "newest email, or sign in and unsubscribe there."
@@ -89,8 +96,8 @@ async def unsubscribe(request: Request) -> HTMLResponse:
 
 
 async def _confirmation_page(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
-    if unsubscription.reminders:
-        return button_page("No more reminders of missing predictions?", _UNSUBSCRIBE_BUTTON)
+    if unsubscription.other is not None:
+        return button_page(_QUESTIONS[unsubscription.other], _UNSUBSCRIBE_BUTTON)
     if unsubscription.list is None:
         return button_page("Unsubscribe from all daily words?", _UNSUBSCRIBE_BUTTON)
     word_list = await lists.read_list(services.table, unsubscription.list)
@@ -100,8 +107,8 @@ async def _confirmation_page(services: Services, unsubscription: Unsubscription)
 
 async def _unsubscribe(services: Services, unsubscription: Unsubscription) -> HTMLResponse:
     user = unsubscription.user
-    if unsubscription.reminders:
-        return await _end_reminders(services, user)
+    if unsubscription.other is not None:
+        return await _end_other(services, user, unsubscription.other)
     claims = await _standing_claims(services, unsubscription)
     ended = await _end(services, user, unsubscription)
     if len(claims) == 1:
@@ -145,13 +152,13 @@ async def _is_in_use(services: Services, user: str) -> bool:
     return profile is not None and profile.email is not None
 
 
-async def _end_reminders(services: Services, user: str) -> HTMLResponse:
-    unit = services.unit(f"User:{user}")
+async def _end_other(services: Services, user: str, emails: OtherEmails) -> HTMLResponse:
+    unit, name = services.unit(f"User:{user}"), _SETTINGS[emails]
     profile = await profile_store.read_profile(services.table, user)
-    if profile is not None and profile.lock_reminder_hours:
-        changed = replace(services.with_name(profile), lock_reminder_hours=None)
+    if profile is not None and getattr(profile, name):
+        changed: Profile = replace(services.with_name(profile), **{name: None})  # type: ignore[arg-type]
         with suppress(NotFound):
-            await profile_store.update_profile(services.table, changed, ["lock_reminder_hours"], unit)
+            await profile_store.update_profile(services.table, changed, [name], unit)
             services.profiles.put(user, changed)
-    _log.info("reminders ended by link")
-    return text_page("Done", "You will not be reminded again.")
+    _log.info("emails ended by link", emails=emails.value)
+    return text_page("Done", "You will not receive these emails again.")

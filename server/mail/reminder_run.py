@@ -25,7 +25,7 @@ from resolvers.people.profile import MOST_REMINDER_HOURS
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
 from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
-from server.mail.message import Email, EmailTemplate, Unsubscription, compose, host_of
+from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription, compose, host_of
 from server.mail.rendering import EmailKind
 from server.mail.smtp import EmailTransport
 
@@ -130,7 +130,7 @@ class ReminderRun:
 
     def _render(self, recipient: _Recipient) -> Email:
         event, profile = recipient
-        unsubscribe = self._template.link(Unsubscription(profile.user, reminders=True))
+        unsubscribe = self._template.link(Unsubscription(profile.user, other=OtherEmails.REMINDERS))
         zone = time_zone(profile.time_zone)
         values = {
             "event": event.name,

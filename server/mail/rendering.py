@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.header import Header
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from unicodedata import bidirectional, name
 
+import orjson
 from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -127,6 +129,7 @@ def _validate_headers(content: bytes, names: list[str]) -> None:
 # ── rendering ──
 
 _BUILT_IN = Path(__file__).parent / "templates"
+_TEXTS = Path(__file__).with_name("texts")
 _PARTS = (".subject.txt", ".txt", ".html")
 _LONGEST_SUBJECT = 120
 
@@ -139,6 +142,20 @@ class EmailKind(Enum):
     SIGN_IN = "sign-in"
     DAILY_WORD = "daily-word"
     LOCK_REMINDER = "lock-reminder"
+    REPLIES = "replies"
+    MODERATION_DIGEST = "moderation-digest"
+
+
+@cache
+def _texts(language: str) -> Mapping[str, Mapping[str, str]]:
+    texts: Mapping[str, Mapping[str, str]] = orjson.loads((_TEXTS / f"{language}.json").read_bytes())
+    return texts
+
+
+def in_language(kind: EmailKind, language: str, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """What the templates of a kind with texts of its own show: the texts of a page's language, with these values."""
+    texts = {name: text.format(**shown) for name, text in _texts(language)[kind.value].items()}
+    return {**shown, "language": language, "direction": direction(texts["intro"]), "texts": texts}
 
 
 class BrokenTemplate(Failed):
@@ -262,6 +279,26 @@ SAMPLES: Final[Mapping[EmailKind, Mapping[str, Any]]] = {
         "locks_at": datetime(2026, 11, 20, 20, 0, tzinfo=UTC),
         "time_zone": "UTC",
         "unsubscribe": _LINK,
+    },
+    EmailKind.REPLIES: {
+        "replies": [{"author": "Ada", "product": "42", "body": "I agree."}],
+        "more": 3,
+        "site": "www.example.com",
+        "unsubscribe": _LINK,
+        "language": "en",
+        "direction": "ltr",
+        "texts": dict.fromkeys(("subject", "intro", "more", "unsubscribe"), "A sentence."),
+    },
+    EmailKind.MODERATION_DIGEST: {
+        "comments": [{"author": "Ada", "product": "42", "body": "Tickets!"}],
+        "waiting": 5,
+        "reported": 1,
+        "new": 2,
+        "site": "www.example.com",
+        "link": _LINK,
+        "language": "en",
+        "direction": "ltr",
+        "texts": dict.fromkeys(("subject", "intro", "button", "why"), "A sentence."),
     },
 }
 """The values that each kind's templates get, with examples by which an operator's templates are checked."""

@@ -5,13 +5,9 @@ In a demo on this machine without a mail server they are written to the log, and
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
-from pathlib import Path
 from urllib.parse import urlsplit
-
-import orjson
 
 from datastore.refusals import InvalidInput
 from resolvers.members.sign_in_codes import MINUTES, PATH, CodeEmail, SignInCodes
@@ -19,7 +15,7 @@ from resolvers.people.confirmations import NotSent, PerhapsSent
 from resolvers.requests.context import Services
 from server.http.demo import DemoEmails, shows_emails
 from server.mail.message import Email, compose, host_of
-from server.mail.rendering import EmailKind, EmailTemplates, direction
+from server.mail.rendering import EmailKind, EmailTemplates, in_language
 from server.mail.smtp import (
     DeliveryUnknown,
     EmailRejected,
@@ -31,28 +27,12 @@ from server.mail.smtp import (
 )
 from server.settings import Settings
 
-_TEXTS = Path(__file__).with_name("texts")
-
-
-@cache
-def _texts(language: str) -> Mapping[str, str]:
-    texts: Mapping[str, str] = orjson.loads((_TEXTS / f"{language}.json").read_bytes())["sign-in"]
-    return texts
-
 
 def sign_in_values(settings: Settings, code: CodeEmail) -> dict[str, object]:
     """What the templates show of a code."""
-    site = urlsplit(settings.public_url).netloc
-    shown = {"code": code.digits, "site": site, "minutes": MINUTES}
-    texts = {name: text.format(**shown) for name, text in _texts(code.language).items()}
     link = f"{settings.public_url.rstrip('/')}{PATH}?link={code.link}"
-    return {
-        **shown,
-        "link": link,
-        "language": code.language,
-        "direction": direction(texts["intro"]),
-        "texts": texts,
-    }
+    shown = {"code": code.digits, "site": urlsplit(settings.public_url).netloc, "minutes": MINUTES, "link": link}
+    return in_language(EmailKind.SIGN_IN, code.language, shown)
 
 
 class _DemoTransport(LogTransport):

@@ -42,15 +42,19 @@ from server.settings.token_keys import ProofKeys, SiteKeys, TokenKey
 from server.settings.values import (
     EMBEDDED,
     CommaSeparated,
+    Digest,
     Introspection,
     Log,
     is_embedded,
+    parse_digest,
     parse_engine,
     parse_jwks_address,
     parse_log,
     parse_public_address,
     parse_sender,
     parse_web_address,
+    validate_challenged,
+    validate_digests,
     validate_guests,
     validate_hosts,
     validate_image_hosts,
@@ -196,6 +200,14 @@ class SignInSettings(BaseSettings):
         shown="nobody signs in as a guest",
     )
 
+    challenge: Annotated[CommaSeparated[str], AfterValidator(validate_challenged)] = setting(
+        "Who has to show a proof of work, comma-separated: `guests`, to sign in and to comment; and members for their "
+        "`first` comment, until one is published.",
+        write="guests, first, or both, separated by a comma",
+        default=(),
+        shown="nobody",
+    )
+
     @property
     def has_provider(self) -> bool:
         """Whether tokens come from an OIDC provider."""
@@ -306,6 +318,15 @@ class Settings(SignInSettings, StorageSettings):
         within=(1, 1440),
         unit="minutes",
         shown="none: cron runs the command",
+    )
+    moderation_emails: Annotated[
+        CommaSeparated[Annotated[Digest, BeforeValidator(parse_digest)]], AfterValidator(validate_digests)
+    ] = setting(
+        "Addresses that are told which comments wait for moderators, comma-separated, each with how often, from `15m` "
+        "to `7d`, and maybe a language: `mods@example.com=1h, ada@example.com=1d/de`.",
+        write="addresses and how often each is told, such as mods@example.com=1h, ada@example.com=1d/de",
+        default=(),
+        shown="nobody",
     )
     email_templates: DirectoryPath | None = setting(
         "A folder with templates of emails, each of which replaces the built-in one of the same name.",
@@ -583,6 +604,7 @@ class Settings(SignInSettings, StorageSettings):
             emails_per_address=self.emails_per_address,
             sign_in_methods=self._sign_in_methods(),
             guests=frozenset(self.guests),
+            challenge=frozenset(self.challenge),
             role_origins=frozenset(self.role_origins),
             image_hosts=self.image_hosts,
             journal_days=self.journal_days,

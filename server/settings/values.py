@@ -5,6 +5,8 @@ All of them raise ValueError, whose text completes "RINGSIDE_… is invalid: …
 
 import os
 import re
+from dataclasses import dataclass
+from datetime import timedelta
 from email.utils import formataddr, parseaddr
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
@@ -17,7 +19,8 @@ from pydantic_settings import NoDecode
 
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.policy import OFF, parse_rate
-from resolvers.values.texts import with_ascii_domain
+from resolvers.values.page_languages import PAGE_LANGUAGES
+from resolvers.values.texts import is_email_address, with_ascii_domain
 from server.settings.fields import MIN_SECRET_LENGTH
 
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
@@ -203,6 +206,40 @@ def validate_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+_DIGEST = re.compile(r"([^=]+)=([1-9][0-9]{0,4})([mhd])(?:/([a-z]{2}))?")
+_PERIODS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_MOST_DIGESTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """An address that is told what waits for moderators, how often, and in which language."""
+
+    address: str
+    period: timedelta
+    language: str
+
+
+def parse_digest(value: object) -> Digest:
+    match = _DIGEST.fullmatch(str(value))
+    if match is None or not is_email_address(match[1]):
+        raise ValueError(f"{str(value)[:40]!r} is not an address and how often it is told")
+    period, language = int(match[2]) * _PERIODS[match[3]], match[4] or PAGE_LANGUAGES[0]
+    if not timedelta(minutes=15) <= period <= timedelta(days=7):
+        raise ValueError(f"{match[2]}{match[3]} is not between 15m and 7d")
+    if language not in PAGE_LANGUAGES:
+        raise ValueError(f"{language!r} is none of the languages {', '.join(PAGE_LANGUAGES)}")
+    return Digest(match[1], period, language)
+
+
+def validate_digests(digests: tuple[Digest, ...]) -> tuple[Digest, ...]:
+    if len(digests) > _MOST_DIGESTS:
+        raise ValueError(f"there are more than {_MOST_DIGESTS} addresses")
+    if len({digest.address for digest in digests}) < len(digests):
+        raise ValueError("an address is named twice")
+    return digests
+
+
 GUESTS_MAY = ("comments", "predictions", "quizzes")
 
 
@@ -210,6 +247,16 @@ def validate_guests(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         if value not in GUESTS_MAY:
             raise ValueError(f"{value[:40]!r} is nothing that guests may be allowed")
+    return values
+
+
+CHALLENGED = ("guests", "first")
+
+
+def validate_challenged(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value not in CHALLENGED:
+            raise ValueError(f"{value[:40]!r} is neither guests nor first")
     return values
 
 

@@ -57,9 +57,9 @@ QUERIES: Final[Mapping[str, Viewers]] = {
     **_each(
         EVERYBODY,
         """
-        viewer signInMethods user now node nodes board boards contender contenders leaderboard matchup matchups event
-        events nextEvent seasons standings league job predictions comment comments commentStatistics commentStatisticsOf
-        topProducts wordList wordLists dailyWords quizLeaderboard
+        viewer signInMethods challenge user now node nodes board boards contender contenders leaderboard matchup
+        matchups event events nextEvent seasons standings league job predictions comment comments
+        commentStatistics commentStatisticsOf topProducts wordList wordLists dailyWords quizLeaderboard
         """,
     ),
     **_each(MODERATORS, "moderationQueue latestComments journal members holdRules previewHoldRules"),
@@ -120,7 +120,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         "comments": MODERATED_PART,
         **_each(AUTHOR_OR_ADMIN, "email identities roles"),
         "suspension": AUTHOR_OR_MODERATORS,
-        **_each(AUTHOR, "timeZone dailyWordAt lockReminderHours subscriptions leagues due"),
+        **_each(AUTHOR, "timeZone dailyWordAt lockReminderHours replyEmails subscriptions leagues due"),
     },
     "Identity": _each(AUTHOR_OR_ADMIN, "method label since lastUsedAt"),
     "Suspension": _each(AUTHOR_OR_MODERATORS, "until reason at"),
@@ -182,6 +182,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         "moderationNote": AUTHOR_OR_MODERATORS,
         **_each(MODERATORS, "reportReasons heldBy"),
     },
+    "Challenge": _each(PERSONAL, "token salt target expiresAt"),
     "HoldRules": _each(MODERATORS, "rules revision"),
     "HoldRule": _each(MODERATORS, "name language words links firstComments perHour guests"),
     "HeldComment": _each(MODERATORS, "comment heldBy"),

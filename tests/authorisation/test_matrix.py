@@ -60,8 +60,10 @@ from tests.sign_in import in_session, with_session
 from tests.websockets import open_socket, receive, send
 
 SHARED_KINDS: Final = ("Query", "Mutation", "Subscription", "PageInfo")
-UNREACHED: Final = {"Ballot", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "RefusedComment", "Visit"}
-"""Types of the rules that only mutations answer with."""
+UNREACHED: Final = {
+    "Ballot", "Challenge", "GradedAnswer", "ImportProblem", "QuizQuestion", "Refused", "RefusedComment", "Visit",
+}  # fmt: skip
+"""Types of the rules that only mutations answer with, or only where a setting asks for them."""
 
 HIDING: Final = ("NOT_FOUND", "NOT_SIGNED_IN", "NOT_ALLOWED")
 """Codes of errors that show nothing of an object."""

@@ -236,6 +236,7 @@ class World:
             "timeZone": "Etc/UTC",
             "dailyWordAt": "00:00",
             "lockReminderHours": 3,
+            "replyEmails": True,
         }
         user = await self.do(
             Viewer.AUTHOR, "updateProfile", "ProfileUpdated user { id }", **profile, email="author@example.org"

@@ -39,7 +39,7 @@ from resolvers.requests.context import Services
 from server.mail import smtp
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary
 from server.mail.delivery import RunLimits
-from server.mail.message import Email, EmailTemplate, Unsubscription, message_id
+from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription, message_id
 from server.mail.smtp import (
     DeliveryUnknown,
     EmailRejected,
@@ -578,7 +578,7 @@ async def test_the_link_works_for_a_member_who_is_being_erased(one_client: Clien
     reminded = replace(profile, lock_reminder_hours=24)
     await profile_store.update_profile(services.table, reminded, ["lock_reminder_hours"], UnitOfWork.unkeyed(NOW))
     await bury(services, "ada")
-    for unsubscription in (Unsubscription("ada"), Unsubscription("ada", reminders=True)):
+    for unsubscription in (Unsubscription("ada"), Unsubscription("ada", other=OtherEmails.REMINDERS)):
         token = unsubscription.token(services.seal)
         assert (await one_client.http.post("/unsubscribe", params={"token": token})).status_code == 200
 

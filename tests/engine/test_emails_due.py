@@ -21,7 +21,7 @@ from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.mail.delivery import LeasedTransport, RunLimits
 from server.mail.emails_due import Emails, EmailSchedule, turn
-from server.mail.message import Email, EmailTemplate, Unsubscription
+from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription
 from server.mail.smtp import EmailRejected, ServerUnreachable
 from server.settings import Settings
 from tests.client import Client
@@ -261,7 +261,7 @@ async def test_one_click_ends_only_the_reminders(one_client: Client) -> None:
     assert (await ada.ask(HOURS))["lockReminderHours"] is None
     subscribed = await ada.ask("{ viewer { subscriptions { active } } }")
     assert subscribed["subscriptions"] == [{"active": True}]
-    nobody = Unsubscription("nobody", reminders=True).token(one_client.services.seal)
+    nobody = Unsubscription("nobody", other=OtherEmails.REMINDERS).token(one_client.services.seal)
     assert (await one_client.http.post("/unsubscribe", params={"token": nobody})).status_code == 200
 
 

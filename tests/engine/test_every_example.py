@@ -231,6 +231,7 @@ def comments(owner: Person, ada: Person, bo: Person) -> None:
     assert len(ada.run("Threads")["nodes"]) == 3
     assert len(ada.run("StatisticsOfMany")) > 1
     assert ada.run("TopProducts")["nodes"]
+    assert ada.run("Challenge") is None
     posted = ada.run("PostComment")["comment"]
     id_ = posted["id"]
     assert posted["status"] == "PUBLISHED"

@@ -35,6 +35,7 @@ mutation ($input: AddIdentityInput!) { addIdentity(input: $input) {
 ALWAYS = {
     "drawMatchup", "castVote", "requestSubscription", "updateProfile", "editComment", "deleteComment",
     "exportMember", "eraseMember", "requestSignIn", "signIn", "signOut", "addIdentity",
+    "continueVisit",
 }  # fmt: skip
 IF_LISTED = {
     "comments": {"postComment"},

@@ -17,7 +17,7 @@ from datastore.refusals import InvalidInput
 from datastore.values.seal import Forged, Seal
 from datastore.vocabulary.subscriptions import CharacterSet
 from datastore.vocabulary.words import Word
-from server.mail.message import Email, EmailTemplate, Section, Unsubscription, message_id
+from server.mail.message import Email, EmailTemplate, OtherEmails, Section, Unsubscription, message_id
 from server.mail.rendering import UnsafeEmail, serialize
 from tests.examples import examples
 from tests.mail_server import body_of
@@ -159,7 +159,7 @@ def test_an_unsubscription_survives_its_token() -> None:
     """For ids with any characters; a token signed with another secret is refused."""
     for unsubscription in (
         Unsubscription("ada"),
-        Unsubscription("ada", reminders=True),
+        Unsubscription("ada", other=OtherEmails.REMINDERS),
         Unsubscription('a"b|c', "list", CharacterSet.TRADITIONAL),
     ):
         token = unsubscription.token(SEAL)

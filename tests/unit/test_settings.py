@@ -133,6 +133,8 @@ def test_everything_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         "GUESTS": "comments, quizzes",
         "NEW_GUESTS_PER_ADDRESS": "3/hour",
         "ROLE_ORIGINS": "https://a.example",
+        "CHALLENGE": "guests, first",
+        "MODERATION_EMAILS": "mods@example.com=1h, ada@example.com=1d/de",
     }
     assert {*given, "BACKUP_HOURS", "DATA", *OF_OIDC_ISSUER} == {name.upper() for name in Settings.model_fields}
     for name, value in given.items():

@@ -64,8 +64,20 @@ const SIGN_IN = `mutation SignIn($input: SignInInput!) { signIn(input: $input) {
   ... on SignedIn { user { id name } } ${REFUSED} } }`;
 const AS_GUEST = `mutation AsGuest($input: SignInAsGuestInput!) { signInAsGuest(input: $input) {
   ... on SignedIn { user { id name } } ${REFUSED} } }`;
+const CHALLENGE = 'query Challenge { challenge { token salt target } }';
 const SIGN_OUT = `mutation SignOut($input: SignOutInput!) { signOut(input: $input) {
   ... on SignedOut { signedOut } ${REFUSED} } }`;
+
+// With a proof of work, where the site asks for one.
+async function asGuest(input) {
+  try {
+    return await ask(AS_GUEST, { input });
+  } catch (error) {
+    if (error.code !== 'CHALLENGE_NEEDED') throw error;
+    const { solve } = await import('/sign-in/challenge.js');
+    return ask(AS_GUEST, { input: { ...input, solution: await solve(await ask(CHALLENGE)) } });
+  }
+}
 
 async function done(body) {
   const { response, answer } = await post('/sign-in/done', body);
@@ -241,7 +253,7 @@ function listen() {
     const name = by('name').value.trim();
     if (!name) return mark(by('name'), say('badName'));
     working(async () => {
-      const answer = await ask(AS_GUEST, { input: { name } }).catch(error => {
+      const answer = await asGuest({ name }).catch(error => {
         throw error.code === 'INVALID_INPUT' ? new Refused('badName') : error;
       });
       await enter(answer.user);

@@ -1,0 +1,104 @@
+"""Emails about comments: replies of which an author is to be told, and the records of what was sent.
+
+| wanted                       | read or write                                          | requests    |
+|------------------------------|--------------------------------------------------------|-------------|
+| tell an author of a reply    | Put USER#<author> REPLYNOTICE#<reply>, with the reply  | 0 more      |
+| who is to be told            | gsi1 REPLYNOTICES                                      | 1 a page    |
+| an author's, the last email  | Query USER#<author> twice, consistent                  | 2           |
+| told                         | BatchWriteItem, deleting                               | 1 for 25    |
+
+A notice is written with the reply that becomes visible, only for authors who want to be told. So it is lost if and only
+if the reply is. The record of an email names its replies: a notice that outlives its email is not told again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from datastore.comments.records import Comment
+from datastore.dynamo import Table
+from datastore.dynamo.entity import Entity, Key
+from datastore.people.confirmations import SentEmails
+
+_NOTICE_LIFETIME = timedelta(days=2)
+RECORD_LIFETIME = timedelta(days=30)
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyNotice:
+    """A reply of which the author of what it answers is to be told."""
+
+    user: str
+    reply: str
+    product: str
+    expires: datetime
+
+
+REPLY_NOTICE = Entity(
+    ReplyNotice, Key("USER#{user}", "REPLYNOTICE#{reply}"), gsi1=Key("REPLYNOTICES", "{user}#{reply}"), ttl="expires"
+)
+
+
+def new_notice(user: str, reply: Comment, now: datetime) -> ReplyNotice:
+    return ReplyNotice(user, reply.ulid, reply.product, now + _NOTICE_LIFETIME)
+
+
+async def authors_to_tell(table: Table) -> AsyncIterator[str]:
+    """The members of whom the index shows a notice, each once."""
+    last = None
+    async for notice in table.iterate(REPLY_NOTICE.on("gsi1")):
+        if notice.user != last:
+            last = notice.user
+            yield notice.user
+
+
+async def has_notices(table: Table) -> bool:
+    """Whether the index shows any."""
+    return bool((await table.query(REPLY_NOTICE.on("gsi1"), limit=1)).records)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyMail:
+    """An email about replies, which a run has begun to send, and then sent."""
+
+    user: str
+    id: str
+    begun: datetime
+    replies: tuple[str, ...]
+    expires: datetime
+    sent: datetime | None = None
+
+
+REPLY_MAIL = Entity(ReplyMail, Key("USER#{user}", "REPLYMAIL#{id}"), ttl="expires")
+REPLY_EMAILS = SentEmails(REPLY_MAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class DigestMail:
+    """An email to an address of moderators, by the address's keyed hash and when it was due."""
+
+    user: str
+    due: str
+    expires: datetime
+    sent: datetime | None = None
+
+
+DIGEST_MAIL = Entity(DigestMail, Key("DIGEST#{user}", "MAIL#{due}"), ttl="expires")
+DIGEST_EMAILS = SentEmails(DIGEST_MAIL)
+
+
+async def read_waiting(table: Table, user: str) -> tuple[Sequence[ReplyNotice], ReplyMail | None]:
+    """A member's notices, the oldest first, and the last email."""
+    notices, mails = await asyncio.gather(
+        table.query(REPLY_NOTICE.on(user=user), limit=_AT_ONCE, consistent=True),
+        table.query(REPLY_MAIL.on(user=user).newest_first(), limit=1, consistent=True),
+    )
+    return notices.records, next(iter(mails.records), None)
+
+
+async def delete_notices(table: Table, notices: Sequence[ReplyNotice]) -> None:
+    await table.write_many(REPLY_NOTICE.delete(REPLY_NOTICE.item_key(notice)) for notice in notices)

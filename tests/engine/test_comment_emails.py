@@ -1,0 +1,314 @@
+"""Emails about comments: replies to one's own, for those who want them, and what waits, for moderators."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from datastore.comments.notices import REPLY_MAIL, REPLY_NOTICE, authors_to_tell
+from datastore.people.profiles import PROFILE, proven
+from resolvers.people.confirmations import Confirmations
+from resolvers.requests.context import Role, Services
+from server.mail.delivery import RunLimits
+from server.mail.digest_run import DigestSchedule, comment_emails
+from server.mail.message import Email, EmailTemplate
+from server.mail.reply_run import ReplyRun
+from server.mail.smtp import EmailRejected, ServerUnreachable
+from server.settings import Settings
+from server.settings.values import Digest
+from tests.client import Client, serving
+from tests.comments import post
+from tests.killed import Killed, killed_at
+from tests.mail_server import Mailbox, body_of, mail_server
+from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
+
+HOUR = timedelta(hours=1)
+WISH = "{ viewer { replyEmails } }"
+
+
+class Outbox:
+    """Keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.emails: list[Email] = []
+        self.failure: Exception | None = None
+
+    async def send(self, email: Email) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.emails.append(email)
+
+
+@pytest.fixture
+def outbox() -> Outbox:
+    return Outbox()
+
+
+async def wants_replies(client: Client, user: str, *, confirmed: bool = True, wish: bool = True) -> Client:
+    """A member who wants to be told of replies, and whose address is known to be theirs."""
+    services, member = client.services, client.member(user, email=f"{user}@example.org")
+
+    async def send(_link: Any, _values: dict[str, Any]) -> None:
+        return
+
+    services.get(Confirmations).start(send)
+    await member.ask(UPDATE_PROFILE, input={"replyEmails": wish})
+    if confirmed:
+        values = proven(f"{user}@example.org", services.clock())
+        await services.table.write(PROFILE.update(PROFILE.at(user=user), values=values))
+        services.profiles.forget(user)
+    return member
+
+
+async def reply(member: Client, to: dict[str, Any], body: str = "I agree.") -> dict[str, Any]:
+    return await post(member, rating=None, inReplyTo=to["id"], body=body)
+
+
+async def look(client: Client, outbox: Outbox, later: timedelta = timedelta()) -> int:
+    """One look for replies to be told, at a time; how many emails were sent."""
+    await client.caught_up("the index shows every notice")
+    now: datetime = client.services.clock() + later
+    services = Services(client.services.table, client.services.seal, clock=lambda: now)
+    template = EmailTemplate("Forum <forum@example.org>", "https://forum.example.org", services.seal)
+    return (await ReplyRun(services, template, outbox, RunLimits(4)).run()).sent
+
+
+async def notices(client: Client) -> int:
+    return len([one async for one in client.services.table.scan(REPLY_NOTICE, consistent=True)])
+
+
+# ── replies ──
+
+
+async def test_the_first_reply_is_told_at_once_and_further_ones_together(client: Client, outbox: Outbox) -> None:
+    """Those of the quarter of an hour after an email are in the next one; each is told once."""
+    ada, bob = await wants_replies(client, "ada"), client.member("bob", name="Bob {0} <b>")
+    root = await post(ada)
+    await reply(bob, root, "First\r\nBcc: everybody@example.org " + "x" * 300)
+    assert await look(client, outbox) == 1
+    for number in range(2, 25):
+        await reply(bob, root, f"Number {number}.")
+    assert await look(client, outbox, timedelta(minutes=14)) == 0
+    assert await look(client, outbox, timedelta(minutes=16)) == 1
+    assert await look(client, outbox, timedelta(minutes=40)) == 0
+    first, second = outbox.emails
+    assert (first.recipient, first.subject) == ("ada@example.org", "New replies to your comments on forum.example.org")
+    assert "Bob {0} <b> (42):" in first.text
+    assert re.search("First Bcc: everybody@example.org x{150,190}…", first.text)
+    assert b"\r\nBcc:" not in first.content.partition(b"\r\n\r\n")[0]
+    assert b"Bob {0} &lt;b&gt;" in first.content
+    assert [f"Number {number}." in second.text for number in (2, 21, 22)] == [True, True, False]
+    assert "And 3 more." in second.text
+    assert "First" not in second.text
+    assert await notices(client) == 0
+
+
+async def test_an_email_is_in_the_language_of_the_conversation(client: Client, outbox: Outbox) -> None:
+    """In English where there are no texts."""
+    ada, bob = await wants_replies(client, "ada"), client.member("bob")
+    for number, language in enumerate(("de", "ar", "fi")):
+        await post(bob, rating=None, language=language, inReplyTo=(await post(ada))["id"], body="…")
+        assert await look(client, outbox, timedelta(hours=number)) == 1
+    german, arabic, finnish = outbox.emails
+    assert german.subject == "Neue Antworten auf Ihre Kommentare auf forum.example.org"
+    assert b'lang=3D"ar" dir=3D"rtl"' in arabic.content
+    assert finnish.subject.startswith("New replies")
+
+
+async def test_only_those_who_want_it_and_have_an_address_are_told(client: Client, outbox: Outbox) -> None:
+    """Nothing is written for others, nor for one's own replies. A wish that ends meanwhile counts."""
+    bob = client.member("bob")
+    for user, settings in (("ada", {"wish": False}), ("eve", {"confirmed": False}), ("cleo", {})):
+        member = await wants_replies(client, user, **settings)
+        root = await post(member)
+        await reply(bob if user != "cleo" else member, root)
+    await reply(bob, await post(client.member("dan")))
+    assert await notices(client) == 0
+    cleo = await wants_replies(client, "cleo")
+    await reply(bob, await post(cleo))
+    assert await notices(client) == 1
+    await cleo.ask(UPDATE_PROFILE, input={"replyEmails": False})
+    assert await look(client, outbox) == 0
+    assert await notices(client) == 0
+
+
+async def test_without_a_mail_server_nothing_is_kept_to_be_told(one_client: Client) -> None:
+    """It would wait for ever."""
+    ada = await wants_replies(one_client, "ada")
+    one_client.services.get(Confirmations)._send = None
+    await reply(one_client.member("bob"), await post(ada))
+    assert await notices(one_client) == 0
+
+
+async def test_a_held_reply_is_told_once_it_is_published_and_a_deleted_one_never(
+    client: Client, outbox: Outbox
+) -> None:
+    """And one that is held again before it was told is not told either."""
+    ada, bob, mod = await wants_replies(client, "ada"), client.member("bob"), client.member("mod", Role.MODERATOR)
+    root = await post(ada)
+    client.services.policy = replace(client.services.policy, premoderation=True)
+    held, gone = await reply(bob, root, "Held."), await reply(bob, root, "Gone.")
+    assert await notices(client) == 0
+    for comment in (held, gone):
+        await mod.ask(MODERATE_COMMENT, input={"comment": comment["id"], "status": "PUBLISHED"})
+    await bob.ask(DELETE_COMMENT, input={"comment": gone["id"]})
+    assert await look(client, outbox) == 1
+    assert "Held." in outbox.emails[0].text
+    assert "Gone." not in outbox.emails[0].text
+    await mod.ask(MODERATE_COMMENT, input={"comment": held["id"], "status": "REJECTED"})
+    assert await look(client, outbox, timedelta(hours=1)) == 0
+
+
+async def test_the_link_in_the_email_ends_them(client: Client, outbox: Outbox) -> None:
+    """Opening it asks, pressing its button ends them; nobody has to sign in."""
+    ada, bob = await wants_replies(client, "ada"), client.member("bob")
+    root = await post(ada)
+    await reply(bob, root)
+    assert await look(client, outbox) == 1
+    found = re.search(r"https://forum\.example\.org(/unsubscribe\?token=\S+)", outbox.emails[0].text)
+    assert found is not None
+    assert b"List-Unsubscribe-Post" in outbox.emails[0].content
+    assert "No more emails about replies" in (await client.http.get(found[1])).text
+    assert (await ada.ask(WISH))["replyEmails"] is True
+    assert (await client.http.post(found[1])).status_code == 200
+    assert (await ada.ask(WISH))["replyEmails"] is False
+    await reply(bob, root)
+    assert await notices(client) == 0
+
+
+async def test_an_email_that_fails_is_tried_again_with_all_that_waits(client: Client, outbox: Outbox) -> None:
+    """After the quarter of an hour; nobody else's email waits for it."""
+    ada, bob = await wants_replies(client, "ada"), client.member("bob")
+    root = await post(ada)
+    await reply(bob, root, "First.")
+    outbox.failure = EmailRejected("450 mailbox busy")
+    assert await look(client, outbox) == 0
+    outbox.failure = None
+    await reply(bob, root, "Second.")
+    assert await look(client, outbox) == 0
+    assert await look(client, outbox, timedelta(minutes=16)) == 1
+    assert "First." in outbox.emails[0].text
+    assert "Second." in outbox.emails[0].text
+    outbox.failure = ServerUnreachable("no server")
+    await reply(bob, root)
+    with pytest.raises(ServerUnreachable):
+        await look(client, outbox, timedelta(hours=1))
+    assert [user async for user in authors_to_tell(client.services.table)] == ["ada"]
+
+
+async def test_a_look_that_is_killed_tells_nothing_twice(client: Client, outbox: Outbox) -> None:
+    """Not even if it is killed between the email and the deletion of what it told."""
+    ada, bob = await wants_replies(client, "ada"), client.member("bob")
+    root = await post(ada)
+    await reply(bob, root, "Told.")
+    with pytest.raises(Killed), killed_at(client.services.table, 1):
+        await look(client, outbox)
+    assert await notices(client) == 1
+    await reply(bob, root, "New.")
+    assert await look(client, outbox, timedelta(minutes=16)) == 1
+    assert "Told." not in outbox.emails[1].text
+    assert len([one async for one in client.services.table.scan(REPLY_MAIL, consistent=True) if one.sent]) == 2
+
+
+# ── digests ──
+
+
+@pytest.fixture
+async def mailed(settings: Settings, tmp_path: Path) -> AsyncIterator[tuple[Settings, Mailbox]]:
+    """Settings with a mail server, and what that received."""
+    mailbox = Mailbox()
+    async with mail_server(mailbox, tmp_path) as address:
+        given = {
+            "smtp_url": SecretStr(address),
+            "mail_from": "Forum <f@example.org>",
+            "public_url": "https://f.example",
+        }
+        yield settings.model_copy(update=given), mailbox
+
+
+async def test_moderators_are_told_what_waits(client: Client, mailed: tuple[Settings, Mailbox]) -> None:
+    """Nothing while nothing waits; then comments as text and a link to the page for decisions, as often as wanted."""
+    settings, mailbox = mailed
+    now = [client.services.clock()]
+    services = Services(client.services.table, client.services.seal, clock=lambda: now[0])
+    processes = [
+        DigestSchedule(services, settings, Digest("m@example.org", HOUR, language)) for language in ("en", "de")
+    ]
+
+    async def run() -> list[EmailMessage]:
+        before = len(mailbox.emails)
+        await client.caught_up("the queue is complete")
+        await asyncio.gather(*(process.run_if_due() for process in processes))
+        return [email for _, email in mailbox.emails[before:]]
+
+    assert await run() == []
+    ada, bob = client.member("ada"), client.member("bob")
+    await bob.ask(REPORT_COMMENT, input={"comment": (await post(ada, body="Rude <b>"))["id"], "reason": "Rude."})
+    client.services.policy = replace(client.services.policy, premoderation=True)
+    for number in range(22):
+        await post(ada, body=f"{number} https://spam.example {'x' * 300}")
+    assert await run() == []
+    now[0] += HOUR
+    [email] = await run()
+    assert email["to"] == "m@example.org"
+    assert re.fullmatch(r"f\.example: 22 (comments wait|Kommentare warten), 1 .*", email["subject"])
+    text = body_of(email)
+    assert "https://f.example/admin" in text
+    assert "Ada (42):\n0 https://spam.example" in text.replace("\r", "")
+    assert "19 https" in text
+    assert "20 https" not in text
+    assert 'spam.example">' not in body_of(email, "html")
+    assert await run() == []
+    now[0] += HOUR
+    assert len(await run()) == 1
+
+
+async def test_the_service_sends_both_by_itself(one_client: Client, mailed: tuple[Settings, Mailbox]) -> None:
+    """Replies, and a digest for each address; without a mail server neither."""
+    settings, mailbox = mailed
+    digests = (Digest("a@example.org", HOUR, "en"), Digest("b@example.org", HOUR, "es"))
+    settings = settings.model_copy(update={"moderation_emails": digests})
+    assert comment_emails(one_client.settings, one_client.services) == []
+    ada, bob = await wants_replies(one_client, "ada"), one_client.member("bob")
+    root = await post(ada)
+    await reply(bob, root)
+    await bob.ask(REPORT_COMMENT, input={"comment": root["id"], "reason": "Rude."})
+    async with serving(settings), asyncio.timeout(60):
+        while len(mailbox.emails) < 3:
+            await asyncio.sleep(0.1)
+    assert mailbox.recipients == ["a@example.org", "ada@example.org", "b@example.org"]
+
+
+@pytest.mark.parametrize(
+    ("written", "digests"),
+    [
+        ("mods@example.com=1h", (Digest("mods@example.com", HOUR, "en"),)),
+        ("a@b.c=15m, d@e.f=7d/ar", (Digest("a@b.c", HOUR / 4, "en"), Digest("d@e.f", 7 * 24 * HOUR, "ar"))),
+        ("", ()),
+    ],
+)
+def test_the_setting_says_who_is_told_how_often(
+    written: str, digests: tuple[Digest, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a quarter of an hour to a week."""
+    monkeypatch.setenv("RINGSIDE_MODERATION_EMAILS", written)
+    assert Settings(secrets=(SecretStr("x" * 32),)).moderation_emails == digests
+
+
+@pytest.mark.parametrize(
+    "written", ["mods@example.com", "mods=1h", "a@b.c=14m", "a@b.c=8d", "a@b.c=1h/xx", "a@b.c=1h,a@b.c=2h", "a@b.c=1w"]
+)
+def test_a_setting_that_says_something_else_is_refused(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variable's name."""
+    monkeypatch.setenv("RINGSIDE_MODERATION_EMAILS", written)
+    with pytest.raises(ValueError, match=r"moderation_emails|MODERATION_EMAILS"):
+        Settings(secrets=(SecretStr("x" * 32),))

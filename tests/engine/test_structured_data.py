@@ -1,0 +1,44 @@
+"""What search engines read of a product's ratings, at /products/<id>.jsonld."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.client import Client
+from tests.comments import post
+
+
+async def test_search_engines_read_a_product_s_ratings(one_client: Client) -> None:
+    """The average of all, the ten newest rated ones, nothing of others; safe between script tags; with an ETag."""
+    ada = one_client.member("ada", name="</script><b>Ada")
+    for number in range(12):
+        await post(ada, "a/b c", rating=1 + number % 5, body=f"{number} </script>&", title="Good")
+    await post(ada, "a/b c", rating=None, body="No stars.")
+    found = await one_client.http.get("/products/a%2Fb%20c.jsonld")
+    assert (found.status_code, found.headers["content-type"]) == (200, "application/ld+json")
+    assert (found.headers["access-control-allow-origin"], found.headers["x-content-type-options"]) == ("*", "nosniff")
+    assert not {"<", ">", "&"} & set(found.text)
+    assert "set-cookie" not in found.headers
+    data = json.loads(found.text)
+    rating = data["aggregateRating"]
+    assert (data["productID"], rating["ratingValue"], rating["ratingCount"]) == ("a/b c", 2.75, 12)
+    assert [review["reviewBody"] for review in data["review"]] == [f"{n} </script>&" for n in range(11, 1, -1)]
+    assert data["review"][0]["author"]["name"] == "</script><b>Ada"
+    again = await one_client.http.get("/products/a/b%20c.jsonld", headers={"If-None-Match": found.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    await post(ada, "a/b c", rating=5)
+    changed = await one_client.http.get("/products/a%2Fb%20c.jsonld", headers={"If-None-Match": found.headers["etag"]})
+    assert changed.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("nothing.jsonld", 404), ("a%23b.jsonld", 400), ("%20.jsonld", 400), (f"{'x' * 129}.jsonld", 400)],
+)
+async def test_a_product_that_nobody_rated_or_that_cannot_be_has_no_data(
+    one_client: Client, path: str, status: int
+) -> None:
+    answered = await one_client.http.get(f"/products/{path}")
+    assert (answered.status_code, answered.text.endswith(".\n")) == (status, True)

@@ -1,0 +1,138 @@
+"""Threads in trouble: more replies at once than one takes, ten thousand of them, and indexes that are behind."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from datastore.comments.records import COMMENT, REPLY, Comment
+from datastore.comments.threads import THREAD, Thread
+from datastore.dynamo import TransactionConflict
+from resolvers.requests.context import Role
+from resolvers.values.node_ids import node_id, parse_node_key
+from server.audit.comments import breaches
+from tests.client import Client, pages, serving
+from tests.comments import post
+from tests.engines import RunningEngine
+from tests.intercepted import Send, intercepted
+from tests.lagging import Lag
+from tests.lagging.service import lagging_services
+from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, MODERATE_COMMENTS
+
+REPLY_TO = """mutation ($input: PostCommentInput!) { postComment(input: $input) {
+  ... on CommentPosted { comment { id } } ... on Refused { code retryAfterSeconds } } }"""
+THREADS = """query ($first: Int, $after: String) { comments(product: "42", first: 1) { nodes {
+  replyCount replies(first: $first, after: $after) { nodes { id body } pageInfo { hasNextPage endCursor } } } } }"""
+REPLIES = """query ($id: ID!, $first: Int, $after: String) { comment(id: $id) {
+  replies(first: $first, after: $after) { nodes { id body } pageInfo { hasNextPage endCursor } } } }"""
+COUNT = "query ($id: ID!) { comment(id: $id) { replyCount } }"
+HELD_SECONDS = 0.05
+"""For so long a transaction keeps others from its items: twenty a second can change one item."""
+
+
+class OneAtATime:
+    """An engine that refuses a transaction of a thread while another one changes that thread, as DynamoDB does."""
+
+    def __init__(self) -> None:
+        self.is_held = False
+        self.conflicts = 0
+
+    async def __call__(self, _: str, send: Send) -> Any:
+        if "'THREAD'" not in str(send.keywords["TransactItems"]):  # type: ignore[attr-defined]
+            return await send()
+        if self.is_held:
+            self.conflicts += 1
+            raise TransactionConflict("TransactionConflict")
+        self.is_held = True
+        try:
+            await asyncio.sleep(HELD_SECONDS)
+            return await send()
+        finally:
+            self.is_held = False
+
+
+async def test_more_replies_than_a_thread_takes_are_told_to_come_back_and_none_is_lost(
+    one_client: Client,
+) -> None:
+    """The rest is UNAVAILABLE with a time; a repeat with the same key posts it once."""
+    hurried = one_client.settings.model_copy(update={"request_timeout": 1.0})
+    async with serving(hurried) as client:
+        member, engine = client.member("ada"), OneAtATime()
+        root = (await post(member))["id"]
+        await post(member, rating=None, inReplyTo=root)
+
+        async def try_to_reply(number: int) -> dict[str, Any]:
+            given = {"product": "42", "language": "en", "body": f"{number}", "inReplyTo": root}
+            answer: dict[str, Any] = await member.ask(REPLY_TO, input={**given, "idempotencyKey": f"{number}"})
+            return answer
+
+        with intercepted(client.services.table, ("transact_write_items",), engine):
+            answers = await asyncio.gather(*(try_to_reply(number) for number in range(60)))
+        refused = [answer for answer in answers if "comment" not in answer]
+        assert engine.conflicts
+        assert refused
+        assert all(answer["code"] == "UNAVAILABLE" and answer["retryAfterSeconds"] > 0 for answer in refused)
+        repeated = [await try_to_reply(number) for number in range(60)]
+        posted = {answer["comment"]["id"] for answer in repeated}
+        assert len(posted) == 60
+        assert {answer["comment"]["id"] for answer in answers if "comment" in answer} <= posted
+        assert (await client.ask(COUNT, id=root))["replyCount"] == 61
+        await client.services.close()
+        assert [breach async for breach in breaches(client.services)] == []
+
+
+async def test_a_thread_of_ten_thousand_is_read_page_by_page(one_client: Client) -> None:
+    """Each reply once, oldest first; the page that shows the thread reads no more than it shows."""
+    services = one_client.services
+    root = parse_node_key("Comment", (await post(one_client.member("ada")))["id"]).rpartition("#")[2]
+    ids = [services.ids.next(services.clock()) for _ in range(10_000)]
+    replies = [Comment("42", id_, "en", None, f"{n}", "bob", reply_to=root, root=root) for n, id_ in enumerate(ids)]
+    await services.table.write_many(REPLY.put(reply) for reply in replies)
+    await services.table.write(THREAD.put(Thread("42", root, len(replies))))
+    await services.table.write(COMMENT.update(COMMENT.at(product="42", ulid=root), values={"threaded": True}))
+    found = await pages(one_client, REPLIES, size=100, id=node_id("Comment", f"42#{root}"))
+    assert [node["body"] for node in found] == [f"{number}" for number in range(10_000)]
+    (shown,) = (await one_client.ask(THREADS, first=3))["nodes"]
+    assert (shown["replyCount"], [node["body"] for node in shown["replies"]["nodes"]]) == (10_000, ["0", "1", "2"])
+
+
+async def converse(client: Client, name: str, root: str, chance: Random) -> None:
+    """Replies, deletes own replies, and decides about the comment and its replies, in a random order."""
+    member, mod = client.member(name), client.member(f"{name}-mod", Role.MODERATOR)
+    own: list[str] = []
+    for _ in range(15):
+        turn = chance.random()
+        if turn < 0.5 or not own:
+            given = {"product": "42", "language": "en", "body": name, "inReplyTo": chance.choice([root, *own])}
+            answer = await member.ask(REPLY_TO, input=given)
+            own += [answer["comment"]["id"]] if "comment" in answer else []
+        elif turn < 0.7:
+            await member.ask(DELETE_COMMENT, input={"comment": own.pop(chance.randrange(len(own)))})
+        elif turn < 0.85:
+            given = {"comment": root, "status": chance.choice(["PUBLISHED", "PENDING", "REJECTED"])}
+            await mod.ask(MODERATE_COMMENT, input=given)
+        else:
+            status = chance.choice(["PUBLISHED", "REJECTED"])
+            await mod.ask(MODERATE_COMMENTS, input={"comments": own[:5], "status": status})
+
+
+async def test_threads_are_exact_where_reads_and_indexes_are_behind(
+    default_engine: RunningEngine, tmp_path: Path, table_name: str
+) -> None:
+    """Two services, several members and moderators at once: at the end all numbers, marks and stubs are right."""
+    lag = Lag(mean=0.1, longest=0.8, stale=0.5)
+    async with lagging_services(default_engine, tmp_path, table_name, lag=lag, services=2) as (engine, clients):
+        root = await post(clients[0].member("ada"))
+        talks = (converse(clients[n % 2], f"m{n}", root["id"], Random(n)) for n in range(4))
+        await asyncio.gather(*talks)
+        mod = clients[0].member("mod", Role.MODERATOR)
+        await mod.ask(MODERATE_COMMENT, input={"comment": root["id"], "status": "PUBLISHED"})
+        for client in clients:
+            await client.services.close()
+        await engine.catch_up()
+        assert [breach async for breach in breaches(clients[0].services)] == []
+        found = await pages(clients[1], REPLIES, size=3, id=root["id"])
+        assert (await clients[0].ask(COUNT, id=root["id"]))["replyCount"] == len(found)
+        assert len({node["id"] for node in found}) == len(found)
