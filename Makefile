@@ -10,6 +10,7 @@ COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --universal --generate
 
 # The tests wait for engines and browsers, so one process more than there are processors keeps these busy.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # pip compiles no modules: Python compiles those that it imports, once.
 PIP := $(BIN)/pip install -qq --no-compile --require-hashes
@@ -34,7 +35,7 @@ AT_ONCE := $(MAKE) -s --no-print-directory -j 4 AT_ONCE_BEGAN=yes
 ifndef AT_ONCE_BEGAN
 .NOTPARALLEL:
 endif
-.PHONY: help run test check format bench bench-faults attack coverage oracle differential docs pages generated lock \
+.PHONY: help run quick test soak check format bench bench-faults attack coverage docs pages generated lock \
 	audit-dependencies clean
 
 help: ## List these targets
@@ -46,17 +47,25 @@ run: ## Start the service with demo data on http://127.0.0.1:8000/graphql
 	@echo "Starting Ringside. Ctrl-C stops it; its data stays in .ringside/"
 	@exec $(BIN)/ringside serve --demo $(ARGS)
 
-test: ## Run the test suite, without the checks of texts, tools and style
+quick: $(DEV) $(ENGINE) ## Run units, properties, and one path through each part over HTTP
+	@RINGSIDE_TEST_ENGINES=dynoxide RINGSIDE_TEST_EXAMPLES=0.2 $(PYTEST) -q -m "quick and not soak" \
+		tests/unit tests/property tests/engine $(ARGS)
+
+test: ## Run everything that a change can break
 	@$(AT_ONCE) $(DEV) $(ENGINE) $(NODE) $(PAGE)
 	@echo "Running the tests"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+soak: ## Run what takes long: the other engines, faults, attacks, many examples; ARGS="--seed 7 attacks"
+	@$(AT_ONCE) $(DEV) $(ENGINE) $(NODE) $(PAGE)
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 check: $(DEV) ## Run the linters, the type checker, the import contracts and the checks of texts, tools and style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/style
+	$(PYTEST) -q tests/style
 
 format: $(DEV) ## Format the code and apply the linter's automatic fixes
 	$(BIN)/ruff check --fix .
@@ -75,12 +84,6 @@ bench-faults: $(DEV) $(ENGINE) ## Run twenty fault-injection rounds and check th
 
 attack: $(DEV) $(ENGINE) ## Attack one process for ten minutes, with honest load beside; ARGS="--seconds 60"
 	@$(BIN)/python -m bench.attacks $(ARGS)
-
-oracle: $(DEV) $(ENGINE) ## Read 50,000 pages of comments while they change, and check each page
-	@RINGSIDE_ORACLE_PAGES=50000 $(BIN)/python -m pytest -q tests/property/test_comment_pages.py
-
-differential: $(DEV) ## Compare compiled execution with graphql-core on 40,000 random operations
-	@$(BIN)/python -W ignore -m tests.property.test_compiled 200
 
 docs: $(DOCS) ## Build the guide into site/ and serve it on http://127.0.0.1:8001/
 	@$(BIN)/zensical build --strict

@@ -26,7 +26,7 @@ import httpx
 from tests.engines import running_engine
 from tests.fault.faults import Answer
 from tests.fault.proxy import Proxy
-from tests.service import ringside, start_service
+from tests.service import ringside_process, start_service
 
 RESULTS: Final = Path(__file__).parent / "results" / "distance.md"
 HEAD: Final = """# Dependent engine calls
@@ -288,7 +288,7 @@ def variables(url: str) -> dict[str, str]:
 
 def prepare_table(url: str) -> None:
     for command in (("table", "create"), ("demo",)):
-        result = ringside(*command, **variables(url))
+        result = ringside_process(*command, **variables(url))
         if result.returncode:
             raise RuntimeError(result.stdout + result.stderr)
 

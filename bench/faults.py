@@ -23,7 +23,7 @@ from tests.fault.naive_design import run_naive_design
 RESULTS = Path(__file__).parent / "results" / "faults.md"
 HEAD = """# Fault injection
 
-    make bench-faults ARGS=--write
+    python -m bench.faults --write
 
 Each row is one run of two service processes on one table, on an engine that behaves like DynamoDB (tests/lagging, two
 embedded engines): indexes and a third of the plain reads lag by 0.15 s in the mean and up to 5 s, partition keys are

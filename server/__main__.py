@@ -7,6 +7,7 @@ imports only what it needs. Until then the commands' names and summaries are tho
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from errno import ENOSPC
 from importlib import import_module
 from importlib.metadata import version
@@ -108,10 +109,10 @@ def _options(
         operator.set(member)
 
 
-def main() -> None:
-    """Run a command. An expected failure prints one readable message and exits with code 1."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command, by default the process's. An expected failure prints one readable message; the exit code is 1."""
     try:
-        app()
+        app(arguments)
     except Exception as failure:
         message = _full_disk_message(failure) or _expected_message(failure)
         if message is None:

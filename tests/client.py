@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import httpx
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from datastore.dynamo import Table
 from resolvers.requests.context import Role, Services
 from server.app import application
 from server.auth.tokens import mint
@@ -132,9 +133,9 @@ class Client:
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Client]:
-    """The service of these settings in this process. Its table must exist."""
-    async with lifespan(application(settings)) as served:
+async def serving(settings: Settings, table: Table | None = None) -> AsyncIterator[Client]:
+    """The service of these settings in this process. Its table must exist; one that is passed is open already."""
+    async with lifespan(application(settings, table)) as served:
         yield Client(served, settings)
 
 

@@ -25,8 +25,10 @@ from tests.engines import (
     engine,
     engine_pair,
     engine_program,
+    pytest_generate_tests,
     table_name,
 )
+from tests.examples import examples
 from tests.no_skips import pytest_make_collect_report, pytest_runtest_makereport
 from tests.service import Service, running_service
 
@@ -34,17 +36,28 @@ __all__ = [
     "default_engine",
     "engine",
     "engine_pair",
+    "pytest_generate_tests",
     "pytest_make_collect_report",
     "pytest_runtest_makereport",
     "table_name",
 ]
 
 # By default hypothesis fails an example that takes longer than 0.2 s, which any may do on a busy machine.
-hypothesis_settings.register_profile("ringside", deadline=None)
+hypothesis_settings.register_profile("ringside", deadline=None, max_examples=examples(100))
 hypothesis_settings.load_profile("ringside")
 
 # A service opens one client; tests open thousands, and each would read the SDK's models anew: 0.1 s of CPU.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+
+IN_MEMORY = tuple(Path(__file__).with_name(folder) for folder in ("unit", "property"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as `quick` what needs no engine, before the run's own choice of marks."""
+    for item in items:
+        if item.path.is_relative_to(IN_MEMORY[0]) or item.path.is_relative_to(IN_MEMORY[1]):
+            item.add_marker(pytest.mark.quick)
+
 
 SECRET = "a secret that is long enough to be one, in tests"
 
@@ -101,7 +114,7 @@ async def one_table(default_engine: RunningEngine, table_name: str) -> AsyncIter
 @pytest.fixture
 async def client(table: Table, engine: RunningEngine) -> AsyncIterator[Client]:
     """An anonymous visitor of the service, on each of the engines."""
-    async with serving(settings_for(engine, table.name)) as visitor:
+    async with serving(settings_for(engine, table.name), table) as visitor:
         yield visitor
 
 
@@ -109,7 +122,7 @@ async def client(table: Table, engine: RunningEngine) -> AsyncIterator[Client]:
 async def one_client(one_table: Table, settings: Settings) -> AsyncIterator[Client]:
     """An anonymous visitor of the service on one engine, the default one."""
     assert one_table.name == settings.table
-    async with serving(settings) as visitor:
+    async with serving(settings, one_table) as visitor:
         yield visitor
 
 

@@ -13,7 +13,8 @@ from datastore.people.profiles import PROFILE, Profile
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
 from server.engine import run_engine_async
-from tests.service import ROOT, environment, ringside
+from tests.command import ringside
+from tests.service import ROOT, environment
 
 KILLED_AT = """
 import os, signal, sys

@@ -1,6 +1,9 @@
 """The engines that the tests run on: one process each, started for the first test that needs it.
 
-    RINGSIDE_TEST_ENGINES=dynoxide,moto      chooses the engines of one run; by default all of `ENGINES`
+A test with the fixture `engine` runs on the embedded one in `make test`; on the one that lags, too, if it is marked
+`lagging`; on all of them if it is marked `every_engine`. On the others it is part of `make soak`.
+
+    RINGSIDE_TEST_ENGINES=dynoxide,moto      chooses the engines of one run, whatever the marks say
 
 Tests of an engine that is not installed are skipped with the command to install it; with CI=true they fail.
 """
@@ -114,12 +117,27 @@ ENGINES: Final[dict[str, Callable[[Path], Program]]] = {
 }
 
 
-def chosen_engines() -> list[str]:
-    """Return the names of the engines of this run."""
-    names = [name.strip() for name in os.environ.get("RINGSIDE_TEST_ENGINES", ",".join(ENGINES)).split(",")]
+def chosen_engines() -> list[str] | None:
+    """Return the names of the engines that the environment chooses for this run, if it does."""
+    if (text := os.environ.get("RINGSIDE_TEST_ENGINES")) is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
     if unknown := set(names) - set(ENGINES):
         raise pytest.UsageError(f"RINGSIDE_TEST_ENGINES names {unknown.pop()!r}; there are {', '.join(ENGINES)}.")
     return names
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test with the fixture `engine` on each engine; on some of them as a part of `make soak` only."""
+    if "engine" not in metafunc.fixturenames:
+        return
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    at_once = ENGINES if "every_engine" in marks else ("dynoxide", "lagging") if "lagging" in marks else ("dynoxide",)
+    chosen = chosen_engines()
+    engines = [
+        pytest.param(name, marks=() if chosen or name in at_once else pytest.mark.soak) for name in chosen or ENGINES
+    ]
+    metafunc.parametrize("engine", engines, indirect=True, scope="session")
 
 
 def engine_program(name: str, folder: Path) -> Program:
@@ -152,7 +170,7 @@ def sdk_client(url: str, retries: int = 0) -> Any:
     )
 
 
-@pytest.fixture(scope="session", params=chosen_engines())
+@pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEngine]:
     """Run the engines one after the other: pytest groups the tests by engine."""
     with running_engine(request.param, tmp_path_factory.mktemp(request.param)) as started:

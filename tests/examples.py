@@ -1,14 +1,14 @@
-"""The operations of `examples/`, by name."""
+"""How many examples a test tries: `make quick` wants fewer than the suite, and `make soak` many times more."""
 
 from __future__ import annotations
 
-from graphql import OperationDefinitionNode, parse, print_ast
+import os
+from typing import Final
 
-from tests.generated import ROOT
+FACTOR: Final = float(os.environ.get("RINGSIDE_TEST_EXAMPLES", "1"))
+"""Times as many examples as the suite tries."""
 
-EXAMPLES = {
-    definition.name.value: print_ast(definition)
-    for file in sorted((ROOT / "examples").glob("*.graphql"))
-    for definition in parse(file.read_text(encoding="utf-8")).definitions
-    if isinstance(definition, OperationDefinitionNode) and definition.name
-}
+
+def examples(number: int) -> int:
+    """Return how many examples this run tries of so many in the suite."""
+    return max(1, round(number * FACTOR))

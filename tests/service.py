@@ -31,7 +31,7 @@ class Service:
 
     def token(self, user: str, *arguments: str) -> str:
         """A bearer token that this service accepts."""
-        return ringside("token", "--user", user, *arguments, **self.variables).stdout.strip()
+        return ringside_process("token", "--user", user, *arguments, **self.variables).stdout.strip()
 
     def stop(self, number: int = signal.SIGTERM, timeout: float = 30.0) -> int:
         """Sends the signal and waits; returns the exit code."""
@@ -51,8 +51,8 @@ def environment(**variables: str) -> dict[str, str]:
     return {**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **variables}
 
 
-def ringside(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the command line."""
+def ringside_process(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the command line as a process; `tests.command` does without one."""
     return subprocess.run(
         [sys.executable, "-m", "server", *arguments],
         env=environment(**variables),

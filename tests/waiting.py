@@ -1,16 +1,49 @@
-"""Waiting for what holds only after a while: on DynamoDB, indexes and plain reads are behind for a moment."""
+"""Waiting for what becomes true: nothing else may decide a test that depends on how fast the machine is."""
 
 from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import aiohttp
 
 from tests.lagging.engine import CATCH_UP
 
+LONGEST = 60.0
+
+
+async def until(holds: Callable[[], Any | Awaitable[Any]], promise: str, seconds: float = LONGEST) -> Any:
+    """Ask again and again until the answer is true, and return it; `promise` says what was waited for.
+
+    `holds` may be a coroutine function. The seconds only end a test that would wait for ever.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            while not (answer := await _answer(holds)):
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"not after {seconds:g} s: {promise}") from None
+    return answer
+
+
+async def _answer(holds: Callable[[], Any]) -> Any:
+    answer = holds()
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+async def turns(number: int = 50) -> None:
+    """Let the event loop run what is ready, and what that makes ready: for tests without a network or a thread."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
 
 async def caught_up(engine_url: str, promise: str) -> None:
     """Wait until indexes and plain reads show everything written so far; `promise` says what that makes true.
 
-    An engine that lags (tests/lagging) is told not to wait any longer; the other engines never lag.
+    On DynamoDB they are behind for a moment. An engine that lags (tests/lagging) is told not to wait any longer; the
+    other engines never lag.
     """
     assert promise
     async with aiohttp.ClientSession() as http:

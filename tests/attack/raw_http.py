@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +12,6 @@ from urllib.parse import urlsplit
 
 from hypothesis import strategies as some
 
-EXAMPLES = int(os.environ.get("RINGSIDE_ATTACK_EXAMPLES", "100"))
 """Random attacks in each test; a longer run sets more."""
 
 QUIET_SECONDS = 0.2

@@ -34,11 +34,13 @@ from server.http.protocol import (
     raise_file_limit,
 )
 from tests.attack import raw_http
-from tests.attack.raw_http import CHUNKED, EXAMPLES, LIVEZ, QUERY, connect, exchange, head, post
+from tests.attack.raw_http import CHUNKED, LIVEZ, QUERY, connect, exchange, head, post
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.examples import examples
 from tests.service import Service, running_service
+from tests.waiting import until
 
 ENDLESS: Sequence[bytes] = (CHUNKED, *[b"10000\r\n" + b" " * 65_536 + b"\r\n"] * 40)
 LARGE = b"x" * 140_000
@@ -151,8 +153,7 @@ async def test_a_client_that_stops_is_not_waited_for(impatient: Served) -> None:
     answers = await asyncio.gather(*(exchange(impatient.url, [sent], quiet=None) for sent, _ in STOPPED.values()))
     answered = {name: answer.statuses for name, answer in zip(STOPPED, answers, strict=True)}
     assert answered == {name: statuses for name, (_, statuses) in STOPPED.items()}
-    await asyncio.sleep(0.05)
-    assert not impatient.server.server_state.connections
+    await until(lambda: not impatient.server.server_state.connections, "all connections are closed")
     assert not impatient.config.waiting
 
 
@@ -284,8 +285,7 @@ async def test_a_wrong_request_to_upgrade_is_answered(impatient: Served) -> None
     for name, (sent, statuses) in UPGRADES.items():
         answered = await exchange(impatient.url, [sent], quiet=None)
         assert (name, answered.statuses, answered.closed) == (name, statuses, True)
-    await asyncio.sleep(0.05)
-    assert not impatient.server.server_state.connections
+    await until(lambda: not impatient.server.server_state.connections, "all connections are closed")
 
 
 async def test_requests_in_advance_are_answered_in_order(service: Service) -> None:
@@ -316,7 +316,7 @@ async def test_a_client_that_goes_while_it_is_answered_is_no_error(tmp_path: Pat
 
 
 @given(stream=raw_http.streams())
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 def test_no_bytes_bring_the_service_down(service: Service, stream: Sequence[bytes]) -> None:
     """Whatever comes, whole or in pieces: no status of 500 and above but 503, and the next request is answered."""
     answered = asyncio.run(exchange(service.url, stream, quiet=0.02))

@@ -25,6 +25,7 @@ from tests.client import Client, serving
 from tests.comments import post
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.examples import examples
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.service import Service
 from tests.voting import add_contenders
@@ -188,7 +189,7 @@ CURSORS = {
     "leaderboard": "query Asked($after: String, $first: Int) { leaderboard(first: $first, after: $after) "
     "{ pageInfo { endCursor } } }",
 }
-SOME = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 @given(alter=alterations())

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, example, given, settings
 
 from tests.attack import raw_http
-from tests.attack.raw_http import EXAMPLES, Exchange, connect, exchange, post
+from tests.attack.raw_http import Exchange, connect, exchange, post
 from tests.attack.websocket_frames import CONTINUATION, HANDSHAKE, PING, TEXT, conversations, frame, message
+from tests.examples import examples
 from tests.service import Service
 
 INIT = message({"type": "connection_init"})
@@ -39,7 +40,7 @@ async def converse(url: str, pieces: Sequence[bytes], quiet: float) -> Exchange:
 
 @given(pieces=conversations())
 @example(pieces=[INIT, frame(b"\xb0")])
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 def test_no_frames_bring_the_service_down(service: Service, pieces: Sequence[bytes]) -> None:
     """Whatever comes, the log has no errors and the next request is answered."""
     lines = len(service.lines)

@@ -52,9 +52,10 @@ from tests.authorisation.rules import (
 )
 from tests.authorisation.world import HOURS, IN_A_DAY, PERIOD, PICTURE, SEASON, TEAMS, Instance, World, statement
 from tests.client import Client
+from tests.command import ringside
 from tests.jobs import ended
 from tests.journal_kinds import NOT_RECORDED, RECORDED
-from tests.service import Service, ringside
+from tests.service import Service
 from tests.sign_in import in_session, with_session
 from tests.websockets import open_socket, receive, send
 

@@ -20,13 +20,13 @@ from server.settings import Settings
 from tests.authorisation.rules import Viewer
 from tests.authorisation.world import World
 from tests.client import serving
+from tests.command import ringside
 from tests.deployment_files import ROLES, policy
 from tests.engines import RunningEngine
 from tests.jobs import ended
 from tests.mail_server import Mailbox, mail_server
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.restricting_proxy import ARN, RestrictingProxy, permissions
-from tests.service import ringside
 
 SECRET = "a secret that has no comma and is long enough"
 INDEXES = "{ leaderboard(first: 1) { nodes { rank } } topProducts(first: 1) { nodes { product } } }"

@@ -27,12 +27,13 @@ from server.settings import Settings
 from tests.api_keys import CREATE_API_KEY, create_api_key
 from tests.attack.serving import serving_on_a_socket
 from tests.client import Client, pages, serving
+from tests.command import ringside
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.erasing import bury
 from tests.intercepted import Send, intercepted
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_PROFILE
-from tests.service import Service, ringside
+from tests.service import Service
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
 
 REVOKE = """

@@ -47,6 +47,7 @@ from tests.vocabulary import known_list
 ISSUER = "https://login.example.org/"
 
 
+@pytest.mark.lagging
 async def test_a_migrated_record_is_claimed_after_the_link(mail: MailingService) -> None:
     """Its subscriptions move to the member, with their beginnings; a repeat answers the same."""
     words = await known_list(mail.client)
@@ -70,6 +71,7 @@ async def test_a_migrated_record_is_claimed_after_the_link(mail: MailingService)
     assert [breach async for breach in audit.breaches(mail.client.services)] == []
 
 
+@pytest.mark.lagging
 async def test_of_two_members_in_one_shard_too_a_subscription_moves_whole(mail: MailingService) -> None:
     """The record's count and the member's are then one item, which a transaction may change only once."""
     words = await known_list(mail.client)
@@ -170,6 +172,7 @@ def unsubscribing(mail: MailingService, *what: Any) -> str:
     return Unsubscription(record_id(seal, ADA), *what).link(seal, "")
 
 
+@pytest.mark.lagging
 @pytest.mark.parametrize("names_the_list", [False, True])
 async def test_a_link_to_unsubscribe_from_before_a_claim_ends_what_the_member_has(
     mail: MailingService, *, names_the_list: bool

@@ -35,6 +35,7 @@ from tests.queries import (
     POST_COMMENT,
     REPORT_COMMENT,
 )
+from tests.waiting import until
 
 VISITOR = Viewer("v", Kind.VISITOR)
 
@@ -321,13 +322,18 @@ async def taken(stream: AsyncGenerator[tuple[str, str], None], number: int) -> l
         return [await anext(stream) for _ in range(number)]
 
 
+async def listening(client: Client) -> None:
+    """Wait until a stream has begun: it tells of what is posted from then on."""
+    await until(lambda: client.services.live._feeds.by_name, "the stream listens")
+
+
 async def test_comments_arrive_once_and_in_order(one_client: Client) -> None:
     """Two listeners share one poll. Neither earlier comments nor those on other products arrive."""
     ada = one_client.member("ada")
     await post(ada, body="before")
     first, second = watch(one_client), watch(one_client)
     waiting = [asyncio.create_task(taken(stream, 3)) for stream in (first, second)]
-    await asyncio.sleep(0.1)
+    await listening(one_client)
     await post(ada, product="43", body="elsewhere")
     for body in ("a", "b", "c"):
         await post(ada, body=body)
@@ -346,7 +352,7 @@ async def test_a_comment_arrives_each_time_it_becomes_visible(one_client: Client
     id_ = (await post(ada, body="a"))["id"]
     stream = watch(one_client)
     waiting = asyncio.create_task(taken(stream, 1))
-    await asyncio.sleep(0.1)
+    await listening(one_client)
     await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "PUBLISHED"})
     assert [body for _, body in await waiting] == ["a"]
     await ada.ask(EDIT_COMMENT, input={"comment": id_, "body": "b"})
@@ -365,7 +371,7 @@ async def test_a_resumed_stream_misses_nothing(one_client: Client) -> None:
     waits = await post(ada, body="waits")
     stream = watch(one_client)
     waiting = asyncio.create_task(taken(stream, 2))
-    await asyncio.sleep(0.1)
+    await listening(one_client)
     await post(mod, body="a")
     last = await post(mod, body="b")
     (_, (event_id, _)) = await waiting
@@ -387,7 +393,7 @@ async def test_comments_posted_to_another_process_arrive(one_client: Client, set
     async with serving(settings) as other:
         stream = watch(one_client)
         waiting = asyncio.create_task(taken(stream, 1))
-        await asyncio.sleep(0.1)
+        await listening(one_client)
         await post(other.member("ada"), body="from over there")
         assert [body for _, body in await waiting] == ["from over there"]
         await stream.aclose()

@@ -27,6 +27,7 @@ from server.commands.imports import comments as import_comments
 from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.comments import author_id, post
 from tests.queries import (
     COMMENT_STATISTICS,
@@ -36,7 +37,6 @@ from tests.queries import (
     MODERATE_COMMENT,
     MODERATION_QUEUE,
 )
-from tests.service import ringside
 from tests.transfers import import_lines
 
 ADA = author_id("ada")

@@ -38,6 +38,8 @@ async def audit(client: Client) -> list[str]:
     return [breach async for breach in breaches(client.services)]
 
 
+@pytest.mark.quick
+@pytest.mark.lagging
 async def test_a_posted_comment_can_be_read(client: Client) -> None:
     """By its id, as a node and in its list. Only its author may edit it."""
     ada = client.member("ada", name="Ada")
@@ -79,6 +81,7 @@ async def test_what_a_browser_calls_its_language_is_found_in_every_region(client
         assert (await client.ask(COMMENTS_PAGE, product="42", languages=[tag]))["totalCount"] == total, tag
 
 
+@pytest.mark.lagging
 async def test_every_filter_shows_its_comments_newest_first(client: Client) -> None:
     """In both directions, with the exact total."""
     every = await post_plan(client.member("ada"))
@@ -95,6 +98,7 @@ async def test_every_filter_shows_its_comments_newest_first(client: Client) -> N
             assert (await walk.page())["totalCount"] == len(expected)
 
 
+@pytest.mark.every_engine
 async def test_a_page_says_exactly_whether_more_follows(client: Client) -> None:
     """Ten comments in pages of five: the second is the last, and the first has none before it."""
     await post_plan(client.member("ada"))
@@ -109,6 +113,7 @@ async def test_a_page_says_exactly_whether_more_follows(client: Client) -> None:
     assert (back["pageInfo"]["hasPreviousPage"], back["pageInfo"]["hasNextPage"]) == (False, True)
 
 
+@pytest.mark.every_engine
 async def test_a_cursor_outlives_its_comment(client: Client) -> None:
     """After the cursor's comment is deleted, the next page begins at the same position."""
     ada = client.member("ada")
@@ -122,6 +127,7 @@ async def test_a_cursor_outlives_its_comment(client: Client) -> None:
     assert [edge["node"]["body"] for edge in rest["edges"]] == ["5", "2", "1", "0"]
 
 
+@pytest.mark.lagging
 async def test_statistics_follow_every_change(client: Client) -> None:
     """Post, edit of rating and language, delete: total, average, histogram and languages are a recount."""
     ada = client.member("ada")
@@ -146,6 +152,7 @@ async def test_statistics_follow_every_change(client: Client) -> None:
     assert await audit(client) == []
 
 
+@pytest.mark.lagging
 async def test_products_are_ranked_by_five_star_comments(client: Client) -> None:
     """Most first, equal ones by id, none without; an edit moves a product down."""
     ada = client.member("ada")
@@ -175,6 +182,7 @@ async def test_others_may_not_change_a_comment(client: Client) -> None:
     assert await mod.ask(DELETE_COMMENT, input={"comment": posted["id"]}) == {"deletedId": posted["id"]}
 
 
+@pytest.mark.every_engine
 async def test_deleting_a_deleted_comment_succeeds(client: Client) -> None:
     """Five concurrent deletions and one more: all return the id, and the comment is counted once."""
     ada = client.member("ada")
@@ -187,6 +195,7 @@ async def test_deleting_a_deleted_comment_succeeds(client: Client) -> None:
     assert await ada.code(EDIT_COMMENT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
 
 
+@pytest.mark.every_engine
 async def test_a_key_posts_once(client: Client) -> None:
     """Ten concurrent requests with one key post one comment; another input with that key is refused."""
     ada = client.member("ada")
@@ -197,6 +206,8 @@ async def test_a_key_posts_once(client: Client) -> None:
     assert await ada.code(POST_COMMENT, input=given) == "IDEMPOTENCY_MISMATCH"
 
 
+@pytest.mark.quick
+@pytest.mark.lagging
 async def test_a_moderator_rejects_and_publishes(client: Client) -> None:
     """A held comment is in no list and no count; only its author and moderators see it."""
     ada, bob, mod = client.member("ada"), client.member("bob"), client.member("mod", Role.MODERATOR)
@@ -233,6 +244,7 @@ async def test_a_moderator_rejects_and_publishes(client: Client) -> None:
     assert await audit(client) == []
 
 
+@pytest.mark.every_engine
 async def test_statistics_equal_a_recount_after_concurrent_changes(client: Client) -> None:
     """Twenty concurrent edits and deletions of five comments."""
     ada = client.member("ada")
@@ -255,6 +267,7 @@ async def test_statistics_equal_a_recount_after_concurrent_changes(client: Clien
     assert statistics["total"] == left["totalCount"] == len(left["edges"]) == 2
 
 
+@pytest.mark.lagging
 async def test_the_audit_finds_a_wrong_count(client: Client) -> None:
     """And names its product."""
     await post(client.member("ada"))

@@ -57,6 +57,8 @@ async def stored_text(client: Client) -> str:
 # ── an address subscribes ──
 
 
+@pytest.mark.quick
+@pytest.mark.lagging
 async def test_an_address_subscribes_by_its_link(mail: MailingService) -> None:
     """Nothing but a keyed hash is stored before the link's button; then the address is a subscriber, once."""
     words = await known_list(mail.client)
@@ -97,6 +99,7 @@ async def test_an_address_gets_one_email_a_day(mail: MailingService) -> None:
     assert first != second
 
 
+@pytest.mark.lagging
 async def test_known_and_unknown_addresses_are_treated_alike(
     table: Table, engine: RunningEngine, tmp_path: Path
 ) -> None:
@@ -185,6 +188,7 @@ async def test_a_list_that_was_deleted_meanwhile_is_not_confirmed(mail: MailingS
     assert (await mail.ask("bob@example.org", words))["code"] == "NOT_FOUND"
 
 
+@pytest.mark.lagging
 async def test_private_lists_are_refused_before_anything_is_sent(mail: MailingService) -> None:
     """Another member's is not found; one's own is for its owner only, who has an account."""
     owner = mail.client.member("ada")

@@ -40,6 +40,7 @@ async def update(client: Client, contender: str, **changes: Any) -> dict[str, An
     return updated
 
 
+@pytest.mark.lagging
 async def test_details_are_added_changed_and_removed(table: Table, engine: RunningEngine) -> None:
     """Each field by itself: null removes it, absence leaves it. The one who changed them sees it at once."""
     async with serving(settings_for(engine, table.name, image_hosts=HOSTS)) as client:
@@ -65,6 +66,7 @@ async def test_details_are_added_changed_and_removed(table: Table, engine: Runni
         await assert_consistent(client)
 
 
+@pytest.mark.lagging
 async def test_settling_and_changes_keep_the_details(client: Client) -> None:
     """Votes, a rename, and a retirement leave them alone; they are shown on the leaderboard."""
     ada = await add(client, description="The first", link=LINK)

@@ -14,9 +14,9 @@ from resolvers.requests.context import Services
 from resolvers.transfer.readers import Unreadable
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.killed import Killed, killed_at
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, RETIRE_CONTENDER, UPDATE_CONTENDER
-from tests.service import ringside
 from tests.transfers import import_contenders
 from tests.voting import assert_consistent, editor
 

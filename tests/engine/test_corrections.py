@@ -82,6 +82,7 @@ async def run_daily(services: Services, outbox: Outbox) -> RunSummary:
 # ── on every engine ──
 
 
+@pytest.mark.lagging
 async def test_a_corrected_word_shows_its_new_texts_everywhere(client: Client) -> None:
     """In its list, the daily words of the past, sentences and the next email; other texts stay as they were."""
     list_id = await public_list(client, words=1)
@@ -105,6 +106,7 @@ async def test_a_corrected_word_shows_its_new_texts_everywhere(client: Client) -
     assert (cleared["pinyin"], cleared["simplified"]) == (None, "词语")
 
 
+@pytest.mark.lagging
 async def test_a_removed_word_is_not_drawn_again_and_stays_where_it_was_used(client: Client) -> None:
     """The list counts and shows one word less; its daily word, sentences and its own id still show it."""
     list_id = await public_list(client, words=3)
@@ -137,6 +139,7 @@ async def test_a_removed_word_is_not_drawn_again_and_stays_where_it_was_used(cli
     assert await breaches(client) == []
 
 
+@pytest.mark.lagging
 async def test_a_deleted_list_is_gone_and_what_members_did_with_it_stays(client: Client) -> None:
     """Its quizzes keep their score and its name; its subscriptions have ended; its sentences lose their word."""
     list_id = await public_list(client, "Old words")
@@ -191,6 +194,7 @@ async def test_a_deleted_list_is_gone_and_what_members_did_with_it_stays(client:
     assert await breaches(client) == []
 
 
+@pytest.mark.lagging
 async def test_the_daily_run_meets_a_deleted_list(client: Client) -> None:
     """It sends the words of the other lists, ends the subscriptions and fails nothing."""
     gone, kept = await public_list(client, "Gone"), await public_list(client, "Kept")

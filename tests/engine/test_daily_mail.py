@@ -97,6 +97,7 @@ async def run(services: Services, url: str, on: date = ON) -> RunSummary:
         await transport.close()
 
 
+@pytest.mark.lagging
 async def test_every_subscriber_gets_one_email(table: Table, engine: RunningEngine, tmp_path: Path) -> None:
     """In their character set, with all of their lists; a second run sends nothing."""
     services, mailbox = services_for(table), Mailbox()
@@ -204,6 +205,7 @@ async def test_a_login_without_tls_is_for_this_machine_only(one_table: Table, tm
     assert [must_encrypt(host, login=True) for host in hosts] == [False, False, False, True, True, True, True]
 
 
+@pytest.mark.lagging
 async def test_a_run_with_nothing_due_does_not_read_every_record(
     table: Table, engine: RunningEngine, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ from tests.deployment_files import UNITS, cron_jobs, pod_specs, resource, templa
 from tests.engines import RunningEngine, engine_program
 from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside
-from tests.service import ringside, running_service
+from tests.service import ringside_process, running_service
 
 SECRET = "a secret of a deployment that is only rehearsed"
 MEMBER_QUERY = {"query": "{ events(first: 1) { nodes { id } } viewer { name } }"}
@@ -89,7 +89,7 @@ def test_compose_creates_its_table_and_serves_it(at_engine: dict[str, str]) -> N
     services = composed("compose.yaml")
     for _ in range(2):
         table = services["table"]
-        done(ringside(*table["command"], **table["environment"] | at_engine))
+        done(ringside_process(*table["command"], **table["environment"] | at_engine))
     service = services["ringside"]
     with running_service(service["environment"] | at_engine, serving(service["command"])) as started:
         answers(started.url)
@@ -111,9 +111,9 @@ def test_compose_with_the_embedded_engine_makes_a_backup_that_can_be_restored(tm
         while not (backups := sorted(folder.glob("*.db"))):
             assert time.monotonic() < patience, started.lines
             time.sleep(0.1)
-        done(ringside("emails", **variables))
-        done(ringside("demo", **variables))
-    done(ringside("restore", str(backups[-1]), **variables))
+        done(ringside_process("emails", **variables))
+        done(ringside_process("demo", **variables))
+    done(ringside_process("restore", str(backups[-1]), **variables))
     with running_service(variables, serving(of_image())) as started:
         answer = httpx.post(f"{started.url}/graphql", json={"query": "{ events(first: 1) { nodes { id } } }"}).json()
         assert answer["data"]["events"]["nodes"] == []
@@ -122,7 +122,7 @@ def test_compose_with_the_embedded_engine_makes_a_backup_that_can_be_restored(tm
 def test_kubernetes_probes_and_jobs_fit_the_service(at_engine: dict[str, str], mail: str) -> None:
     """The kubelet names the pod's own address as the host; what the ingress makes public is there, and no more."""
     variables = resource("ConfigMap")["data"] | {"RINGSIDE_SECRETS": SECRET} | at_engine
-    done(ringside("table", "create", **variables))
+    done(ringside_process("table", "create", **variables))
     (container,) = pod_specs()[0]["containers"]
     with running_service(variables, serving(container.get("args", of_image()))) as started:
         for kind in ("startup", "liveness", "readiness"):
@@ -138,7 +138,7 @@ def test_kubernetes_probes_and_jobs_fit_the_service(at_engine: dict[str, str], m
                 assert answer.status_code < 500, public
         for job in cron_jobs():
             (worker,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
-            done(ringside(*worker["args"], **variables, RINGSIDE_SMTP_URL=mail))
+            done(ringside_process(*worker["args"], **variables, RINGSIDE_SMTP_URL=mail))
 
 
 def test_ecs_tasks_run_and_are_healthy(at_engine: dict[str, str], mail: str) -> None:
@@ -161,7 +161,7 @@ def test_ecs_tasks_run_and_are_healthy(at_engine: dict[str, str], mail: str) -> 
         values = {name: parameters.get(value, value) for name, value in (plain | secret).items()}
         return values | at_engine
 
-    done(ringside("table", "create", **variables(service)))
+    done(ringside_process("table", "create", **variables(service)))
     with running_service(variables(service), serving(service.get("Command", of_image()))) as started:
         kind, python, *arguments = service["HealthCheck"]["Command"]
         assert (kind, python) == ("CMD", "python")
@@ -169,7 +169,7 @@ def test_ecs_tasks_run_and_are_healthy(at_engine: dict[str, str], mail: str) -> 
         done(subprocess.run(check, capture_output=True, text=True, check=False))
         assert httpx.get(f"{started.url}/readyz", headers={"Host": POD}).status_code == 200
         answers(started.url)
-        done(ringside(*daily["Command"], **variables(daily)))
+        done(ringside_process(*daily["Command"], **variables(daily)))
     assert subprocess.run(check, capture_output=True, check=False).returncode != 0
 
 
@@ -192,7 +192,7 @@ def test_systemd_units_share_one_engine(tmp_path: Path, mail: str) -> None:
     with running_service(variables, serving(command)) as started:
         answers(started.url)
         daily, environment_of_daily = parsed("ringside-daily.service")
-        done(ringside(*daily, **environment_of_daily))
+        done(ringside_process(*daily, **environment_of_daily))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -25,14 +25,15 @@ from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscriptio
 from server.mail.smtp import EmailRejected, ServerUnreachable
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.engines import RunningEngine
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
-from tests.service import ringside
 from tests.vocabulary import public_list
+from tests.waiting import until
 
 HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -84,6 +85,7 @@ def variables(settings: Settings) -> dict[str, str]:
 # ── the hour ──
 
 
+@pytest.mark.lagging
 async def test_words_are_sent_at_each_members_hour(client: Client) -> None:
     """In their zone; before it nothing, after it once, whatever runs; the date of UTC+14 is drawn too."""
     list_id = await public_list(client)
@@ -119,6 +121,7 @@ async def test_a_list_counts_once_though_two_dates_have_begun(one_client: Client
     assert done.lists == 1
 
 
+@pytest.mark.lagging
 async def test_hours_are_the_members_own_and_checked(client: Client) -> None:
     """They are stored, cleared by null, shown to nobody else, and refused with the field's name if they are wrong."""
     ada = await wants(client, "ada", dailyWordAt="07:30", lockReminderHours=24)
@@ -139,6 +142,7 @@ async def test_hours_are_the_members_own_and_checked(client: Client) -> None:
 # ── reminders ──
 
 
+@pytest.mark.lagging
 async def test_only_members_without_a_prediction_are_reminded_and_once(client: Client) -> None:
     """Those whose hours have come; not of an event that was locked, and not again if it is postponed."""
     outbox, editor = Outbox(), EventEditor(client)
@@ -165,6 +169,7 @@ async def test_only_members_without_a_prediction_are_reminded_and_once(client: C
     assert outbox.recipients == ["ada@example.org", "cleo@example.org"]
 
 
+@pytest.mark.lagging
 async def test_members_are_reminded_once_there_is_something_to_predict(client: Client) -> None:
     """An event without matches and tie-break reminds nobody and spends no reminder; either one makes it remind."""
     outbox, editor = Outbox(), EventEditor(client)
@@ -319,8 +324,7 @@ async def test_a_killed_run_is_resumed_once_its_lease_has_lapsed(
     with pytest.raises(LeaseLost):
         await replace(emails(one_client, outbox), transport=LeasedTransport(outbox, halted)).daily_words().run()
     assert outbox.emails == []
-    await asyncio.sleep(0.6)
-    assert await other.run_if_due()
+    assert await until(other.run_if_due, "the lease has lapsed")
     assert (await emails(one_client, outbox).daily_words().run()).already_sent == 1
 
 

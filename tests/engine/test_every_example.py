@@ -15,10 +15,11 @@ import httpx
 import pytest
 
 from datastore.dynamo import iso
+from tests.command import ringside
 from tests.confirmations import link_in
-from tests.examples import EXAMPLES
 from tests.mail_server import Mailbox, body_of, mail_server_beside
-from tests.service import Service, ringside, running_service
+from tests.operations import EXAMPLES
+from tests.service import Service, running_service
 
 OTHER_SITE = "https://blog.example.org"
 

@@ -14,10 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.examples import EXAMPLES
+from tests.command import ringside
 from tests.generated import ROOT
+from tests.operations import EXAMPLES
 from tests.queries import POST_COMMENT, REPORT_COMMENT
-from tests.service import Service, ringside, running_service
+from tests.service import Service, running_service
 
 PAGE = (ROOT / "docs" / "first-day.md").read_text(encoding="utf-8")
 DOCUMENTS = {

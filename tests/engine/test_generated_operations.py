@@ -8,9 +8,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.core.result import Ok
 
+from tests.examples import examples
 from tests.service import Service
-
-EXAMPLES = 6
 
 
 def test_no_generated_operation_breaks_the_service(service: Service) -> None:
@@ -24,7 +23,7 @@ def test_no_generated_operation_breaks_the_service(service: Service) -> None:
 
 def _tried(operation: Any, headers: dict[str, str]) -> None:
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=examples(6),
         deadline=None,
         database=None,
         derandomize=True,

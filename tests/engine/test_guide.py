@@ -199,9 +199,6 @@ class Demo:
         latest = self.ask("{ latestComments(status: PUBLISHED, first: 1) { nodes { id } } }")["latestComments"]
         return [node["id"] for node in latest["nodes"]]
 
-    def revision(self) -> int:
-        return int(self.ask("{ holdRules { revision } }")["holdRules"]["revision"])
-
     def _upcoming(self) -> Any:
         return self.ask("{ events(state: UPCOMING, first: 1) { nodes { id matches { id } } } }")["events"]["nodes"][0]
 

@@ -14,10 +14,10 @@ from datastore.comments.hold_rules import read_hold_rules
 from resolvers.requests.context import Role
 from server.settings import Settings
 from tests.client import Client, serving
+from tests.command import ringside
 from tests.comments import post
 from tests.dependent_calls import dependent_calls
 from tests.queries import EDIT_COMMENT, MODERATE_COMMENT, POST_COMMENT, SET_HOLD_RULES
-from tests.service import ringside
 
 HELD = "query ($id: ID!) { comment(id: $id) { status heldBy } }"
 PREVIEW = """query ($rules: [HoldRuleInput!]!, $of: Int! = 500) { previewHoldRules(rules: $rules, of: $of) {

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from datastore.dynamo import Table
 from tests.client import Client
+from tests.command import ringside
 from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, body_of, mail_server
 from tests.queries import ADD_WORDS, CREATE_LIST, SUBSCRIBE, UPDATE_PROFILE
-from tests.service import ringside
 
 SECRET = "a secret that is long enough to be one in tests"
 SENDER = "Words <words@example.org>"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
@@ -25,8 +24,9 @@ from tests.client import Client, pages
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
 from tests.queries import BOARD_COUNTS, VOID_VOTER
-from tests.service import ROOT, environment, ringside
+from tests.service import ROOT, environment, ringside_process
 from tests.voting import add_contenders, assert_consistent, editor, vote
+from tests.waiting import until
 
 VOID_AS_JOB = VOID_VOTER.replace("votesRemoved", "votesRemoved job { id }")
 
@@ -42,12 +42,6 @@ def runner_of(services: Services) -> tuple[JobRunner, Services]:
     """A runner as of another process."""
     other = Services(services.table, services.seal, services.policy, clock=services.clock)
     return other.get(JobRunner), other
-
-
-async def eventually(is_true: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(60):
-        while not await is_true():
-            await asyncio.sleep(0.05)
 
 
 async def test_what_a_request_has_no_time_for_becomes_a_job(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,15 +108,14 @@ async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monke
     runner._kinds = {"TEST": work}
     await runner.take_up()
     assert not ran.is_set()
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.4)
     await lost.save(done=7)  # it is alive after all
-    await asyncio.sleep(0.2)
     await runner.take_up()
     assert not ran.is_set()
     await asyncio.sleep(0.4)
     await runner.take_up()
     await ran.wait()
-    await eventually(lambda: _is(services.table, lost.record.id, JobState.DONE))
+    await until(lambda: _is(services.table, lost.record.id, JobState.DONE), "it is done")
     job = await job_store.read_job(services.table, lost.record.id)
     assert job is not None
     assert (job.done, job.message, job.holder, job.input) == (8, "done", None, {})
@@ -150,16 +143,12 @@ async def test_a_process_that_stops_leaves_its_jobs_to_others(one_client: Client
     (first, services_1), (second, services_2) = runner_of(services), runner_of(services)
     first._kinds = second._kinds = {"TEST": endless}
     await first.take_up()
-    await eventually(lambda: _so(bool(places)))
+    await until(lambda: places, "it has begun")
     await services_1.close()
     await second.take_up()
-    await eventually(lambda: _is(services.table, job.id, JobState.DONE))
+    await until(lambda: _is(services.table, job.id, JobState.DONE), "it is done")
     assert places == [None, "half"]
     await services_2.close()
-
-
-async def _so(value: bool) -> bool:  # noqa: FBT001
-    return value
 
 
 async def test_one_process_works_on_a_job_at_a_time(one_client: Client) -> None:
@@ -176,7 +165,7 @@ async def test_one_process_works_on_a_job_at_a_time(one_client: Client) -> None:
     for runner, _ in others:
         runner._kinds = {"TEST": work}
     await asyncio.gather(*(runner.take_up() for runner, _ in others))
-    await eventually(lambda: _is(services.table, job.id, JobState.DONE))
+    await until(lambda: _is(services.table, job.id, JobState.DONE), "it is done")
     assert runs == [job.id]
     for _, other in others:
         await other.close()
@@ -252,10 +241,10 @@ async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> N
         "RINGSIDE_SECRETS": SECRET,
         "COLUMNS": "300",
     }
-    listed = await asyncio.to_thread(ringside, "jobs", **variables)
+    listed = await asyncio.to_thread(ringside_process, "jobs", **variables)
     assert node_id("Job", job.id) in listed.stdout
     assert "RUNNING" in listed.stdout
-    resumed = await asyncio.to_thread(ringside, "jobs", "--resume", **variables)
+    resumed = await asyncio.to_thread(ringside_process, "jobs", "--resume", **variables)
     assert resumed.returncode == 0, resumed.stderr
     assert "Votes voided: 1." in resumed.stdout
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0

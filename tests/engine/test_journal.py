@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from datastore.dynamo import Table
 from datastore.dynamo.attributes import item_size
 from resolvers.requests.context import Role, utc_now
@@ -41,6 +43,8 @@ async def kinds(moderator: Client, **wanted: Any) -> list[str]:
     return [occurrence["kind"] for occurrence in await pages(moderator, JOURNAL, size=50, **wanted)]
 
 
+@pytest.mark.quick
+@pytest.mark.lagging
 async def test_a_comments_journal_says_who_did_what_and_why(client: Client) -> None:
     """Newest first, each by its own actor; a decision with its ground and note; never a word of the comment."""
     ada, max_ = client.member("ada"), client.member("max", Role.MODERATOR)
@@ -121,6 +125,7 @@ async def test_what_the_service_does_itself_has_no_member(one_client: Client) ->
     assert (created["kind"], created["source"]) == ("event.created", "MEMBER")
 
 
+@pytest.mark.every_engine
 async def test_pages_of_the_journal_show_each_occurrence_once(client: Client) -> None:
     """Over all shards, whatever the page's size; also while others write."""
     ada, max_ = client.member("ada"), client.member("max", Role.MODERATOR)

@@ -26,10 +26,10 @@ from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.jobs import SECRET
 from tests.queries import UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
-from tests.service import ringside
 
 COMMENT = {
     "product": "42",

@@ -14,10 +14,10 @@ from datastore.people.profiles import PROFILE, Profile
 from datastore.whole import layout
 from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
 from tests.client import serving
+from tests.command import ringside
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.legacy_sample import create_foreign_table
-from tests.service import ringside
 
 SECRET = "a secret that is long enough to be one in tests"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -42,6 +42,7 @@ def _refused(command: tuple[str, ...], variables: dict[str, str]) -> str:
     return result.stderr
 
 
+@pytest.mark.every_engine
 async def test_a_new_table_has_the_current_layout(engine: RunningEngine, table: Table) -> None:
     """The first process that serves an empty table names its layout; others find it named."""
     await table.write(LAYOUT.delete(LAYOUT.at()))
@@ -78,6 +79,7 @@ async def test_table_create_names_the_layout(default_engine: RunningEngine, one_
     assert await one_table.get(LAYOUT.at()) == Layout(CURRENT_LAYOUT)
 
 
+@pytest.mark.every_engine
 async def test_a_table_whose_creation_was_interrupted_gets_its_time_to_live(table: Table) -> None:
     """DynamoDB makes a table for half a minute and sets its time to live after that: another call does what is left."""
     await table.client.delete_table(TableName=table.name)

@@ -30,6 +30,7 @@ query ($id: ID!) { node(id: $id) { ... on League {
 """
 
 
+@pytest.mark.lagging
 async def test_standings_are_the_seasons_rows_ranked_among_members(client: Client) -> None:
     """Points, picks and order are the season's; ranks count members only; corrections and departures show at once."""
     editor = EventEditor(client)
@@ -66,6 +67,7 @@ async def test_standings_are_the_seasons_rows_ranked_among_members(client: Clien
     assert await rows() == []
 
 
+@pytest.mark.lagging
 async def test_an_event_shows_numbers_until_its_lock_and_picks_after_it(client: Client) -> None:
     """Of members only; ranked once it is scored; nothing for an event of another season."""
     editor, ada, bob, eve = EventEditor(client), client.member("ada"), client.member("bob"), client.member("eve")

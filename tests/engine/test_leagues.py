@@ -53,6 +53,7 @@ from tests.leagues import (
 from tests.queries import mutation
 
 
+@pytest.mark.quick
 async def test_an_open_league_admits_everybody_at_once(client: Client) -> None:
     """Its creator is its captain; a second join and a visitor are refused."""
     ada, bob = client.member("ada"), client.member("bob")

@@ -21,6 +21,7 @@ LIGATURE = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
 """One character; 18 of them, in 33 bytes, once it is made comparable."""
 
 
+@pytest.mark.every_engine
 async def test_a_name_that_outgrows_its_key_is_refused(client: Client) -> None:
     """Eighty ligatures are within the bounds of a name; compared, they would be 2.6 KB of a key that holds one."""
     ids = await add_contenders(client, "a", LIGATURE * 20)
@@ -30,6 +31,7 @@ async def test_a_name_that_outgrows_its_key_is_refused(client: Client) -> None:
     assert (answer["code"], answer["path"]) == ("INVALID_INPUT", ["input", "name"])
 
 
+@pytest.mark.every_engine
 async def test_a_cast_that_outgrows_its_item_is_refused(client: Client) -> None:
     """Forty teams of forty long names are within each bound, and beyond what an item holds."""
     editor = season.EventEditor(client)

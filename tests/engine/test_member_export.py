@@ -26,6 +26,7 @@ from resolvers.whole.erasing import PARTS
 from resolvers.whole.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
+from tests.command import ringside
 from tests.comments import post
 from tests.engines import RunningEngine
 from tests.jobs import SECRET, ended, run_of, work_on
@@ -33,7 +34,6 @@ from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import ADD_WORDS, CREATE_BOARD, CREATE_LIST, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
-from tests.service import ringside
 from tests.two_worlds import Site
 from tests.voting import add_contenders, editor, vote
 

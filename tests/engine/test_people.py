@@ -25,6 +25,7 @@ async def test_a_visitor_is_not_a_member(client: Client) -> None:
     assert await client.code(UPDATE_PROFILE, input={"name": "Ada"}) == "NOT_SIGNED_IN"
 
 
+@pytest.mark.quick
 async def test_a_member_changes_the_profile(client: Client) -> None:
     """What was given changes, what was not stays, null clears."""
     ada = client.member("ada", name="Ada", email="ada@example.org")
@@ -34,6 +35,7 @@ async def test_a_member_changes_the_profile(client: Client) -> None:
     assert again["user"] == {**changed["user"], "email": None}
 
 
+@pytest.mark.lagging
 @pytest.mark.parametrize("nothing", [{}, {"name": None}])
 async def test_an_update_that_changes_nothing_answers_with_the_profile(
     client: Client, nothing: dict[str, None]
@@ -131,6 +133,7 @@ async def test_an_email_is_shown_to_its_owner_only(client: Client) -> None:
     assert seen == {"name": "Ada", "email": None}
 
 
+@pytest.mark.every_engine
 async def test_an_idempotency_key_is_carried_out_once(client: Client) -> None:
     """Ten at once with one key: one is carried out, all get the same answer; another input is refused."""
     ada = client.member("ada")

@@ -17,6 +17,7 @@ from resolvers.values.node_ids import node_id
 from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.conftest import create_table
 from tests.engines import RunningEngine
 from tests.killed import killed_at
@@ -24,7 +25,6 @@ from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import UPDATE_EVENT
 from tests.season import EventEditor, in_hours
-from tests.service import ringside
 
 SEASON: dict[str, Any] = {
     "events": [

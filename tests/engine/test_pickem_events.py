@@ -83,6 +83,8 @@ async def test_an_event_that_cannot_be_locked_fails_and_delays_nothing(
         assert await names(one_client) == await names(one_client, state="LOCKED") == ["Other", "Stuck"]
 
 
+@pytest.mark.quick
+@pytest.mark.lagging
 async def test_an_event_goes_from_its_card_to_its_points(client: Client) -> None:
     """Created, filled, predicted, locked, decided, scored: each step's answer agrees with a later read."""
     editor = EventEditor(client)
@@ -231,6 +233,7 @@ async def test_removing_a_match_removes_its_picks(client: Client) -> None:
     assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"]["points"] == 20
 
 
+@pytest.mark.lagging
 async def test_an_event_locks_itself_at_its_start(client: Client) -> None:
     """No job is needed: after the start, reads, lists and submissions find the event locked and its gates closed."""
     editor, ada = EventEditor(client), client.member("ada")

@@ -49,6 +49,7 @@ def picks_seen(seen: dict[str, Any]) -> list[Any]:
     ]
 
 
+@pytest.mark.lagging
 async def test_others_picks_are_hidden_until_the_lock(client: Client) -> None:
     """On every path, for members and visitors. Members always see their own."""
     editor, ada, bob = EventEditor(client), client.member("ada"), client.member("bob")
@@ -206,6 +207,7 @@ async def test_ranked_predictions_are_paged(one_client: Client, page: int) -> No
     assert len({row["user"]["name"] for row in seen}) == 9
 
 
+@pytest.mark.lagging
 async def test_a_member_s_predictions_are_in_the_order_of_the_starts_that_they_were_submitted_for(
     client: Client,
 ) -> None:

@@ -37,6 +37,7 @@ async def broken(client: Client) -> list[str]:
     return [breach async for breach in breaches(client.services)]
 
 
+@pytest.mark.lagging
 async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
     """1, 1, 1, 4: ordered by points, correct picks and time of joining; ranked by points alone."""
     editor = EventEditor(client)
@@ -303,6 +304,7 @@ async def test_changes_reach_subscribers(one_client: Client) -> None:
     assert (rows[0], rows[-1]) == ([10], [15])
 
 
+@pytest.mark.lagging
 @pytest.mark.parametrize("has_begun", [False, True])
 async def test_a_season_has_a_stream_before_its_first_scoring(client: Client, *, has_begun: bool) -> None:
     """From its first event on, also one that is cancelled: no rows at once, then those of the scoring."""

@@ -53,6 +53,7 @@ def with_clock(client: Client, now: list[datetime]) -> None:
 # ── on every engine ──
 
 
+@pytest.mark.lagging
 async def test_a_quiz_is_asked_graded_and_counted(client: Client, now: list[datetime]) -> None:
     """Each word once, each right answer among its choices; the result is proven, and the words return when due."""
     with_clock(client, now)

@@ -7,6 +7,8 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
+import pytest
+
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.voting.boards import BOARD, Board
@@ -48,6 +50,7 @@ async def forget_boards(client: Client) -> None:
     client.services.get(BoardCache).changed("main")
 
 
+@pytest.mark.lagging
 async def test_a_restored_contender_is_where_it_was(client: Client) -> None:
     """Counts, rank, records and leaderboard are those from before; a vote on an earlier ballot counts meanwhile."""
     ids = await add_contenders(client, "a", "b", "c")

@@ -345,16 +345,18 @@ async def test_a_settling_that_failed_writes_nothing_later(
         open_table(one_table.name, url=proxy.url) as table,
         AsyncExitStack() as hung,
     ):
+        silent = asyncio.Event()
 
         async def meanwhile(of: Table, board: Board) -> Any:
             sums = await read_contender_sums(of, board)
             if of is table:
                 await hung.enter_async_context(proxy.silent())
+                silent.set()
             return sums
 
         monkeypatch.setattr(settling, "read_contender_sums", meanwhile)
         late = asyncio.create_task(settle(table, await begun(table), utc_now()))
-        await asyncio.sleep(0.2)
+        await silent.wait()
         await editor(one_client).ask(VOID_VOTER, input={"voter": voter})
         await hung.aclose()
         with pytest.raises(LeaseLost):

@@ -56,6 +56,7 @@ async def names(client: Client, event: str) -> list[str]:
     return [row["user"]["name"] for row in (await client.ask(GUESSES, id=event))["predictions"]["nodes"]]
 
 
+@pytest.mark.lagging
 async def test_the_nearest_guess_is_listed_first_among_equals(client: Client) -> None:
     """Over and under alike, a missing guess last, ranks shared; a corrected answer reorders; hidden until the lock."""
     editor = EventEditor(client)
@@ -85,6 +86,7 @@ async def test_the_nearest_guess_is_listed_first_among_equals(client: Client) ->
     assert [breach async for breach in audit.breaches(client.services)] == []
 
 
+@pytest.mark.lagging
 async def test_the_order_is_that_of_a_plain_model(client: Client) -> None:
     """Random events, guesses, answers and corrections: events, season and league list as a naive computation does."""
     random, editor = Random(11), EventEditor(client)
@@ -196,6 +198,7 @@ async def guess_of(member: Client, event: str) -> float | None:
     return guess
 
 
+@pytest.mark.lagging
 async def test_a_guess_for_an_earlier_question_counts_as_missing(client: Client) -> None:
     """It is not shown, ranks nobody, and is not the worst guess."""
     editor = EventEditor(client)

@@ -22,6 +22,7 @@ from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import Role, utc_now
 from tests.client import Client
 from tests.engines import RunningEngine
+from tests.examples import examples
 from tests.property.attributes import TEXT, Attributes, nested
 from tests.waiting import caught_up
 
@@ -62,6 +63,7 @@ async def outcome(table: Table, method: str, **parameters: Any) -> Any:
     return answer
 
 
+@pytest.mark.every_engine
 def test_the_direct_client_writes_and_reads_what_the_sdk_does(engine: RunningEngine, table_name: str) -> None:
     """Random items: binary, numbers, nested maps, empty texts, all of Unicode; single, in batches, in transactions."""
 
@@ -103,7 +105,7 @@ def test_the_direct_client_writes_and_reads_what_the_sdk_does(engine: RunningEng
         direct, sdk = runner.run(stack.enter_async_context(both(engine, table_name)))
 
         @given(some.lists(ITEM, min_size=1, max_size=4), some.binary(min_size=1))
-        @settings(max_examples=20, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+        @settings(max_examples=examples(20), phases=[Phase.generate], suppress_health_check=list(HealthCheck))
         def check(items: list[dict[str, Any]], old: bytes) -> None:
             runner.run(held(direct, sdk, items, old))
 
@@ -113,6 +115,7 @@ def test_the_direct_client_writes_and_reads_what_the_sdk_does(engine: RunningEng
             runner.run(stack.aclose())
 
 
+@pytest.mark.every_engine
 async def test_identical_concurrent_reads_are_made_once(table: Table, engine: RunningEngine) -> None:
     """Two hundred at once ask for a page, and as many for a record: two reads; consistent ones are made one by one."""
     people = [Profile(user=f"member-{place}", name="Ada", joined_at=utc_now()) for place in range(5)]
@@ -162,10 +165,11 @@ async def test_shared_work_is_refused_when_nobody_who_waits_for_it_can_pay(one_t
         return await one_table.get(PROFILE.at(user=user))
 
     reads = ReadCache().each("profiles", unit)
-    go_on = asyncio.Event()
+    go_on, read_once = asyncio.Event(), asyncio.Event()
 
     async def twice(user: str) -> Profile | None:
         await one_table.get(PROFILE.at(user=user), consistent=True)
+        read_once.set()
         await go_on.wait()
         return await one_table.get(PROFILE.at(user=user), consistent=True)
 
@@ -179,7 +183,7 @@ async def test_shared_work_is_refused_when_nobody_who_waits_for_it_can_pay(one_t
         await ask(reads, 3, "a", "b", "c", "d")
     assert await ask(reads, 4, "a", "b", "c", "d") == [None] * 4
     poor, rich = (asyncio.create_task(ask(costly, calls, "f")) for calls in (1, 10))
-    await asyncio.sleep(0.05)
+    await read_once.wait()
     go_on.set()
     assert [await poor, await rich] == [[None], [None]]
     with pytest.raises(TooCostly):
@@ -213,6 +217,7 @@ async def test_writers_read_their_own_writes_among_many_readers(one_table: Table
     await asyncio.gather(*readers)
 
 
+@pytest.mark.every_engine
 async def test_the_direct_client_is_the_default(table: Table) -> None:
     """On an engine of one's own nothing is out of the ordinary."""
     assert isinstance(table.client.client, DirectClient)

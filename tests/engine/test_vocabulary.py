@@ -57,6 +57,7 @@ mutation ($zone: String!) {
 # ── on every engine ──
 
 
+@pytest.mark.quick
 async def test_lists_and_their_words(client: Client) -> None:
     """Editors create public lists, members private ones; words are listed in their order, page by page."""
     list_id = await public_list(client)
@@ -98,6 +99,7 @@ async def test_a_list_made_by_another_process_is_found_while_reads_are_stale(
         assert (await ada.ask(WRITE_SENTENCE, input={"word": word, "text": "你好"}))["sentence"]["word"]["id"] == word
 
 
+@pytest.mark.lagging
 async def test_only_its_owner_sees_a_private_list(client: Client) -> None:
     """Others find neither the list nor its words or daily words, by any query; not even an admin does."""
     ada = client.member("ada")
@@ -232,6 +234,7 @@ async def test_a_list_that_is_deleted_while_its_word_is_drawn_gets_none(
     assert [daily_word async for daily_word in table.scan(DAILY, consistent=True)] == []
 
 
+@pytest.mark.lagging
 async def test_the_daily_word_is_the_same_for_everyone(client: Client) -> None:
     """Ten concurrent requests of a visitor and members get one word, as do `dailyWords` and the review."""
     list_id = await public_list(client)
@@ -248,6 +251,7 @@ async def test_the_daily_word_is_the_same_for_everyone(client: Client) -> None:
     assert (await client.ask(review, id=list_id))["review"]["nodes"] == [word]
 
 
+@pytest.mark.quick
 async def test_a_quiz_counts_once(client: Client) -> None:
     """One idempotency key gives one result, even if it is sent repeatedly and concurrently."""
     list_id = await public_list(client)

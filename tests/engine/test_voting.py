@@ -68,6 +68,7 @@ async def test_each_mutation_names_the_board_that_does_not_exist(one_client: Cli
     }
 
 
+@pytest.mark.lagging
 async def test_an_editor_creates_and_changes_a_board(client: Client) -> None:
     """Boards and contenders are made by editors, found by everybody, and their names are unique."""
     one = editor(client)
@@ -166,6 +167,8 @@ async def test_a_board_with_one_contender_is_exhausted(client: Client) -> None:
     assert await client.code(DRAW_MATCHUP, board="No such!") == "NOT_FOUND"
 
 
+@pytest.mark.quick
+@pytest.mark.every_engine
 async def test_a_ballot_counts_once(client: Client) -> None:
     """Ten at once with one ballot: one is counted, all get the same answer; another verdict is refused."""
     await add_contenders(client, "a", "b")
@@ -261,6 +264,8 @@ async def test_a_counted_vote_is_answered_again_after_its_ballot_expired(client:
     await assert_consistent(client)
 
 
+@pytest.mark.quick
+@pytest.mark.every_engine
 async def test_ranks_are_shared_across_pages(client: Client) -> None:
     """1, 1, 3; ties by name without regard to case; pages put together are the whole."""
     ids = await add_contenders(client, "delta", "Bravo", "alpha", "charlie", "echo")
@@ -291,6 +296,7 @@ async def test_ranks_are_shared_across_pages(client: Client) -> None:
     assert await client.code(LEADERBOARD, after=after[:-2] + "AA") == "INVALID_CURSOR"
 
 
+@pytest.mark.lagging
 async def test_a_name_is_listed_after_those_that_go_on_from_it_with_a_space(client: Client) -> None:
     """As the schema describes it: equal scores by name, character by character, whoever joined first."""
     names = ["Ana Maria", 'ana "Bee"', "Ana!", "Ana", "ana-Lena", "Anabel"]
@@ -301,6 +307,7 @@ async def test_a_name_is_listed_after_those_that_go_on_from_it_with_a_space(clie
     assert listed == expected == ['ana "Bee"', "Ana Maria", "Ana!", "Ana", "ana-Lena", "Anabel"]
 
 
+@pytest.mark.lagging
 async def test_a_matchup_is_the_same_in_either_order(client: Client) -> None:
     """One pair's record, one contender's, the board's: the same numbers from every side."""
     ids = await add_contenders(client, "a", "b", "c")
@@ -366,6 +373,7 @@ async def test_a_voter_s_votes_are_voided_once(client: Client) -> None:
     await assert_consistent(client)
 
 
+@pytest.mark.lagging
 async def test_one_request_adds_one_contender(client: Client) -> None:
     """A repeat with the same key answers the same; ten at once with the same name, one joins."""
     one = editor(client)
@@ -382,6 +390,7 @@ async def test_one_request_adds_one_contender(client: Client) -> None:
     assert sorted(int(parse_node_id(node["id"])[1].split("/")[1]) for node in listed["nodes"]) == list(range(7))
 
 
+@pytest.mark.lagging
 async def test_a_repeated_retirement_changes_nothing_later(client: Client) -> None:
     """Its key is taken also when there was nothing to do: a repeat answers the same, another input is refused."""
     first, second = await add_contenders(client, "a", "b")

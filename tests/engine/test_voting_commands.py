@@ -11,11 +11,11 @@ from datastore.voting import boards
 from datastore.voting.boards import shard_count
 from server.settings import Settings
 from tests.client import Client
+from tests.command import ringside
 from tests.engines import RunningEngine
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import ADD_CONTENDER, BOARD_COUNTS, CREATE_BOARD, VOID_VOTER
-from tests.service import ringside
 from tests.transfers import voted
 from tests.voting import add_contenders, assert_consistent, editor, vote
 

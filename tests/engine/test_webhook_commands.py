@@ -13,10 +13,11 @@ from typing import Any
 
 import httpx
 
+from tests.command import ringside
 from tests.generated import ROOT
 from tests.queries import POST_COMMENT, mutation
 from tests.receiver import receiving
-from tests.service import Service, ringside, start_service
+from tests.service import Service, start_service
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id } secret")
 COMMENT = "query ($id: ID!) { node(id: $id) { ... on Comment { status moderationNote } } }"

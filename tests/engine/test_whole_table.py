@@ -38,9 +38,10 @@ from server.engine.table import UnusableTable
 from server.settings import Settings
 from tests.backups import counted, counting_writers
 from tests.client import serving
+from tests.command import ringside
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, running_engine
-from tests.service import ROOT, environment, ringside, start_service
+from tests.service import ROOT, environment, start_service
 from tests.voting import settle_votes
 from tests.writers import writers
 
@@ -107,6 +108,7 @@ def _failure(settings: Settings, *arguments: str, **variables: str) -> str:
 # ── what is moved ──
 
 
+@pytest.mark.every_engine
 async def test_every_kind_of_value_makes_the_round_trip(engine: RunningEngine, table: Table, tmp_path: Path) -> None:
     """Exported, imported and exported again: the same bytes, and the same items in the indexes."""
     await _put_odd(table)

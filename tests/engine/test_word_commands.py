@@ -11,9 +11,9 @@ import pytest
 
 from datastore.dynamo import Table, open_table
 from datastore.vocabulary.lists import lists_by_name
+from tests.command import ringside
 from tests.engines import RunningEngine
 from tests.legacy_sample import Sample
-from tests.service import ringside
 
 SECRET = "a secret that is long enough to be one in tests"
 

@@ -41,7 +41,7 @@ from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
 from tests.members import introduce
 from tests.receiver import Receiver, receiving
-from tests.service import NotStarted, Service, ringside, start_service
+from tests.service import NotStarted, Service, ringside_process, start_service
 
 SECRET = "a secret that is long enough for these tests"
 MEMBERS = 6
@@ -145,7 +145,7 @@ async def run_with_faults(
         await _run_clients(faulty, editor, clients, urls, Length(kills, actions))
         faults = Counter(faulty.proxy.faults)
         lost, duplicated = await find_differences(faulty, shared.ledger, names, receiver=receiver)
-        audit = await asyncio.to_thread(lambda: ringside("audit", **faulty.variables(engines.leader.url)))
+        audit = await asyncio.to_thread(lambda: ringside_process("audit", **faulty.variables(engines.leader.url)))
     return FaultReport(
         actions=shared.ledger.actions,
         facts=shared.ledger.kinds(),

@@ -1,6 +1,6 @@
 """All four parts under faults, in processes that are killed: nothing lost or duplicated, and a control that fails.
 
-`make bench-faults` makes twenty such runs; `RINGSIDE_FAULT_SEEDS=4,5,6` chooses other seeds for the tests.
+`make soak` makes twenty such runs; `RINGSIDE_FAULT_SEEDS=4,5,6` chooses other seeds for the tests.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from server.settings import Settings
 from tests.engines import EnginePair
 from tests.lagging.tables import lagging_table
 from tests.queries import COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
-from tests.service import Service, ringside, start_service
+from tests.service import Service, ringside_process, start_service
 
 LIVES = 2
 WRITERS = 4
@@ -117,5 +117,5 @@ async def test_killing_the_service_loses_and_duplicates_no_comment(
             acknowledged = {id_: rating for writer in writers for id_, rating in writer.own.items()}
             assert await shown(service) == (acknowledged, len(acknowledged))
             await asyncio.to_thread(service.stop)
-        audited = await asyncio.to_thread(lambda: ringside("audit", **variables))
+        audited = await asyncio.to_thread(lambda: ringside_process("audit", **variables))
         assert audited.returncode == 0, audited.stderr

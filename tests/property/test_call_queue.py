@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from datastore.dynamo.transport.connections import SERVICE, Caller, Callers, CallQueue, QueueFull
+from tests.examples import examples
+from tests.waiting import turns
 
 MOST, MOST_OF_REQUEST = 4, 2
 
@@ -46,13 +48,8 @@ def new_queue(waiting: int = 1000, of_client: int = 1000) -> CallQueue:
     return CallQueue(MOST, most_of_request=MOST_OF_REQUEST, most_waiting=waiting, most_waiting_of_client=of_client)
 
 
-async def turns(number: int) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
-
-
 @given(STEPS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_every_call_gets_its_turn_and_never_too_many_are_under_way(steps: list[Step]) -> None:
     """Also if callers leave or join; nothing is left behind when all have ended."""
 

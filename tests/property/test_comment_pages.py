@@ -1,12 +1,11 @@
 """The paging oracle: every page is exactly what a sorted list says it is.
 
 Comments are inserted, deleted and moved between pages, under every kind of filter, in both directions, with pages of 1
-to 100 and counts that may be right, missing or absurd. RINGSIDE_ORACLE_PAGES asks for more pages than the suite's.
+to 100 and counts that may be right, missing or absurd. Each example reads 20 pages.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from random import Random
 from uuid import uuid4
@@ -22,10 +21,10 @@ from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from resolvers.requests.context import utc_now
 from tests.comments import matches
+from tests.examples import examples
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "ja", "pt")
 PAGES_EACH = 20
-PAGES = int(os.environ.get("RINGSIDE_ORACLE_PAGES", "400"))
 SEAL = Seal(["a secret for the oracle's cursors"])
 
 
@@ -103,7 +102,7 @@ class Shop:
 
 
 @settings(
-    max_examples=max(1, PAGES // PAGES_EACH),
+    max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

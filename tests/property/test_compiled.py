@@ -1,7 +1,7 @@
 """Compiled operations compared with graphql-core on random schemas, random operations and every kind of failure.
 
 `differential/comparing.py` says what must be equal. The suite runs some thousands of operations; `python -m
-tests.property.test_compiled 200` runs 200 operations on each of 200 schemas.
+tests.property.test_compiled 200 7` runs 200 operations on each of 200 schemas, drawn with the seed 7.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from schema import schema
 from server.compiler import CompiledOperation, PreparedOperation
+from tests.examples import examples
 from tests.property.differential.comparing import CONTEXT, assert_agree, compare, definition_of
 from tests.property.differential.random_operations import RandomOperation
 from tests.property.differential.random_schemas import RandomSchema
@@ -65,7 +66,7 @@ async def compare_operations(
         await compare(of.schema, operation, outcomes, others=others)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck), database=None)
 @given(st.integers(0, SCHEMAS - 1), st.integers(0, 2**32 - 1))
 def test_a_compiled_operation_answers_what_graphql_core_does(number: int, seed: int) -> None:
     """Ten operations an example: equal data and order of keys, equal errors but for the freedom of propagation."""
@@ -76,7 +77,7 @@ def test_a_compiled_operation_answers_what_graphql_core_does(number: int, seed: 
     assert not [outcome for outcome in outcomes if outcome.startswith("fallback")], outcomes
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=examples(30), suppress_health_check=list(HealthCheck), database=None)
 @given(st.integers(0, 2**32 - 1))
 def test_a_compiled_operation_of_the_real_schema_answers_what_graphql_core_does(seed: int) -> None:
     """Its own types, records and connections; the resolvers answer from memory."""
@@ -87,7 +88,7 @@ def test_a_compiled_operation_of_the_real_schema_answers_what_graphql_core_does(
     assert not [outcome for outcome in outcomes if outcome.startswith("fallback")], outcomes
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=examples(30), suppress_health_check=list(HealthCheck), database=None)
 @given(st.integers(0, SCHEMAS - 1), st.integers(0, 2**32 - 1))
 def test_each_event_of_a_subscription_is_answered_as_graphql_core_does(number: int, seed: int) -> None:
     """Three events, each executed by compiled code and by graphql-core."""
@@ -115,13 +116,13 @@ async def _events(of: RandomSchema, document: Any, operation: RandomOperation, *
     return map_source_to_response_event(executor, await source, *execute)
 
 
-async def _compare_many(schemas: int) -> None:
+async def _compare_many(schemas: int, seed: int) -> None:
     outcomes: Counter[str] = Counter()
     for number in range(schemas):
-        await compare_operations(RandomSchema(number + SCHEMAS), number, outcomes, 200)
+        await compare_operations(RandomSchema(number + SCHEMAS + seed * schemas), seed + number, outcomes, 200)
         print(f"{number + 1} of {schemas}:", dict(outcomes))  # noqa: T201 - the long run shows its progress
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    asyncio.run(_compare_many(int(sys.argv[1])))
+    asyncio.run(_compare_many(*map(int, sys.argv[1:])))

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 from schema import schema
 from server.execution.limits import LIST_SIZE, Cost
+from tests.examples import examples
 from tests.property.differential.comparing import definition_of
 from tests.property.differential.random_operations import RandomOperation
 
@@ -107,7 +108,7 @@ def fields(text: str, variables: dict[str, Any], most: int) -> int:
     return answers.fields
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck), database=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["query", "query", "query", "mutation"]))
 def test_no_answer_has_more_fields_than_the_complexity_says(seed: int, kind: str) -> None:
     """Whatever decides the size of a page: literals, variables, defaults, whole floats, null beside a size."""

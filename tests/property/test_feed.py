@@ -17,6 +17,8 @@ from datastore.values.ids import Ids
 from resolvers.live import feed
 from resolvers.live import feed as feeds
 from resolvers.live.feed import Arrival, Feed, ResumePoint, Source
+from tests.examples import examples
+from tests.waiting import turns
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 LONGEST_WRITE = timedelta(seconds=10)
@@ -111,7 +113,7 @@ class World:
 
     async def play(self, actions: list[Action]) -> None:
         steady = asyncio.create_task(self.listen_steadily())
-        await turns()
+        await turns(TURNS)
         ending: list[Action] = [*[Pass(5.0)] * 8, Listen(1), *[Pass(5.0)] * 8]
         for action in actions + ending:
             await self.act(action)
@@ -131,7 +133,7 @@ class World:
             case Listen():
                 await self.leave()
                 self.listening = asyncio.create_task(self.listen(action))
-                await turns()
+                await turns(TURNS)
 
     def commit(self, position: str) -> None:
         del self.open[position]
@@ -146,7 +148,7 @@ class World:
         self.gone = action.gone
         for process in self.processes:
             process.poller.hurry()
-        await turns()
+        await turns(TURNS)
         self.gone = False
 
     async def leave(self) -> None:
@@ -176,11 +178,6 @@ async def left(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def turns() -> None:
-    for _ in range(TURNS):
-        await asyncio.sleep(0)
-
-
 def play(actions: list[Action]) -> World:
     with patch.object(feeds, "SECONDS", 1e6), capture_logs():  # looks begin only when a test hurries them
         world = World()
@@ -196,7 +193,7 @@ SLOW_WRITER = [Begin(-2.4), Listen(1), Pass(9.0), Begin(), End(1), Pass(0.6), En
 """A process whose clock is fast must not take for settled what one whose clock is slow may still commit."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @example(actions=LEFT_EARLY)
 @example(actions=FAST_THEN_SLOW)
 @example(actions=SLOW_WRITER)
@@ -208,7 +205,7 @@ def test_every_record_is_told_once(actions: list[Action]) -> None:
     assert sorted(world.told_steady) == sorted(world.committed)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(actions=ACTIONS)
 def test_beyond_its_bound_a_text_repeats_nothing(actions: list[Action]) -> None:
     """A text that can name two positions: what it cannot name counts as told. A listener that stays misses nothing."""

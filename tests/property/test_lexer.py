@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from server.execution.lexer import DocumentLexer, DocumentSource
+from tests.examples import examples
 
 PIECES = [
     *'"\\#{}()[]!$&:=@|.-+eEuU0123 \t\r\n,_aDd8cfF/b',
@@ -40,7 +41,7 @@ def are_equal(text: str) -> bool:
     return tokens(DocumentLexer(DocumentSource(text))) == tokens(Lexer(Source(text)))
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000))
 @given(TEXTS)
 @example('"\\u{5c}n\\\\u{41}\\\\\\u{41}\\"\\u{22}"')
 @example('"""\n    a\n  b\n\t\n  """')
@@ -49,7 +50,7 @@ def test_tokens_and_errors_are_those_of_graphql_core(text: str) -> None:
     assert are_equal(text)
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000))
 @given(TEXTS, st.sampled_from(['"{}"', '"""{}"""', '"{}', '"""{}', "#{}\na"]))
 def test_so_are_those_of_strings_and_comments(text: str, form: str) -> None:
     """Which random texts hardly begin and end."""

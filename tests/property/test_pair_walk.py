@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from datastore.voting.ballots import EligibleContenders, pair_number, pair_with_number
 from datastore.voting.pair_walk import MAX_MISSED, MAX_RANGES, DrawnPair, PairRange, PairWalk
+from tests.examples import examples
 
 DRAWS = 16_000
 
@@ -91,7 +92,7 @@ def test_no_pair_comes_twice_and_none_is_left_out() -> None:
     assert longest < 400
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.integers(2, 14), st.sets(st.integers(0, 13)), st.binary(min_size=1, max_size=20))
 def test_a_cycle_has_every_pair_once(size: int, retired: set[int], seed: bytes) -> None:
     """From the first ballot to the last, then it starts again with another order."""
@@ -166,7 +167,7 @@ def joined_one_by_one(seed: bytes, first: int) -> tuple[PairWalk, set[tuple[int,
     return walk, shown, eligible
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(st.binary(min_size=1, max_size=8), st.integers(4, 12), st.integers(2, 8), st.integers(0, 3))
 @example(b"v", 6, 6, 0)
 def test_a_cycle_goes_on_with_newcomers_when_every_range_is_finished_at_once(
@@ -216,7 +217,7 @@ def shown_by_plain_count(seed: bytes, walk: PairWalk, eligible: EligibleContende
     return counts
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 10**6), st.integers(0, 120), st.sampled_from((0.02, 0.3, 0.9)))
 def test_what_was_shown_is_counted_as_by_walking_again(seed: int, draws: int, retiring: float) -> None:
     """And the counting looks at no more pairs than the cheapest of its three ways, whatever the number walked."""

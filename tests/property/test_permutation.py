@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datastore.values.permutation import Permutation
+from tests.examples import examples
 
 KEYS = st.binary(max_size=64)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(key=KEYS, size=st.integers(1, 300))
 def test_every_number_has_one_position(key: bytes, size: int) -> None:
     """An order of n numbers holds each of them once, and finds each where it stands."""
@@ -20,7 +21,7 @@ def test_every_number_has_one_position(key: bytes, size: int) -> None:
     assert [order.position_of(number) for number in numbers] == list(range(size))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(key=KEYS, size=st.integers(1, 10**12), data=st.data())
 def test_a_large_permutation_stays_within_its_range(key: bytes, size: int, data: st.DataObject) -> None:
     """Any position of any size has a number of that size, and two positions have two numbers."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,12 +12,12 @@ from hypothesis import strategies as st
 from datastore.pickem.standings import Histogram
 from server.audit import pickem as audit
 from tests.client import Client
+from tests.examples import examples
 from tests.queries import EVENT_BY_ID
 from tests.season import EventEditor, submit
 
 USERS = ("ada", "bob", "cleo", "dan", "eve")
 OUTCOMES = ("WON", "WON", "WON", "DRAWN", "NO_CONTEST", "CANCELLED")
-EXAMPLES = int(os.environ.get("RINGSIDE_SEASONS", "6"))
 """Random seasons in one run; each takes about a second. Before a release: 300."""
 _seasons = count()
 
@@ -49,7 +48,7 @@ decisions = st.lists(
 )
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(season=st.lists(shows, min_size=1, max_size=3), decisions=decisions)
 async def test_standings_are_sums_of_scores(
     one_client: Client, season: list[Show], decisions: list[tuple[int, int, str, int, bool]]

@@ -15,6 +15,8 @@ from structlog.testing import capture_logs
 from datastore.dynamo import EngineUnavailable, deadline
 from datastore.dynamo.budgets import current
 from resolvers.live.feed import Poller
+from tests.examples import examples
+from tests.waiting import turns
 
 
 @dataclass(frozen=True)
@@ -81,18 +83,13 @@ class Source:
         return heard
 
 
-async def turns(number: int) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
-
-
 async def cancel(listener: Listener, task: asyncio.Task[list[int]]) -> None:
     await turns(listener.at + (listener.cancelled_after or 0))
     task.cancel()
 
 
 @given(LISTENERS, LOOKS_TAKE, FAILURES)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_one_poll_serves_all_listeners_and_ends_with_the_last(
     listeners: list[Listener], takes: list[int], failures: list[type[Exception] | None]
 ) -> None:

@@ -14,6 +14,8 @@ from hypothesis import strategies as some
 
 from datastore.dynamo import ReadCache, Reads, deadline
 from datastore.dynamo.budgets import current
+from tests.examples import examples
+from tests.waiting import turns
 
 BROKEN = "broken"
 """A key that can never be read."""
@@ -97,11 +99,6 @@ class Store:
         self.changes[key] += 1
 
 
-async def turns(number: int) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
-
-
 @dataclass
 class Schedule:
     """Steps that are played against a reads, and what must hold for each of them."""
@@ -174,7 +171,7 @@ READ_AGAIN = [
 
 @given(STEPS, READS_TAKE)
 @example(READ_AGAIN, [2])
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_reads_with_a_ttl_never_answers_with_less_than_this_process_wrote(
     steps: list[Step], takes: list[int]
 ) -> None:
@@ -189,7 +186,7 @@ def test_a_reads_with_a_ttl_never_answers_with_less_than_this_process_wrote(
 
 
 @given(STEPS, READS_TAKE)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_fresh_reads_never_answers_with_less_than_there_was_when_it_was_asked(
     steps: list[Step], takes: list[int]
 ) -> None:

@@ -15,6 +15,8 @@ from datastore.dynamo import DeadlineExceeded, Rejected, Throttled, deadline, me
 from datastore.dynamo.budgets import current
 from datastore.dynamo.entity import Invalidation, written_partitions
 from datastore.dynamo.shared_reads import SharedReads
+from tests.examples import examples
+from tests.waiting import turns
 
 KEYS = ("LEADERBOARD#cats", "LEADERBOARD#dogs", "BOARD#cats")
 
@@ -82,11 +84,6 @@ class Engine:
             self.reads.invalidate(iter([primary]))
 
 
-async def turns(number: int) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
-
-
 async def played(steps: Sequence[Step]) -> Engine:
     """Let everybody do their steps, and hold them to the guarantee."""
     engine = Engine()
@@ -130,7 +127,7 @@ def _no_pauses() -> Iterator[None]:
 
 @pytest.mark.parametrize("burst", [shared_reads.BURST, 1])
 @given(STEPS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_readers_see_acknowledged_writes_and_never_fail_because_of_others(burst: int, steps: list[Step]) -> None:
     """Whatever else is read, written, throttled or cancelled meanwhile; also if every answer is kept for a moment."""
     with pytest.MonkeyPatch.context() as patch:
@@ -139,7 +136,7 @@ def test_readers_see_acknowledged_writes_and_never_fail_because_of_others(burst:
 
 
 @given(STEPS)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_there_is_one_read_at_a_time(steps: list[Step]) -> None:
     """Of each key, as long as nobody writes; also when the requests that began reads are cancelled."""
     engine = asyncio.run(played([step for step in steps if not step.write]))
@@ -161,18 +158,22 @@ async def test_each_request_waits_until_its_own_deadline() -> None:
     engine = Engine()
     slow = Step(at=0, key=KEYS[0], write=False, takes=200, patience=0, leaves=False, fails=False)
 
+    answered = asyncio.Event()
+
     async def read() -> int:
-        await asyncio.sleep(0.2)
+        await answered.wait()
         return await engine.read(slow)
 
     async def ask(seconds: float) -> int:
         with deadline(seconds):
             return await engine.reads.read(slow.key, slow.key, read)
 
-    first, second, third = await asyncio.gather(ask(0.02), ask(5), ask(0.02), return_exceptions=True)
-    assert second == 0
-    assert isinstance(first, DeadlineExceeded)
-    assert isinstance(third, DeadlineExceeded)
+    first, second, third = (asyncio.create_task(ask(seconds)) for seconds in (0.02, 60, 0.02))
+    for impatient in (first, third):
+        with pytest.raises(DeadlineExceeded):
+            await impatient
+    answered.set()
+    assert await second == 0
     assert engine.most == {KEYS[0]: 1}
 
 

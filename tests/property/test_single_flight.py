@@ -18,6 +18,8 @@ from hypothesis import strategies as some
 from datastore.dynamo import deadline, metered
 from datastore.dynamo.budgets import current, join_work, shared_context
 from datastore.dynamo.transport.single_flight import SingleFlight
+from tests.examples import examples
+from tests.waiting import turns
 
 
 class Act(Enum):
@@ -90,11 +92,6 @@ class Works:
         return number
 
 
-async def turns(number: int) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
-
-
 async def played(steps: Sequence[Step], *, abandons: bool = False) -> Works:
     works = Works(abandons=abandons)
     last_forgotten = Counter[str]()
@@ -137,14 +134,14 @@ async def played(steps: Sequence[Step], *, abandons: bool = False) -> Works:
 
 
 @given(STEPS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_each_caller_gets_work_that_ends_after_its_call_and_began_after_what_was_forgotten(steps: list[Step]) -> None:
     """One piece of work at a time for a key, in a context without a deadline; it outlives callers who are cancelled."""
     asyncio.run(played(steps))
 
 
 @given(STEPS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_work_that_ends_with_the_last_who_waits_fails_nobody(steps: list[Step]) -> None:
     """Who comes at the moment when it is abandoned begins anew; nobody else is cancelled."""
     waiting = [replace(step, act=Act.RUN) if step.act is Act.BEGIN else step for step in steps]

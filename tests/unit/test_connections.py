@@ -201,17 +201,18 @@ def test_a_connection_that_the_engine_closes_is_replaced(runner: asyncio.Runner,
 
 
 async def silence(_: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(0.2)
+    await asyncio.Event().wait()
 
 
 def test_a_missing_answer_ends_with_a_timeout(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the deadline of the request is; the silent connection is given up."""
-    monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.05)
 
     async def body() -> None:
         async with answering(silence) as (engine, kept):
-            with pytest.raises(TimeoutError):
-                await kept.send(REQUEST)
+            with monkeypatch.context() as patch:
+                patch.setattr(connections, "ANSWER_SECONDS", 0.05)
+                with pytest.raises(TimeoutError):
+                    await kept.send(REQUEST)
             assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 2
 
@@ -221,15 +222,21 @@ def test_a_missing_answer_ends_with_a_timeout(runner: asyncio.Runner, monkeypatc
 def test_a_cancelled_request_closes_its_connection(runner: asyncio.Runner) -> None:
     """Its answer would otherwise be the answer to the next one."""
 
-    async def late(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.05)
-        writer.write(OK.replace(b"true", b"null"))
-
     async def body() -> None:
+        asked, cancelled = asyncio.Event(), asyncio.Event()
+
+        async def late(writer: asyncio.StreamWriter) -> None:
+            asked.set()
+            await cancelled.wait()
+            writer.write(OK.replace(b"true", b"null"))
+
         async with answering(late) as (engine, kept):
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.03):
-                    await kept.send(REQUEST)
+            asking = asyncio.create_task(kept.send(REQUEST))
+            await asked.wait()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            cancelled.set()
             assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 2
 

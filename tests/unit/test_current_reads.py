@@ -9,6 +9,7 @@ import pytest
 
 from datastore.dynamo import EngineUnavailable, ReadCache, metered
 from datastore.dynamo.budgets import current
+from tests.waiting import turns
 
 
 class Counter:
@@ -47,10 +48,10 @@ async def test_requests_during_a_read_share_the_next_one() -> None:
     counter.go.clear()
     reads = ReadCache().batches("numbers", counter.read)
     first = asyncio.create_task(reads.load("a"))
-    await asyncio.sleep(0.01)
+    await turns()
     crowd = [asyncio.create_task(reads.load("a")) for _ in range(100)]
     other = asyncio.create_task(reads.load("b"))
-    await asyncio.sleep(0.01)
+    await turns()
     assert counter.reads == [["a"], ["b"]]
     counter.go.set()
     assert await first == 1
@@ -71,9 +72,9 @@ async def test_a_failed_read_fails_those_who_waited_for_it_alone() -> None:
     counter.go.clear()
     reads = ReadCache().batches("numbers", counter.read)
     first = asyncio.create_task(reads.load("a"))
-    await asyncio.sleep(0.01)
+    await turns()
     second = asyncio.create_task(reads.load("a"))
-    await asyncio.sleep(0.01)
+    await turns()
     counter.broken = True
     counter.go.set()
     with pytest.raises(EngineUnavailable):
@@ -88,9 +89,9 @@ async def test_a_request_that_is_cancelled_harms_no_other() -> None:
     counter.go.clear()
     reads = ReadCache().batches("numbers", counter.read)
     first, second = (asyncio.create_task(reads.load("a")) for _ in range(2))
-    await asyncio.sleep(0.01)
+    await turns()
     third = asyncio.create_task(reads.load("a"))
-    await asyncio.sleep(0.01)
+    await turns()
     first.cancel()
     counter.go.set()
     assert (await second, await third) == (1, 2)
@@ -108,9 +109,9 @@ async def test_each_read_is_charged_to_the_first_request_that_waits_for_it() -> 
         return spent.read_units
 
     first = asyncio.create_task(ask())
-    await asyncio.sleep(0.01)
+    await turns()
     others = [asyncio.create_task(ask()) for _ in range(3)]
-    await asyncio.sleep(0.01)
+    await turns()
     counter.go.set()
     assert await first == 1.0
     assert sorted(await asyncio.gather(*others)) == [0.0, 0.0, 1.0]

@@ -19,6 +19,7 @@ from datastore.vocabulary.subscriptions import CharacterSet
 from datastore.vocabulary.words import Word
 from server.mail.message import Email, EmailTemplate, OtherEmails, Section, Unsubscription, message_id
 from server.mail.rendering import UnsafeEmail, serialize
+from tests.examples import examples
 from tests.mail_server import body_of
 
 SEAL = Seal(["a secret that is long enough to be one"])
@@ -67,7 +68,7 @@ def email_of(*texts: str, sections: int = 1) -> Email:
     return TEMPLATE.render("ada", "ada@example.org", [section] * sections, ON)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(texts=st.tuples(TEXTS, TEXTS, TEXTS, TEXTS, TEXTS))
 @example(texts=(WORD_IN_UTF8,) * 5)
 @example(texts=("=?utf-8?q?=0D=0AX:_1?=",) * 5)

@@ -20,6 +20,7 @@ from datastore.dynamo import (
     request_budget,
 )
 from datastore.dynamo.budgets import current
+from tests.waiting import turns
 
 
 class Store:
@@ -51,10 +52,6 @@ def kept(store: Store, **kind: Any) -> Reads[str, str]:
     return ReadCache().batches("letters", store.read, **{"age": 60.0, **kind})
 
 
-async def soon() -> None:
-    await asyncio.sleep(0.01)
-
-
 async def test_keys_asked_for_at_once_are_one_read() -> None:
     """For every caller, one key or many at a time."""
     store = Store("a", "b")
@@ -71,10 +68,10 @@ async def test_a_record_that_is_prefetched_is_read_once() -> None:
     store = Store("a")
     reads = kept(store)
     reads.prefetch("a")
-    await soon()
+    await turns()
     assert await reads.load("a") == "A"
     reads.prefetch("a")
-    await soon()
+    await turns()
     assert store.reads == [["a"]]
 
 
@@ -85,9 +82,9 @@ async def test_many_keys_are_answered_in_their_order() -> None:
     await reads.load("b")
     store.go.clear()
     other = asyncio.create_task(reads.load("c"))
-    await soon()
+    await turns()
     many = asyncio.create_task(reads.load_many(["c", "b", "a"]))
-    await soon()
+    await turns()
     store.go.set()
     assert await many == ["C", "B", "A"]
     assert await other == "C"
@@ -103,9 +100,9 @@ async def test_a_key_being_read_is_waited_for() -> None:
     store.go.clear()
     reads = kept(store)
     first = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     second = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     first.cancel()
     store.go.set()
     assert await second == "A"
@@ -134,11 +131,11 @@ async def test_a_read_ends_when_nobody_waits_for_it() -> None:
         store.reads.clear()
         store.go.clear()
         first = asyncio.create_task(reads.load("a"))
-        await soon()
+        await turns()
         first.cancel()
         await asyncio.sleep(0)
         second = asyncio.create_task(reads.load("a"))
-        await soon()
+        await turns()
         store.go.set()
         assert await second == "A"
         assert store.reads == [["a"], ["a"]]
@@ -173,7 +170,7 @@ async def test_an_own_write_is_seen_at_once_even_during_a_read() -> None:
     store.go.clear()
     reads = kept(store)
     asked = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     reads.put("a", "written")
     store.go.set()
     assert await asked == "written"
@@ -186,7 +183,7 @@ async def test_a_read_from_before_a_write_is_not_remembered_even_when_the_write_
     store.go.clear()
     reads = kept(store, age=0.02)
     asked = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     reads.put("a", "written")
     await asyncio.sleep(0.03)
     store.go.set()
@@ -255,10 +252,10 @@ async def test_a_read_from_before_a_change_is_not_remembered() -> None:
     reads = kept(store)
     store.go.clear()
     early = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     reads.forget("a")
     late = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     store.go.set()
     assert list(await asyncio.gather(early, late)) == ["A", "A"]
     assert store.reads == [["a"], ["a"]]
@@ -296,7 +293,7 @@ async def test_an_outdated_answer_is_for_those_who_accept_an_older_one() -> None
     await reads.load("a")
     store.go.clear()
     early = asyncio.create_task(reads.load("a", 0))
-    await soon()
+    await turns()
     reads.outdate("a")
     store.go.set()
     assert await early == "A"
@@ -314,13 +311,13 @@ async def test_an_answer_is_as_old_as_the_beginning_of_its_read() -> None:
     reads = ReadCache(lambda: now).batches("letters", store.read, age=1.0)
     store.go.clear()
     first = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     now = 0.9
     second = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     now = 2.0
     late = [asyncio.create_task(reads.load("a")) for _ in range(3)]
-    await soon()
+    await turns()
     assert store.reads == [["a"]]
     store.go.set()
     assert await asyncio.gather(first, second, *late) == ["A"] * 5
@@ -344,13 +341,13 @@ async def test_a_thousand_requests_for_a_key_are_one_read() -> None:
     store.go.clear()
     reads = ReadCache().each("letters", read, age=60.0)
     crowd = [asyncio.create_task(reads.load("a")) for _ in range(1000)]
-    await soon()
+    await turns()
     for request in crowd[:-1]:
         request.cancel()
-    await soon()
+    await turns()
     assert not ended.is_set()
     crowd[-1].cancel()
-    await soon()
+    await turns()
     assert ended.is_set()
     assert store.reads == [["a"]]
     store.go.set()
@@ -388,7 +385,7 @@ async def test_what_is_built_goes_on_when_nobody_waits() -> None:
     with deadline(0.01), pytest.raises(DeadlineExceeded):
         await reads.load("a")
     joined = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     now = 2.0
     go.set()
     assert await joined == 1
@@ -406,12 +403,12 @@ async def test_forgetting_all_keeps_nothing_of_what_is_being_read() -> None:
     await reads.load("b")
     store.go.clear()
     early = asyncio.create_task(reads.load("a"))
-    await soon()
+    await turns()
     reads.forget_all()
     late = asyncio.create_task(reads.load_many(["a", "b"]))
     await asyncio.sleep(0)
     reads.forget_all()
-    await soon()
+    await turns()
     store.go.set()
     assert (await early, await late) == ("A", ["A", "B"])
     assert store.reads == [["b"], ["a"], ["a", "b"]]
@@ -426,7 +423,7 @@ async def test_loads_are_counted_by_kind_until_the_process_ends() -> None:
     await letters.load("a")
     store.go.clear()
     waiting = [asyncio.create_task(letters.load(key)) for key in ("b", "b")]
-    await soon()
+    await turns()
     loads = cache.loads()
     assert [loads["letters", result] for result in ("hit", "miss", "wait")] == [1, 2, 1]
     assert loads["digits", "miss"] == 0

@@ -28,6 +28,7 @@ from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.jwt_verification import COOLDOWN, JWKS, MAX_BYTES, parse_keys_address
 from server.auth.tokens import Tokens, mint
 from server.settings import Settings
+from tests.examples import examples
 from tests.generated import ROOT
 
 KEY = rsa.generate_private_key(65537, 2048)
@@ -474,7 +475,7 @@ json_values = st.recursive(
 NAMES = ("a", "aud", "iss", "client_id", "token_use", "email_verified", "email", "name")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.dictionaries(st.sampled_from(NAMES), json_values))
 async def test_claims_of_any_shape_sign_in_or_are_refused(claims: dict[str, Any]) -> None:
     """Whatever lies where names, roles and clients are looked for, and never an audience that was not checked."""

@@ -12,6 +12,7 @@ import pytest
 from datastore.dynamo import EngineUnavailable
 from datastore.refusals import Overloaded
 from resolvers.live.topics import MAX_TOPICS, TOPICS_PER_ADDRESS, Live
+from tests.waiting import until
 
 HERE = "192.0.2.1"
 
@@ -32,23 +33,21 @@ class Board:
 async def test_all_listeners_share_one_poll_and_get_each_change_once() -> None:
     board, live = Board(), Live()
 
-    async def listen() -> list[int]:
-        heard: list[int] = []
+    async def listen(heard: list[int]) -> None:
         async with aclosing(live.changes("board", board.look, HERE, seconds=0.01)) as changes:
             async for value in changes:
                 heard.append(value)
                 if value == 2:
                     break
-        return heard
 
-    listeners = [asyncio.create_task(listen()) for _ in range(5)]
-    await asyncio.sleep(0.05)
-    looked = board.looks
-    board.value = 1
-    await asyncio.sleep(0.05)
-    board.value = 2
-    assert await asyncio.gather(*listeners) == [[0, 1, 2]] * 5
-    assert looked < 20
+    heard: list[list[int]] = [[] for _ in range(5)]
+    listeners = [asyncio.create_task(listen(each)) for each in heard]
+    await until(lambda: heard == [[0]] * 5, "each has the value")
+    assert board.looks < 5
+    for board.value in (1, 2):
+        await until(lambda: all(each[-1] == board.value for each in heard), "each has the change")
+    await asyncio.gather(*listeners)
+    assert heard == [[0, 1, 2]] * 5
     ended = board.looks
     await asyncio.sleep(0.05)
     assert board.looks == ended
@@ -59,8 +58,8 @@ async def test_a_failed_poll_is_repeated() -> None:
     board, live = Board(), Live()
     async with aclosing(live.changes("board", board.look, HERE, seconds=0.01)) as changes:
         assert await anext(changes) == 0
-        board.broken = True
-        await asyncio.sleep(0.03)
+        board.broken, looks = True, board.looks
+        await until(lambda: board.looks > looks, "a poll has failed")
         board.broken, board.value = False, 7
         assert await anext(changes) == 7
 
@@ -101,7 +100,7 @@ async def test_one_poll_serves_listeners_of_different_numbers_of_rows() -> None:
             ranking.rows[0] = -2
             assert await next_few == [-2, 1, 2]
         ranking.asked.clear()
-        await asyncio.sleep(0.05)
+        await until(lambda: ranking.asked, "it is read again")
         assert set(ranking.asked) == {3}
     assert not live._lists.by_name
 

@@ -276,7 +276,9 @@ async def open_client(
     # A local engine takes any credentials, but the protocol wants some.
     local = {} if url is None else {"aws_access_key_id": "ringside", "aws_secret_access_key": "ringside"}
     session = aioboto3.Session(region_name=region or ("us-east-1" if url else None), **local)
-    async with session.client("dynamodb", endpoint_url=url, config=config) as sdk:
+    # Without TLS the SDK would load all authorities' certificates for nothing, which takes 25 ms.
+    verify = False if url is not None and url.startswith("http:") else None
+    async with session.client("dynamodb", endpoint_url=url, config=config, verify=verify) as sdk:
         if sdk_only:
             yield sdk
             return
@@ -303,13 +305,14 @@ async def _direct(
     credentials = await session.get_credentials()
     endpoint = await read_endpoint(sdk, table)
     no_credentials = None if credentials else "there are no credentials"
-    reason = endpoint.unsupported or _unsupported(http_settings) or no_credentials
+    has_tls = endpoint.url.scheme == "https"
+    reason = endpoint.unsupported or _unsupported(http_settings, has_tls=has_tls) or no_credentials
     if reason:
         _log.warning("The SDK's own client reads and writes the table, at several times the work: %s", reason)
         yield sdk
         return
     tls = None
-    if endpoint.url.scheme == "https":
+    if has_tls:
         tls = ssl.create_default_context(cafile=get_cert_path(http_settings["verify"]))
     connections = Connections(endpoint.url.host or "", endpoint.url.port or 0, tls)
     try:
@@ -318,11 +321,11 @@ async def _direct(
         connections.close()
 
 
-def _unsupported(http_settings: Mapping[str, Any]) -> str | None:
+def _unsupported(http_settings: Mapping[str, Any], *, has_tls: bool) -> str | None:
     if "verify" not in http_settings:
         return "the SDK uses another HTTP client"
     if http_settings.get("proxies"):
         return "there is a proxy"
-    if http_settings["verify"] is False or http_settings.get("client_cert"):
+    if (has_tls and http_settings["verify"] is False) or http_settings.get("client_cert"):
         return "certificates are handled in another way"
     return None

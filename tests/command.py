@@ -1,0 +1,90 @@
+"""A command of the command line, run in this process: a new one takes two seconds to import what it needs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import subprocess
+import traceback
+from collections.abc import Iterator, Mapping
+from threading import Lock, Thread
+
+import structlog
+
+from server.__main__ import main
+from tests.service import environment, ringside_process
+
+_ONE_AT_A_TIME = Lock()
+"""The environment and the standard streams are the whole process's."""
+
+
+def ringside(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with these settings and no others, in a thread of its own: it may have an event loop of its own.
+
+    `serve` handles signals, which only a process's main thread may. A test of what a process does, such as starting,
+    ending or being killed, uses `ringside_process`, too.
+    """
+    if arguments[0] == "serve":
+        return ringside_process(*arguments, **variables)
+    out, err, codes = _stream(), _stream(), list[int]()
+
+    def run() -> None:
+        with _variables(environment(**variables)), _streams(out, err):
+            codes.append(_exit_code(arguments, err))
+
+    with _ONE_AT_A_TIME:
+        thread = Thread(target=run)
+        thread.start()
+        thread.join()
+    return subprocess.CompletedProcess(arguments, codes[0], _text(out), _text(err))
+
+
+def _exit_code(arguments: tuple[str, ...], err: io.TextIOWrapper) -> int:
+    try:
+        main(arguments)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=err)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception:  # noqa: BLE001 - what the interpreter does with it
+        traceback.print_exc(file=err)
+        return 1
+    return 0
+
+
+def _stream() -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
+
+
+@contextlib.contextmanager
+def _variables(given: Mapping[str, str]) -> Iterator[None]:
+    """Replace the settings of the environment; what is not one stays, except for what is given in its place."""
+    before = {name: os.environ[name] for name in os.environ if name.startswith("RINGSIDE_") or name in given}
+    for name in before.keys() - given.keys():
+        del os.environ[name]
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name in given.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def _streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> Iterator[None]:
+    """Replace the standard streams; the logs of this process go to where they went before, afterwards."""
+    root, configuration = logging.getLogger(), structlog.get_config()
+    handlers, level = root.handlers, root.level
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        yield
+    root.handlers = handlers
+    root.setLevel(level)
+    structlog.configure(**configuration)
