@@ -9,7 +9,7 @@ import strawberry
 from datastore.voting import boards as board_store
 from datastore.voting.ballots import Verdict
 from datastore.voting.contenders import Contender as StoredContender
-from resolvers.voting import ballots, boards, bradley_terry, svg, visibility, voiding
+from resolvers.voting import ballots, boards, bradley_terry, suspects, svg, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from resolvers.whole.mutations import Terms
 from schema.framework.connections import connection, counted, subscription
@@ -213,6 +213,32 @@ MatchupConnection = connection(
 )
 
 
+@record_type(visibility.ShownRankChange, "A contender's rank by score, and what it would be without a suspect's votes.")
+class RankChange:
+    contender: Contender = field(visibility.changed_contender, "The contender.")
+    rank: int = described("Its rank when the search ended.")
+    without: int = described("What its rank would have been without these votes.")
+
+
+@record_type(visibility.ShownSuspect, "A voter who votes as honest ones rarely do. For editors, who decide.")
+class Suspect:
+    voter: strawberry.ID = described("A pseudonym of this board, for `voidVoters`; it leads to no profile.")
+    votes: int = described("Their votes that count, including ties.")
+    reasons: list[str] = described("Why, the most telling first, with numbers of this voter only.")
+    probability: float = described("At most how probable it is that an honest voter's votes are like this.")
+    changes: list[RankChange] = described("Up to 20 contenders whose rank would be another without this voter.")
+
+
+SuspectConnection = connection(
+    Suspect,
+    "The suspects of a board's last search, the least probable first; none before the first.",
+    edge="A suspect in a list.",
+    computed_at=(datetime | None, "When the search ended; null before the first."),
+    votes_seen=(int, "How many votes it saw that count."),
+    expected_honest=(float, "At most how many honest voters are listed at this `atMost`, on average."),
+)
+
+
 # ── queries and subscriptions ──
 
 
@@ -244,6 +270,12 @@ class VotingQuery:
         "The head-to-head record of two contenders of one board, in either order.",
         left="One contender's id.",
         right="The other one's.",
+    )
+    suspects: SuspectConnection = field(
+        suspects.suspects,
+        "Voters who vote as honest ones rarely do, as the last `findSuspects` found them. For editors.",
+        board=BOARD_SLUG,
+        at_most="Only those with this probability or less: above 0, at most 0.1.",
     )
     matchups: MatchupConnection = field(
         board_resolvers.matchups,
@@ -414,6 +446,15 @@ class VotingMutation:
             "Whether to also void all votes of the last seven days from the network addresses that this voter voted "
             "from."
         ),
+    )
+    find_suspects = mutation(
+        suspects.find_suspects,
+        "Begins to look for voters who vote as honest ones rarely do; nothing is voided. `suspects` shows them. While "
+        "a search of the board runs, it is returned. For editors.",
+        object_type("SuspectsSought", "Suspects are being looked for.", job=(Job, "The job that looks for them.")),
+        input_description="A board to look at. For editors.",
+        result_description="The job, or why there is none.",
+        board=BOARD_SLUG,
     )
     void_voters = mutation(
         voiding.void_voters,

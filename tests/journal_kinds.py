@@ -32,6 +32,7 @@ RECORDED: Final[Mapping[str, tuple[Kind, ...]]] = {
     "restoreContender": (Kind.CONTENDER_RESTORED,),
     "castVote": (Kind.VOTE_CAST,),
     "voidVoter": (Kind.VOTE_VOIDED,),
+    "findSuspects": (Kind.SUSPECTS_SOUGHT,),
     "voidVoters": (Kind.VOTERS_VOIDED,),
     "restoreVoters": (Kind.VOTERS_RESTORED,),
     # ── pick'em ──

@@ -66,6 +66,7 @@ class Kind(StrEnum):
     VOTE_CAST = "vote.cast"
     VOTE_VOIDED = "vote.voided"
     VOTE_RESTORED = "vote.restored"
+    SUSPECTS_SOUGHT = "suspects.sought"
     VOTERS_VOIDED = "voters.voided"
     VOTERS_RESTORED = "voters.restored"
 

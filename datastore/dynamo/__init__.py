@@ -61,6 +61,6 @@ from datastore.dynamo.retries import (
     remaining,
     within_deadline,
 )
-from datastore.dynamo.table import Table, open_table
+from datastore.dynamo.table import Table, TableAddress, open_table
 from datastore.dynamo.transport.connections import CallQueue
 from datastore.dynamo.transport.single_flight import SingleFlight

@@ -51,18 +51,29 @@ class _Answer:
     start: Item | None
 
 
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """What `open_table` was asked for, so that a process of its own can open the same table."""
+
+    name: str
+    url: str | None = None
+    region: str | None = None
+    sdk_only: bool = False
+
+
 class Table:
     """One table, reached through a low-level client. Its only state is the reads under way."""
 
-    def __init__(self, client: Any, name: str, *, consistent: bool = False) -> None:
+    def __init__(self, client: Any, address: TableAddress, *, consistent: bool = False) -> None:
         self.client = client
-        self.name = name
+        self.address = address
+        self.name = address.name
         self._consistent = consistent
         self._shared_reads = SharedReads()
 
     def consistent(self) -> Table:
         """The same table, with every read consistent that can be: all but those of an index."""
-        return Table(self.client, self.name, consistent=True)
+        return Table(self.client, self.address, consistent=True)
 
     async def aclose(self) -> None:
         """End the reads that are under way."""
@@ -307,7 +318,8 @@ async def open_table(
             client = await stack.enter_async_context(open_client(name, url=url, region=region, sdk_only=sdk_only))
         except BotoCoreError as error:  # such as an unknown profile
             raise EngineUnavailable(f"the AWS SDK's settings do not suffice: {error}") from error
-        yield await stack.enter_async_context(aclosing(Table(Calls(client), name)))
+        address = TableAddress(name, url, region, sdk_only)
+        yield await stack.enter_async_context(aclosing(Table(Calls(client), address)))
 
 
 async def _fetch(read: _Read, request: Mapping[str, Any]) -> _Answer:

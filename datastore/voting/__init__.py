@@ -37,6 +37,7 @@
 | continuing   | going on with a visitor's walk as a member                                              |
 | settling     | from tallies to results                                                                 |
 | voiding      | voiding votes, and the addresses that they came from                                    |
+| suspects     | voters whom a search has found                                                          |
 | member_items | what voting keeps of a member, and erasing a voter                                      |
 
 The leaderboard is ordered by score, then by name, character by character and ignoring case. A name comes after longer

@@ -32,6 +32,7 @@ from datastore.values.ids import shard_of
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
 from datastore.voting.continuing import CONTINUATION, continuations, voters_of
+from datastore.voting.suspects import SEARCH, SUSPECT
 from datastore.voting.voiding import ADDRESS_SHARDS, ADDRESS_VOTER, ORIGIN, VOIDING
 from datastore.voting.votes import PAIR, TALLY, VOTE
 
@@ -97,8 +98,9 @@ MEMBER_ITEMS = MemberItems(
             Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED),
         ),
         VOIDING: left_out("For a day: it lists voters whose votes an editor has voided together.", KEPT),
+        SUSPECT: left_out("For a month: that an editor should look at a voter's votes, under a pseudonym.", PERSONAL),
         ADDRESS_VOTER: left_out("For a week: it lists the voters of an address by its keyed hash.", PERSONAL),
-        **of_nobody(BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, RESULTS, TALLY),
+        **of_nobody(BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, RESULTS, SEARCH, TALLY),
     },
     _read,
 )

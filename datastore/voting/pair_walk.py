@@ -240,9 +240,7 @@ class PairWalk:
 
     def next_pair(self, seed: bytes, eligible: EligibleContenders) -> DrawnPair:
         """The next pair of the open ranges and the missed pairs, at least one of which has some left."""
-        random_number = int.from_bytes(
-            blake2b(b"%d.%d" % (self.cycle, self.seen), key=seed[:64], digest_size=8).digest()
-        )
+        random_number = _random_number(seed, self.cycle, self.seen)
         missed = self.missed_now(eligible)
         unwalked = sum(each.unwalked for each in self.ranges if _left_in(each, eligible))
         if missed and (random_number >> 1) % (unwalked + len(missed)) < len(missed):
@@ -250,8 +248,7 @@ class PairWalk:
         else:
             pair, after = self._after_next(self._chosen_range(random_number >> 1, eligible), seed, eligible)
         after = replace(after, seen=self.seen + 1).with_newcomers(eligible)
-        is_left = bool(random_number & 1)
-        return DrawnPair(*pair, is_left, self.cycle, self.seen, self.remaining(eligible), after)
+        return DrawnPair(*pair, _low_is_left(random_number), self.cycle, self.seen, self.remaining(eligible), after)
 
     def _after_missed(self, number: int) -> tuple[tuple[int, int], PairWalk]:
         """A missed pair, and the walk without it."""
@@ -301,6 +298,10 @@ class PairWalk:
     def _order(self, seed: bytes, pair_range: PairRange) -> Permutation:
         return _keyed(b"%b.%d.%d" % (seed, self.cycle, pair_range.start), pair_range.length)
 
+    def low_was_left(self, seed: bytes) -> bool:
+        """Whether the lower ordinal stood on the left in the pair after which the walk is this."""
+        return _low_is_left(_random_number(seed, self.cycle, self.seen - 1))
+
     # ── encoding ──
 
     def packed(self) -> bytes:
@@ -317,6 +318,15 @@ class PairWalk:
         missed, numbers = tuple(accumulate(numbers[:count])), numbers[count:]
         ranges = tuple(PairRange(*numbers[index : index + 4]) for index in range(0, len(numbers), 4))
         return cls(cycle, seen, covered, version, ranges, restorations, missed)
+
+
+def _random_number(seed: bytes, cycle: int, seen: int) -> int:
+    """What decides on the next pair and its sides."""
+    return int.from_bytes(blake2b(b"%d.%d" % (cycle, seen), key=seed[:64], digest_size=8).digest())
+
+
+def _low_is_left(random_number: int) -> bool:
+    return bool(random_number & 1)
 
 
 def _left_in(pair_range: PairRange, eligible: EligibleContenders) -> int:

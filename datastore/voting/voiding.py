@@ -9,6 +9,7 @@ Votes that a job has voided for several voters can be restored for a day: `Voidi
 | an address's voters           | Query ADDRESS#<address>#<board>#<shard>, VOTER#<voter>, consistent | 16       |
 | void or restore votes         | a transaction for each vote and the counters that it added to      | votes    |
 | void several voters           | Get VOIDINGS <digest>; put it with its job                         | 2        |
+| all votes and origins         | Scan                                                               | 1 a MB   |
 | restore them                  | Query VOIDINGS, those of the last day; put one with its job        | 2        |
 
 Each vote is voided once, however often voiding is repeated. A function that voids many votes yields, after a few at a
@@ -24,7 +25,7 @@ How much of its limits an address has used is in `datastore.people.address_use`.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -85,6 +86,11 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
     )
     await table.write_many(writes)
     return tag
+
+
+def votes_and_origins(table: Table) -> AsyncIterator[Vote | Origin]:
+    """Of all boards, in the order of the table: a voter's origins on a board, and right after them their votes."""
+    return table.scan(ORIGIN, VOTE)
 
 
 # ── voiding ──

@@ -9,6 +9,9 @@
 | continuing    | what a visitor has begun goes on as the member's who signs in                                  |
 | settling      | moving tallies to results while votes come in, and what a process remembers of boards          |
 | voiding       | taking back a voter's votes                                                                    |
+| suspects      | looking for voters who vote as honest ones rarely do                                           |
+| suspect_search | the process that does so                                                                     |
+| suspicion     | which votes are suspicious, and what ranks would be without them                               |
 | transfer      | importing contenders, exporting votes                                                          |
 | svg           | sanitising pictures                                                                            |
 | bradley_terry | strengths fitted to head-to-head records                                                       |

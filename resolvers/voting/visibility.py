@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import ClassVar, Final, NamedTuple, NewType
 
-from datastore.dynamo import Page, PageRequest
+from datastore.dynamo import Page, PageRequest, Window
 from datastore.refusals import NotFound
+from datastore.voting import suspects as suspect_store
 from datastore.voting.boards import Board, ResultsVisible
 from datastore.voting.contenders import Contender, CountedContender, read_contenders_page
+from datastore.voting.suspects import Suspect
 from datastore.voting.votes import PairTally, read_contender_pairs_page, read_pair_record, read_pairs_page
 from resolvers.requests.context import Context, Role
 from resolvers.voting.bradley_terry import Strength, Strengths
@@ -259,6 +262,60 @@ def empty_leaderboard(request: PageRequest, *, hidden: bool = False) -> Leaderbo
 
 def _without_counts(of: Contender) -> ShownContender:
     return ShownContender(HiddenContender(of.board, of.ordinal, of.name, of.created_at, of.retired, of.version))
+
+
+# ── suspects ──
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRankChange:
+    """A contender whose rank would be another without a suspect."""
+
+    board: str
+    ordinal: int
+    rank: int
+    without: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSuspect:
+    """A suspect as editors see them: `voter` is a pseudonym."""
+
+    voter: str
+    votes: int
+    reasons: Sequence[str]
+    probability: float
+    changes: Sequence[ShownRankChange]
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectPage(Page[ShownSuspect]):
+    """A page of the suspects whom a board's last search found."""
+
+    computed_at: datetime | None = None
+    votes_seen: int = 0
+    expected_honest: float = 0.0
+
+
+async def suspects_page(ctx: Context, board: str, at_most: float, window: Window) -> SuspectPage:
+    search = await suspect_store.read_search(ctx.table, board)
+    shown = search.shown if search else None
+    request = suspect_store.suspects_request(board, shown or "", at_most, window)
+    if search is None or shown is None:
+        return SuspectPage.cut((), request)
+    page = await suspect_store.read_suspects_page(ctx.table, board, shown, at_most, request)
+    suspects = [_shown_suspect(each) for each in page.nodes]
+    found = {"computed_at": search.computed_at, "votes_seen": search.votes}
+    return SuspectPage.of(page, suspects, **found, expected_honest=at_most * search.voters)
+
+
+def _shown_suspect(found: Suspect) -> ShownSuspect:
+    changes = [ShownRankChange(found.board, each.contender, each.rank, each.without) for each in found.changes]
+    return ShownSuspect(found.pseudonym, found.votes, found.reasons, found.probability, changes)
+
+
+async def changed_contender(ctx: Context, change: ShownRankChange, /) -> ShownContender:
+    return await (await results_of(ctx, change.board)).contender_at(change.ordinal)
 
 
 # ── what mutations answer with ──

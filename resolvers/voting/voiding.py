@@ -10,7 +10,7 @@ from functools import partial
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import BadKey, Table, key_text, optimistic, remaining
+from datastore.dynamo import BadKey, Table, gather_or_cancel, key_text, optimistic, remaining
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.refusals import Conflict, InvalidInput, NotFound
@@ -18,6 +18,7 @@ from datastore.voting import boards
 from datastore.voting.boards import MAIN
 from datastore.voting.continuing import voters_of
 from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
+from datastore.voting.suspects import PSEUDONYM, voter_of
 from datastore.voting.voiding import (
     RESTORABLE,
     Voiding,
@@ -58,7 +59,7 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     Half of the request's time is for voiding, the rest for settling. What is left then becomes a job.
     """
     ctx.with_role(Role.EDITOR)
-    await _require_board(ctx, board)
+    await require_board(ctx, board)
     wanted = _Wanted(board, _parse_voter(voter, "voter"), same_address, ctx.unit.actor)
     until, voided, job = remaining() / 2, 0, None
     async with wanted.voiding(ctx.services) as counts:
@@ -72,7 +73,7 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     return answer
 
 
-async def _require_board(ctx: Context, board: str) -> None:
+async def require_board(ctx: Context, board: str) -> None:
     if not boards.is_slug(board) or await board_cache(ctx).boards.load(board) is None:
         raise boards.board_not_found(board)
 
@@ -163,10 +164,10 @@ MOST_VOTERS = 100
 async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Job:
     """Begin to void all votes of these voters on a board. It can be taken back for a day."""
     ctx.with_role(Role.EDITOR)
-    await _require_board(ctx, board)
+    await require_board(ctx, board)
     if not 1 <= len(voters) <= MOST_VOTERS:
         raise InvalidInput(f"Name 1 to {MOST_VOTERS} voters.", path=("input", "voters"))
-    named = tuple(sorted({_parse_voter(voter, "voters") for voter in voters}))
+    named = tuple(sorted(set(await gather_or_cancel(_voter_named(ctx, board, voter) for voter in voters))))
     digest = voters_digest(board, named)
 
     async def begin(earlier: Voiding | None) -> Job:
@@ -181,6 +182,19 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
         return replace(job, input={})
 
     return await optimistic(lambda: read_voiding(ctx.table, digest), begin, idempotent=True)
+
+
+async def _voter_named(ctx: Context, board: str, text: str) -> str:
+    """The voter whom an editor names, by the pseudonym of a suspect or by an id."""
+    voter = _parse_voter(text, "voters")
+    if not voter.startswith(PSEUDONYM):
+        return voter
+    found = await voter_of(ctx.table, board, voter)
+    if found is None:
+        raise NotFound(
+            "One of these is no suspect of this board now. Ask for `suspects` again.", path=("input", "voters")
+        )
+    return found
 
 
 async def _same_voiding(ctx: Context, earlier: Voiding | None, voters: Sequence[str]) -> Job | None:

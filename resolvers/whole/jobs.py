@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from resolvers.jobs.running import Work
 from resolvers.journal.webhooks import REDELIVER, redeliver_job
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, score_event_job, unscore_event_job
+from resolvers.voting.suspects import FIND_SUSPECTS, find_suspects_job
 from resolvers.voting.voiding import (
     RESTORE_VOTERS,
     VOID_VOTER,
@@ -22,6 +23,7 @@ from resolvers.whole.importing import IMPORT_TEXT, import_text_job
 JOB_KINDS: Mapping[str, Work] = {
     ERASE_MEMBER: erase_member_job,
     EXPORT_MEMBER: export_member_job,
+    FIND_SUSPECTS: find_suspects_job,
     IMPORT_TEXT: import_text_job,
     REDELIVER: redeliver_job,
     RESTORE_VOTERS: restore_voters_job,

@@ -63,7 +63,7 @@ QUERIES: Final[Mapping[str, Viewers]] = {
         """,
     ),
     **_each(MODERATORS, "moderationQueue latestComments journal members holdRules previewHoldRules"),
-    **_each(EDITORS, "activity previewContender"),
+    **_each(EDITORS, "activity previewContender suspects"),
     **_each(ADMINS, "apiKeys webhooks jobs operations lag"),
 }
 
@@ -87,7 +87,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         EDITORS,
         """
         answerComment createBoard updateBoard addContender updateContender retireContender restoreContender voidVoter
-        voidVoters restoreVoters
+        voidVoters restoreVoters findSuspects
         createEvent updateEvent addMatch updateMatch removeMatch reorderMatches lockEvent recordResult
         recordTieBreak scoreEvent unscoreEvent importContenders importEvents importWords
         """,
@@ -146,6 +146,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "LeaderboardRow": _each(EVERYBODY, "rank contender wins losses ties score strength"),
     "Strength": _each(EVERYBODY, "value low high"),
     "Matchup": _each(EVERYBODY, "left right leftWins rightWins ties votes"),
+    "Suspect": _each(EDITORS, "voter votes reasons probability changes"),
+    "RankChange": _each(EDITORS, "contender rank without"),
     "Visit": _each(PERSONAL, "token expiresAt"),
     "Ballot": _each(PERSONAL, "token left right expiresAt progress voter"),
     "BoardProgress": _each(PERSONAL, "seen remaining"),

@@ -507,6 +507,7 @@ CASES: Final = (
     Case("updateContender", "ContenderUpdated", a_new("contender", svg=None)),
     Case("retireContender", "ContenderRetired", a_new("contender")),
     Case("restoreContender", "ContenderRestored", a_retired_contender),
+    Case("findSuspects", "SuspectsSought", given(board="main")),
     Case("voidVoters", "VotersVoided", given(board="main", voters=["visitor.nobody"])),
     Case("restoreVoters", "VotersRestored", a_voiding),
     Case("startVisit", "Visit", on_a_page),

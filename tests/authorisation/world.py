@@ -19,6 +19,7 @@ from datastore.people import profiles as profile_store
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import quizzes, subscriptions
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
+from datastore.voting.suspects import SEARCH, SUSPECT, RankChange, Suspect, SuspectSearch
 from resolvers.journal.usage import UsageReports
 from resolvers.members.sign_in_codes import CodeEmail, SignInCodes
 from resolvers.people.confirmations import Confirmations, Link
@@ -266,8 +267,17 @@ class World:
             self.ids[name] = added["id"]
         token = (await self.ballot())[Viewer.AUTHOR]
         await self.do(Viewer.AUTHOR, "castVote", "VoteCast progress { seen }", token=token, verdict="LEFT")
+        await self._suspect()
         for board, visible in (("closing", "AFTER_CLOSE"), ("polling", "AFTER_VOTING")):
             await self._hidden_board(board, visible)
+
+    async def _suspect(self) -> None:
+        """What a search has found on the main board."""
+        services = self.clients[Viewer.VISITOR].services
+        now, changes = services.clock(), (RankChange(0, 1, 2),)
+        suspect = Suspect("main", "j", 0, "v", "suspect.v", 1, 1, 1e-6, ("1 of 1.",), changes, now + timedelta(days=1))
+        await services.table.write(SUSPECT.put(suspect))
+        await services.table.write(SEARCH.put(SuspectSearch("main", "j", 1, "j", now, 1, 1)))
 
     async def _hidden_board(self, board: str, visible: str) -> None:
         """A board on which the author has voted."""
@@ -492,6 +502,8 @@ class World:
             Instance("season", "Season", "{ seasons { nodes { SELECTION } } }"),
             Instance("standing", "Standing", f'{{ standings(season: "{SEASON}") {{ nodes {{ SELECTION }} }} }}'),
             _node("decision", "Occurrence", ids["decision"], MODERATORS),
+            Instance("suspect", "Suspect", "{ suspects { nodes { SELECTION } } }", EDITORS),
+            Instance("change", "RankChange", "{ suspects { nodes { changes { SELECTION } } } }", EDITORS),
             Instance("picture", "PicturePreview", f"{{ previewContender({PICTURE}) {{ SELECTION }} }}", EDITORS),
             Instance("activity", "DayActivity", f"{{ activity({PERIOD}) {{ SELECTION }} }}", EDITORS),
             Instance("operation", "OperationFigures", f"{{ operations({HOURS}) {{ SELECTION }} }}", ADMINS),

@@ -134,7 +134,7 @@ class Process:
     """The address limits of one process, and the hits that they admitted."""
 
     def __init__(self, table: Table, policy: Policy, clock: Any) -> None:
-        self.table = CountingTable(table.client, table.name)
+        self.table = CountingTable(table.client, table.address)
         self.services = Services(self.table, Seal([SECRET]), policy, clock=clock)
         self.limits = AddressLimits(self.services)
         self.admitted = self.refused = 0

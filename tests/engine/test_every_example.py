@@ -159,6 +159,9 @@ def board(people: People, owner: Person) -> None:
     record = owner.run("Matchup", left=left["id"], right=right["id"])
     assert record["leftWins"] + record["rightWins"] == 1
     assert owner.run("VoidVoter", voter=ballot["voter"])["votesRemoved"] == 1
+    search = owner.run("FindSuspects")["job"]["id"]
+    until(lambda: owner.run("Job", job=search)["state"] == "DONE")
+    assert owner.run("Suspects")["nodes"] == []
     job = owner.run("VoidVoters", voters=[ballot["voter"]])["job"]["id"]
     until(lambda: owner.run("Job", job=job)["state"] == "DONE")
     restoring = owner.run("RestoreVoters", job=job)["job"]["id"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -92,7 +93,7 @@ async def test_a_table_whose_creation_was_interrupted_gets_its_time_to_live(tabl
 
 async def test_a_table_of_something_else_gets_no_time_to_live(one_table: Table) -> None:
     """Its items may have an attribute of the same name, and would be removed."""
-    other = Table(one_table.client, f"{one_table.name}-other")
+    other = Table(one_table.client, replace(one_table.address, name=f"{one_table.name}-other"))
     await create_foreign_table(other, "Id", "Date")
     try:
         assert not await declaration.create(other)

@@ -1,0 +1,147 @@
+"""The process that looks for a board's suspects: it reads the votes itself, so the serving one goes on as before.
+
+It is started by `resolvers.voting.suspects` with one line of JSON, and answers with lines: totals, then a suspect each.
+It ends when its standard input does, so it never outlives the process that wants its answer.
+
+All items of a voter lie side by side in the table, first the origins and then the votes. So one voter's votes are in
+memory at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from threading import Thread
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from datastore.dynamo import DynamoError, Table, TableAddress, open_table
+from datastore.voting.boards import read_board_with_marks
+from datastore.voting.contenders import NO_VOTES
+from datastore.voting.voiding import Origin, votes_and_origins
+from datastore.voting.votes import PairVerdict, Vote, read_contender_sums, read_pair_tallies
+from resolvers.voting.ballots import seed_after
+from resolvers.voting.bradley_terry import Meeting, fit
+from resolvers.voting.suspicion import SKIP, TIE, Detector, SeenVote, Suspicion, rank_changes
+
+_WON: Final[Mapping[PairVerdict, float]] = {
+    PairVerdict.LOW_WINS: 1.0,
+    PairVerdict.HIGH_WINS: 0.0,
+    PairVerdict.TIE: TIE,
+    PairVerdict.SKIP: SKIP,
+}
+MOST_SUSPECTS = 20_000
+_NICE = 10
+NO_ENGINE = 75
+"""The exit code if the table cannot be read, which may be tried again."""
+
+
+class Wanted(NamedTuple):
+    """A board, and the table that it is in."""
+
+    board: str
+    address: TableAddress
+
+
+def seen_vote(vote: Vote, seed: bytes, networks: Mapping[str, str]) -> SeenVote:
+    """A stored vote as the detector sees it. The service drew its sides, so it can draw them again."""
+    left, network = vote.pair_walk().low_was_left(seed), networks.get(vote.origin or "")
+    return SeenVote(vote.low, vote.high, left, _WON[vote.verdict], vote.at.timestamp(), network)
+
+
+async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Mapping[int, int]]:
+    """What a detector found, and the scores of the contenders that are ranked."""
+    found = await read_board_with_marks(table, slug)
+    assert found is not None  # noqa: S101 - the mutation has read it, and boards are not deleted
+    board = found.board
+    tallies = await read_pair_tallies(table, board)
+    meetings = [
+        Meeting(each.low, each.high, each.low_wins + each.ties / 2, each.high_wins + each.ties / 2)
+        for each in tallies
+        if each.votes
+    ]
+    sums = await read_contender_sums(table, board)
+    scores = {
+        ordinal: counts.wins - counts.losses
+        for ordinal in range(board.size)
+        if board.eligible.has(ordinal)
+        for counts in [sums.get(ordinal, NO_VOTES)]
+    }
+    detector = Detector({ordinal: strength.value for ordinal, strength in fit(meetings).items()}, board.size)
+    async for votes, networks in _by_voter(table, slug):
+        seed = seed_after(votes[-1])
+        standing = [vote for vote in votes if vote.is_verdict and not vote.void]
+        seen = [seen_vote(vote, seed, networks) for vote in standing]
+        detector.see(votes[0].voter, seen, votes[-1].number)
+    return detector, detector.suspects()[:MOST_SUSPECTS], scores
+
+
+async def _by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
+    """The votes of each voter in their order, and the address that each tag of theirs stands for."""
+    voter, votes, networks = "", list[Vote](), dict[str, str]()
+    async for record in votes_and_origins(table):
+        if record.board != board:
+            continue
+        if record.voter != voter:
+            if votes:
+                yield votes, networks
+            voter, votes, networks = record.voter, [], {}
+        if isinstance(record, Origin):
+            networks[record.tag] = record.address
+        else:
+            votes.append(record)
+    if votes:
+        yield votes, networks
+
+
+# ── the process ──
+
+
+def _line(suspicion: Suspicion, scores: Mapping[int, int]) -> bytes:
+    changes = rank_changes(scores, suspicion.scores)
+    return orjson.dumps(
+        {
+            "voter": suspicion.voter,
+            "last_vote": suspicion.last_vote,
+            "votes": suspicion.votes,
+            "probability": suspicion.probability,
+            "reasons": suspicion.reasons,
+            "changes": [tuple(change) for change in changes],
+        },
+        option=orjson.OPT_APPEND_NEWLINE,
+    )
+
+
+async def _answer(wanted: Wanted) -> None:
+    at = wanted.address
+    async with open_table(at.name, url=at.url, region=at.region, sdk_only=at.sdk_only) as table:
+        detector, suspects, scores = await search(table, wanted.board)
+    totals = {"votes": detector.votes, "voters": detector.voters}
+    sys.stdout.buffer.write(orjson.dumps(totals, option=orjson.OPT_APPEND_NEWLINE))
+    for suspicion in suspects:
+        sys.stdout.buffer.write(_line(suspicion, scores))
+    sys.stdout.buffer.flush()
+
+
+def _end_with_input() -> None:
+    while os.read(0, 1):  # not through the buffer, whose lock the interpreter needs when it ends
+        pass
+    os._exit(1)
+
+
+def main() -> None:
+    wanted: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
+    Thread(target=_end_with_input, daemon=True).start()
+    os.nice(_NICE)
+    try:
+        asyncio.run(_answer(Wanted(wanted["board"], TableAddress(**wanted["address"]))))
+    except DynamoError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(NO_ENGINE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""Which voters of a board behave as honest ones rarely do; a pure function of their votes.
+
+The service draws pairs and sides itself, so it knows how often an honest voter would vote for one side or one contender
+by chance. Each test allows more than chance, since people differ: a null with these margins is too kind to attackers
+rather than to itself.
+
+| test    | counts                                                   | an honest chance of each                        |
+|---------|----------------------------------------------------------|-------------------------------------------------|
+| side    | verdicts for one side                                    | 65 %                                            |
+| rhythm  | pauses within a tenth of the voter's middle one          | 30 %                                            |
+| speed   | votes within a second of the one before                  | 15 %                                            |
+| loyalty | votes for one contender, of its pairs that the voter saw | by its strength and a taste of N(0, 0.8), times |
+|         |                                                          | the share of other pairs judged, and 15 % more  |
+| burst   | new voters of one network whose first vote was for one   | its share of the pairs, of which it wins 85 %   |
+|         | contender, if there are 20 or more                       |                                                 |
+
+A voter's probability is the least of the tests' (for loyalty, times the contenders), times the number of tests: by
+Bonferroni no greater than the chance that an honest voter gets it. A burst is a test of a group: a voter in it gets
+the share of those who may be honest, once the group itself could not be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import exp, lgamma, log, log1p
+from statistics import median
+from typing import NamedTuple
+
+# ── votes ──
+
+SKIP = -1.0
+TIE = 0.5
+
+
+class SeenVote(NamedTuple):
+    """A verdict of a voter on a pair. `won` is 1 if the lower ordinal won, 0 if the higher did, or `TIE` or `SKIP`."""
+
+    low: int
+    high: int
+    low_is_left: bool
+    won: float
+    at: float
+    """In seconds."""
+    network: str | None = None
+
+    @property
+    def winner(self) -> int | None:
+        return {1.0: self.low, 0.0: self.high}.get(self.won)
+
+
+class Finding(NamedTuple):
+    """What one test found: the chance of it, and a sentence with numbers of this voter only."""
+
+    chance: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A voter, the chance that an honest one behaves like this, why, and what their votes add to scores."""
+
+    voter: str
+    last_vote: int
+    votes: int
+    probability: float
+    reasons: tuple[str, ...]
+    scores: Mapping[int, int]
+
+
+# ── chances ──
+
+_TESTS = 5
+LEAST_PROBABLE = 1e-12
+"""Smaller ones say nothing more."""
+MOST_PROBABLE = 0.1
+"""Voters with a greater one are not remembered."""
+
+
+def binomial_tail(found: int, number: int, chance: float) -> float:
+    """The chance of `found` or more of a number of events, each of which has a chance."""
+    if found <= number * chance:
+        return 1.0
+    if chance >= 1:
+        return 1.0
+    total = 0.0
+    for each in range(found, number + 1):
+        ways = lgamma(number + 1) - lgamma(each + 1) - lgamma(number - each + 1)
+        term = exp(ways + each * log(chance) + (number - each) * log1p(-chance))
+        total += term
+        if term < total * 1e-12:
+            break
+    return min(1.0, total)
+
+
+def mixed_tail(found: int, chances: Sequence[float]) -> float:
+    """The chance of `found` or more of events that have a chance each."""
+    exactly = [1.0] + [0.0] * found  # the last one: so many or more
+    for chance in chances:
+        exactly[found] += exactly[found - 1] * chance
+        for number in range(found - 1, 0, -1):
+            exactly[number] += (exactly[number - 1] - exactly[number]) * chance
+        exactly[0] *= 1 - chance
+    return exactly[found]
+
+
+# ── tests of one voter ──
+
+_SIDE = 0.65
+_EVEN, _EVEN_WITHIN = 0.30, 0.1
+_FAST, _FAST_SECONDS = 0.15, 1.0
+_CHOOSY = 0.15
+_LEAST_LOYAL, _LEAST_SEEN = 0.75, 3
+_TASTE = 0.8
+_TASTES = tuple((_TASTE * step / 2, exp(-((step / 2) ** 2) / 2)) for step in range(-6, 9))
+"""Tastes, and how frequent each is."""
+_TASTE_SUM = sum(weight for _, weight in _TASTES)
+
+
+def _side(votes: Sequence[SeenVote]) -> Finding:
+    decided = [vote.low_is_left == (vote.won == 1) for vote in votes if vote.winner is not None]
+    left = sum(decided)
+    side, most = ("left", left) if 2 * left >= len(decided) else ("right", len(decided) - left)
+    chance = min(1.0, 2 * binomial_tail(most, len(decided), _SIDE))
+    return Finding(chance, f"{most} of {len(decided)} votes for the {side} side.")
+
+
+def _rhythm(pauses: Sequence[float]) -> Finding:
+    middle = median(pauses) if pauses else 0.0
+    # The middle one itself proves nothing.
+    even = sum(abs(pause - middle) <= _EVEN_WITHIN * middle for pause in pauses) - 1
+    chance = binomial_tail(max(0, even), max(0, len(pauses) - 1), _EVEN)
+    return Finding(chance, f"{even + 1} of {len(pauses)} pauses between votes of almost the same length.")
+
+
+def _speed(pauses: Sequence[float]) -> Finding:
+    fast = sum(pause < _FAST_SECONDS for pause in pauses)
+    chance = binomial_tail(fast, len(pauses), _FAST)
+    return Finding(chance, f"{fast} of {len(pauses)} votes within a second of the one before.")
+
+
+class _Seen(NamedTuple):
+    """How often a voter saw a contender, voted on it, and for it."""
+
+    pairs: int
+    judged: int
+    wins: int
+
+
+def _seen(votes: Sequence[SeenVote]) -> Iterator[tuple[int, _Seen]]:
+    """Of the contenders that won most of what the voter saw of them."""
+    pairs: Counter[int] = Counter()
+    judged: Counter[int] = Counter()
+    wins: Counter[int] = Counter()
+    for vote in votes:
+        pairs.update((vote.low, vote.high))
+        if vote.won != SKIP:
+            judged.update((vote.low, vote.high))
+        if vote.winner is not None:
+            wins[vote.winner] += 1
+    for contender, won in wins.items():
+        if pairs[contender] >= _LEAST_SEEN and won >= _LEAST_LOYAL * pairs[contender]:
+            yield contender, _Seen(pairs[contender], judged[contender], won)
+
+
+def _loyal_chance(
+    contender: int, seen: _Seen, votes: Sequence[SeenVote], judged: int, strengths: Mapping[int, float]
+) -> float:
+    """The chance of so many votes for a contender."""
+    others = len(votes) - seen.pairs
+    share = min(1.0, (judged - seen.judged) / others + _CHOOSY) if others else 1.0
+    own = strengths.get(contender, 0.0)
+    leads = [
+        own - strengths.get(vote.high if vote.low == contender else vote.low, 0.0)
+        for vote in votes
+        if contender in (vote.low, vote.high)
+    ]
+    tails = (
+        weight * mixed_tail(seen.wins, [share / (1 + exp(-lead - taste)) for lead in leads])
+        for taste, weight in _TASTES
+    )
+    return sum(tails) / _TASTE_SUM
+
+
+# ── all voters ──
+
+LEAST_OF_NETWORK = 20
+_NEW = 3
+"""Votes of a voter who may have come for them alone."""
+_BURST_WINS = 0.85
+_BURST = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class _Newcomer:
+    """A voter with few votes, and whom the first was for."""
+
+    suspicion: Suspicion
+    chosen: int | None
+
+
+@dataclass
+class Detector:
+    """Sees the voters of a board one after the other, and then tells which are suspects."""
+
+    strengths: Mapping[int, float]
+    contenders: int
+    voters: int = 0
+    votes: int = 0
+    _found: dict[str, Suspicion] = field(default_factory=dict)
+    _newcomers: dict[str, list[_Newcomer]] = field(default_factory=lambda: defaultdict(list))
+
+    def see(self, voter: str, votes: Sequence[SeenVote], last_vote: int = 0) -> None:
+        """All verdicts of a voter that are not void, in their order. One without a counted vote is nobody."""
+        counted = [vote for vote in votes if vote.won != SKIP]
+        if not counted:
+            return
+        self.voters += 1
+        self.votes += len(counted)
+        pauses = [later.at - earlier.at for earlier, later in pairwise(votes)]
+        findings = [_side(counted), _rhythm(pauses), _speed(pauses), self._loyalty(votes, len(counted))]
+        suspicion = _suspicion(voter, last_vote, counted, findings)
+        if suspicion.probability <= MOST_PROBABLE:
+            self._found[voter] = suspicion
+        network = counted[0].network
+        if network is not None and len(counted) <= _NEW:
+            self._newcomers[network].append(_Newcomer(suspicion, counted[0].winner))
+
+    def _loyalty(self, votes: Sequence[SeenVote], judged: int) -> Finding:
+        found = Finding(1.0, "")
+        for contender, seen in _seen(votes):
+            chance = self.contenders * _loyal_chance(contender, seen, votes, judged, self.strengths)
+            if chance < found.chance:
+                found = Finding(chance, f"{seen.wins} of the {seen.pairs} pairs with one contender were votes for it.")
+        return found
+
+    def suspects(self) -> list[Suspicion]:
+        """The least probable first."""
+        self._find_bursts()
+        return sorted(self._found.values(), key=lambda each: (each.probability, -each.votes, each.voter))
+
+    def _find_bursts(self) -> None:
+        """A newcomer's chance is the share of the honest among those who chose the same, if the group is no chance."""
+        expected = min(0.9, _BURST_WINS * 2 / self.contenders) if self.contenders else 1.0
+        groups = [group for group in self._newcomers.values() if len(group) >= LEAST_OF_NETWORK]
+        for group in groups:
+            chosen = Counter(each.chosen for each in group if each.chosen is not None)
+            for contender, number in chosen.items():
+                chance = binomial_tail(number, len(group), expected) * self.contenders * len(groups)
+                honest = ((len(group) - number) * expected / (1 - expected) + 1) / number
+                if chance < _BURST and _TESTS * honest <= MOST_PROBABLE:
+                    self._add_burst([each.suspicion for each in group if each.chosen == contender], honest)
+
+    def _add_burst(self, newcomers: Sequence[Suspicion], honest: float) -> None:
+        probability = max(LEAST_PROBABLE, _TESTS * honest)
+        for each in newcomers:
+            known = self._found.get(each.voter)
+            reason = f"{each.votes} of {each.votes} votes in a burst of first votes for one contender."
+            reasons = (reason, *(known.reasons if known else ()))
+            least = min(probability, known.probability) if known else probability
+            self._found[each.voter] = Suspicion(each.voter, each.last_vote, each.votes, least, reasons, each.scores)
+
+
+def _suspicion(voter: str, last_vote: int, counted: Sequence[SeenVote], findings: Sequence[Finding]) -> Suspicion:
+    scores: Counter[int] = Counter()
+    for vote in counted:
+        winner = vote.winner
+        if winner is not None:
+            scores[winner] += 1
+            scores[vote.low + vote.high - winner] -= 1
+    telling = sorted(each for each in findings if _TESTS * each.chance <= MOST_PROBABLE)
+    least = min(1.0, _TESTS * min(each.chance for each in findings))
+    reasons = tuple(each.reason for each in telling)
+    return Suspicion(voter, last_vote, len(counted), max(LEAST_PROBABLE, least), reasons, dict(scores))
+
+
+# ── ranks ──
+
+MOST_CHANGES = 20
+
+
+class RankChange(NamedTuple):
+    """A contender's rank, and what it would be without some votes."""
+
+    contender: int
+    rank: int
+    without: int
+
+
+def rank_changes(scores: Mapping[int, int], added: Mapping[int, int]) -> list[RankChange]:
+    """The contenders, the highest first, whose rank would be another without what was added to scores."""
+    before = _ranks(scores)
+    after = _ranks({contender: score - added.get(contender, 0) for contender, score in scores.items()})
+    changed = (RankChange(each, before[each], after[each]) for each in scores if before[each] != after[each])
+    return sorted(changed, key=lambda change: (change.rank, change.contender))[:MOST_CHANGES]
+
+
+def _ranks(scores: Mapping[int, int]) -> dict[int, int]:
+    """One more than the number of contenders with a higher score."""
+    ranks: dict[int, int] = {}
+    last_score, last_rank = None, 0
+    for place, contender in enumerate(sorted(scores, key=lambda each: -scores[each]), 1):
+        if scores[contender] != last_score:
+            last_score, last_rank = scores[contender], place
+        ranks[contender] = last_rank
+    return ranks

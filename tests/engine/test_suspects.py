@@ -1,0 +1,127 @@
+"""Looking for suspects over the API: a job, what it shows, and voiding whom it found."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from datastore.dynamo import Table
+from resolvers.requests.context import Role
+from resolvers.values.node_ids import node_id
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
+from tests.erasing import admin
+from tests.jobs import ended
+from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
+
+FIND = """mutation ($input: FindSuspectsInput!) { findSuspects(input: $input) {
+  ... on SuspectsSought { job { id kind } } ... on Refused { code message path } } }"""
+SUSPECTS = """query ($atMost: Float!, $first: Int, $after: String) {
+  suspects(atMost: $atMost, first: $first, after: $after) {
+    computedAt votesSeen expectedHonest pageInfo { hasNextPage endCursor }
+    nodes { voter votes reasons probability changes { contender { name } rank without } } } }"""
+VOID = """mutation ($input: VoidVotersInput!) { voidVoters(input: $input) {
+  ... on VotersVoided { job { id } } ... on Refused { code message path } } }"""
+ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
+  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
+JOURNAL = "{ journal(first: 100) { nodes { kind actor object } } }"
+
+
+async def sought(client: Client, board: str = "main") -> dict[str, Any]:
+    """The job of a search that has ended."""
+    answer = await editor(client).ask(FIND, input={"board": board})
+    return await ended(editor(client), answer["job"]["id"])
+
+
+async def found(client: Client, at_most: float = 0.1, **page: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = await editor(client).ask(SUSPECTS, atMost=at_most, **page)
+    return answer
+
+
+async def click_left(client: Client, name: str, times: int = 30) -> None:
+    voter = client.member(name)
+    for _ in range(times):
+        await vote(voter, "LEFT")
+
+
+async def test_a_voter_who_always_clicks_left_is_a_suspect(client: Client) -> None:
+    """Under a pseudonym, with the votes, a reason and the ranks without them; `voidVoters` takes the pseudonym."""
+    names = [f"contender {number}" for number in range(9)]
+    await add_contenders(client, *names)
+    assert (await found(client))["computedAt"] is None
+    await click_left(client, "bot")
+    for verdict in ("LEFT", "RIGHT", "TIE", "SKIP"):
+        await vote(client.member("ada"), verdict)
+    await settle_votes(client)
+    assert (await sought(client))["message"] == "Votes seen: 33. Voters to look at: 2."
+    answer = await found(client, 0.01)
+    [suspect] = answer["nodes"]
+    assert answer["votesSeen"] == 33
+    assert answer["computedAt"]
+    assert answer["expectedHonest"] == 0.01 * 2
+    assert suspect["votes"] == 30
+    assert "30 of 30 votes for the left side." in suspect["reasons"]
+    assert "bot" not in suspect["voter"]
+    assert {change["contender"]["name"] for change in suspect["changes"]} <= set(names)
+    job = (await editor(client).ask(VOID, input={"board": "main", "voters": [suspect["voter"]]}))["job"]["id"]
+    assert (await ended(editor(client), job))["message"] == "Votes voided: 30."
+    await assert_consistent(client)
+    await sought(client)
+    assert (await found(client, 0.01))["nodes"] == []
+    await client.caught_up("the journal lists what was done")
+    told = (await client.member("mod", Role.MODERATOR).ask(JOURNAL))["nodes"]
+    searches = [(each["actor"], each["object"]) for each in told if each["kind"] == "suspects.sought"]
+    assert searches == [(node_id("User", "editor"), node_id("Board", "main"))] * 2
+
+
+async def test_pages_go_on_where_the_last_one_ended(client: Client) -> None:
+    """Everybody is a bot: all of them are listed once, also on a board of two contenders."""
+    await add_contenders(client, "a", "b")
+    for name in ("x", "y", "z"):
+        await click_left(client, name)
+    await sought(client)
+    first = await found(client, first=2)
+    rest = await found(client, first=2, after=first["pageInfo"]["endCursor"])
+    voters = [each["voter"] for page in (first, rest) for each in page["nodes"]]
+    assert len(set(voters)) == 3
+    assert len(voters) == 3
+    assert not rest["pageInfo"]["hasNextPage"]
+    assert (await found(client, at_most=1e-13))["nodes"] == []
+
+
+async def test_two_searches_at_once_are_one(default_engine: RunningEngine, one_table: Table) -> None:
+    """Of two processes, too."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as first, serving(settings) as second:
+        await add_contenders(first, "a", "b", "c")
+        await click_left(first, "bot", 5)
+        asking = [editor(each).ask(FIND, input={"board": "main"}) for each in (first, second, first)]
+        jobs = [each["job"]["id"] for each in await asyncio.gather(*asking)]
+        assert len(set(jobs)) == 1
+        assert (await ended(editor(first), jobs[0]))["state"] == "DONE"
+
+
+async def test_an_erased_voter_is_a_suspect_no_more(client: Client) -> None:
+    """Nor does their pseudonym stand for anybody."""
+    await add_contenders(client, *(f"contender {number}" for number in range(9)))
+    await click_left(client, "bot")
+    await sought(client)
+    [suspect] = (await found(client))["nodes"]
+    erased = await admin(client).ask(ERASE, input={"user": node_id("User", "bot"), "contributions": "REMOVE"})
+    await ended(admin(client), erased["job"]["id"])
+    assert (await found(client))["nodes"] == []
+    assert await editor(client).code(VOID, input={"board": "main", "voters": [suspect["voter"]]}) == "NOT_FOUND"
+
+
+async def test_who_may_not_look_for_suspects_is_refused(client: Client) -> None:
+    """And so are boards that do not exist, and probabilities that are none."""
+    await add_contenders(client, "a", "b")
+    assert await editor(client).code(FIND, input={"board": "none"}) == "NOT_FOUND"
+    assert await client.code(FIND, input={"board": "main"}) == "NOT_SIGNED_IN"
+    assert await client.member("ada").code(FIND, input={"board": "main"}) == "NOT_ALLOWED"
+    for at_most in (0, -1, 0.2):
+        answer = await editor(client).answer(SUSPECTS, atMost=at_most)
+        assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+    voters = [f"suspect.{'0' * 32}"]
+    assert await editor(client).code(VOID, input={"board": "main", "voters": voters}) == "NOT_FOUND"
