@@ -224,5 +224,5 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── for everybody ──
     "Job": _each(AUTHOR_OR_ADMIN, "id kind state done total startedAt finishedAt message"),
     "ImportProblem": _each(EDITORS, "line message"),
-    "Refused": _each(PERSONAL, "code message path retryAfterSeconds"),
+    "Refused": _each(PERSONAL, "code message path retryAfterSeconds existing"),
 }

@@ -141,6 +141,9 @@ class Demo:
     def list(self) -> str:
         return str(self.ask("{ wordLists(first: 1) { nodes { id } } }")["wordLists"]["nodes"][0]["id"])
 
+    def comment(self) -> str:
+        return str(self.comments()[0])
+
     def revision(self) -> int:
         return int(self.ask("{ holdRules { revision } }")["holdRules"]["revision"])
 
