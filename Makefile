@@ -112,7 +112,7 @@ audit-dependencies: $(DEV) ## Check the locked packages for known vulnerabilitie
 
 clean: ## Remove everything installed or built; the data in .ringside/ stays
 	rm -rf .venv explorer/node_modules tests/node/node_modules deploy/engine/node_modules server/http/pages/explorer \
-		server/http/pages/elements elements/generated dist site .cache
+		server/http/pages/elements server/http/pages/admin elements/generated dist site .cache
 
 $(BIN)/pip:
 	@$(PYTHON) -c '' 2> /dev/null || { echo "$(PYTHON) was not found. Install Python 3.11 or later, or choose an interpreter: make PYTHON=…"; exit 1; }
@@ -162,7 +162,7 @@ $(NODE): tests/node/package-lock.json | $(INSTALLERS)
 	@touch $@
 
 $(PAGE): explorer/package-lock.json explorer/index.html schema/schema.graphql \
-		$(wildcard explorer/*.js explorer/src/* examples/*.graphql elements/*.ts elements/*/*) | $(INSTALLERS)
+		$(wildcard explorer/*.js explorer/src/* examples/*.graphql elements/*.ts elements/*/* elements/*/*/*) | $(INSTALLERS)
 	@echo "Building the explorer and the elements"
 	@$(NPM) ci --prefix explorer > /dev/null
 	@$(NPM) run --silent build --prefix explorer

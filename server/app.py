@@ -55,6 +55,7 @@ from server.engine.table import START_SECONDS, not_answered, open_engine, valida
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
 from server.http import front_page
+from server.http.admin import AdminPages
 from server.http.elements import Elements
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
 from server.http.explorer import Explorer
@@ -151,6 +152,7 @@ def _routes(
         Route("/readyz", Readiness(probe_writes=is_embedded(settings.dynamodb_url)).endpoint),
         Route("/metrics", exposition),
         *SignInPage(settings).routes(),
+        *AdminPages(settings).routes(),
         Route(EXPORT_PATH, member_export),
         Route("/products/{product:path}.jsonld", product_jsonld),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),

@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, ViewportSize, expect
+
+from tests.generated import ROOT
 
 # Violations by the document are events; violations by a worker are errors on the console.
 RECORD_VIOLATIONS = """
@@ -26,6 +29,9 @@ FLAGS = [
 ]
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
+
+AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+"""What finds barriers in a page."""
 
 LONGEST_WAIT = 120_000
 """Milliseconds: enough for a busy machine on which a browser starts for the first time."""
@@ -54,6 +60,15 @@ class BrowserPage:
     def _add_message(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
             self.errors.append(message.text)
+
+    async def barriers(self, *without: str) -> list[str]:
+        """What axe finds that keeps somebody out, by its rules but for some."""
+        if not AXE.exists():
+            pytest.skip("axe is not here: make test")
+        await self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        rules = {name: {"enabled": False} for name in without}
+        found = await self.page.evaluate("(rules) => axe.run({ rules })", rules)
+        return [f"{one['id']}: {one['nodes'][0]['target']}" for one in found["violations"]]
 
     async def violations(self) -> list[str]:
         """What the content security policy blocked."""

@@ -10,7 +10,6 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
-from tests.service import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -19,20 +18,14 @@ EVERYTHING = (
     "<ringside-standings></ringside-standings><ringside-word></ringside-word>"
     '<ringside-comments product="ringside-tee"></ringside-comments>'
 )
-AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+# A page of this test has elements only, without landmarks or a heading of its own.
+OF_WHOLE_PAGES = ("region", "page-has-heading-one", "landmark-one-main")
 
 
 async def findings(page: BrowserPage) -> list[str]:
-    """What axe finds, by its rules."""
-    if not AXE.exists():
-        pytest.skip("axe is not here: make test")
-    await page.page.evaluate(AXE.read_text(encoding="utf-8"))
-    # A page of this test has elements only, without landmarks or a heading of its own.
-    found = await page.page.evaluate(
-        "axe.run({ rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false }, "
-        "'landmark-one-main': { enabled: false } } })"
-    )
-    return [f"{one['id']}: {one['nodes'][0]['target']}" for one in found["violations"]]
+    return await page.barriers(*OF_WHOLE_PAGES)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

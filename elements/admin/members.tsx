@@ -1,0 +1,144 @@
+// Members: finding them; what they may do; suspending, taking back, exporting and erasing.
+
+import { h } from '../base/dom';
+import { newKey } from '../base/part';
+import { ask } from '../service';
+import {
+  ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
+} from '../generated/admin';
+import { type Area, type Page, field } from './area';
+
+type Member = MembersData['members']['nodes'][number];
+
+const ROLES = ['moderator', 'editor', 'admin'];
+const PARTS = ['VOTES', 'PREDICTIONS', 'COMMENTS', 'QUIZZES'];
+
+export class Members implements Area {
+  private found: Member[] | null = null;
+  private chosen: Member | null = null;
+  private file: string | null = null;
+  private search = '';
+
+  constructor(private page: Page, private isAdmin: boolean) {}
+
+  async open() {
+    const data = await this.page.insist(() => ask(MEMBERS, { search: this.search || null }));
+    if (data) this.found = data.members.nodes;
+  }
+
+  private async look(event: Event) {
+    event.preventDefault();
+    this.search = field(event, 'search').trim();
+    await this.open();
+    this.page.say(this.page.t('found', { n: this.found?.length ?? 0 }));
+  }
+
+  private choose(member: Member) {
+    [this.chosen, this.file] = [member, null];
+    void this.page.focus('#member');
+  }
+
+  /** Carries out a mutation about the chosen member, and shows them as they are then. */
+  private async act(document: any, more: object, said: string) {
+    const answer = await this.page.mutate(document, { input: { user: this.chosen!.id, ...more, idempotencyKey: newKey() } });
+    if (!answer) return;
+    if (answer.code) return this.page.say(this.page.refusal(answer));
+    if (answer.user) {
+      this.chosen = answer.user;
+      this.found = this.found!.map((one) => (one.id === answer.user.id ? answer.user : one));
+    }
+    if (answer.url) this.file = answer.url;
+    this.page.say(this.page.t(said, { name: this.chosen!.name }));
+  }
+
+  private erase(event: Event) {
+    event.preventDefault();
+    if (field(event, 'name') !== this.chosen!.name) return this.page.say(this.page.t('typeName'));
+    void this.act(ERASE_MEMBER, { contributions: field(event, 'keep') ? 'ANONYMISE' : 'REMOVE' }, 'erasing');
+  }
+
+  view() {
+    const { page } = this;
+    return (
+      <div class="two">
+        <section class="stack">
+          <h2>{page.t('members')}</h2>
+          <form class="row" role="search" onsubmit={(event: Event) => this.look(event)}>
+            <label>{page.t('search')}<input name="search" type="search" /></label>
+            <button type="submit">{page.t('find')}</button>
+          </form>
+          {!this.found ? <p>{page.t('loading')}</p> : (
+            <ul class="stack">
+              {this.found.map((member) => (
+                <li key={member.id}><button type="button" aria-pressed={String(member.id === this.chosen?.id)} onclick={() => this.choose(member)}>
+                  <span dir="auto">{member.name}</span>{member.isGuest && ` · ${page.t('guest')}`}{member.suspension && ` · ${page.t('suspended')}`}
+                </button></li>
+              ))}
+            </ul>
+          )}
+        </section>
+        {this.chosen ? this.detail(this.chosen) : <section />}
+      </div>
+    );
+  }
+
+  private detail(member: Member) {
+    const { page } = this;
+    const roles = (event: Event) => {
+      event.preventDefault();
+      const wanted = new FormData(event.currentTarget as HTMLFormElement).getAll('role');
+      void this.act(SET_ROLES, { roles: wanted }, 'rolesSet');
+    };
+    const suspend = (event: Event) => {
+      event.preventDefault();
+      void this.act(SUSPEND_MEMBER, { reason: field(event, 'reason') }, 'nowSuspended');
+    };
+    const takeBack = (event: Event) => {
+      event.preventDefault();
+      void this.act(TAKE_BACK, { parts: new FormData(event.currentTarget as HTMLFormElement).getAll('part') }, 'takingBack');
+    };
+    return (
+      <section class="stack" key={member.id}>
+        <h2 id="member" tabindex="-1" dir="auto">{member.name}</h2>
+        <p class="soft">{page.t('since', { date: page.date(member.joinedAt) })} {member.email}</p>
+        {member.identities?.length ? <p class="soft">{member.identities.map(({ method, label }) => `${method}: ${label}`).join(', ')}</p> : null}
+        {this.isAdmin && !member.isGuest && (
+          <form class="stack" onsubmit={roles}>
+            <fieldset class="row"><legend>{page.t('roles')}</legend>
+              {ROLES.map((role) => <label class="pick"><input type="checkbox" name="role" value={role} checked={member.roles?.includes(role)} />{page.t(role)}</label>)}
+            </fieldset>
+            <button type="submit">{page.t('setRoles')}</button>
+          </form>
+        )}
+        {member.suspension ? (
+          <div class="stack">
+            <p class="error">{page.t('suspendedFor', { reason: member.suspension.reason })}</p>
+            <button type="button" onclick={() => this.act(REINSTATE_MEMBER, {}, 'reinstated')}>{page.t('reinstate')}</button>
+          </div>
+        ) : (
+          <form class="stack" onsubmit={suspend}>
+            <label>{page.t('reason')}<input name="reason" required maxlength="500" /></label>
+            <button type="submit">{page.t('suspend')}</button>
+          </form>
+        )}
+        <form class="stack" onsubmit={takeBack}>
+          <fieldset class="row"><legend>{page.t('takeBack')}</legend>
+            {PARTS.map((part) => <label class="pick"><input type="checkbox" name="part" value={part} checked />{page.t(part)}</label>)}
+          </fieldset>
+          <button type="submit">{page.t('takeBackNow')}</button>
+        </form>
+        {this.isAdmin && (
+          <div class="stack">
+            <button type="button" onclick={() => this.act(EXPORT_MEMBER, {}, 'exporting')}>{page.t('export')}</button>
+            {this.file && <p><a href={this.file}>{page.t('file')}</a></p>}
+            <form class="stack" onsubmit={(event: Event) => this.erase(event)}>
+              <label>{page.t('eraseName')}<input name="name" autocomplete="off" /></label>
+              <label class="pick"><input type="checkbox" name="keep" value="yes" />{page.t('keep')}</label>
+              <button type="submit">{page.t('erase')}</button>
+            </form>
+          </div>
+        )}
+      </section>
+    );
+  }
+}

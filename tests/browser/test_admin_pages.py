@@ -1,0 +1,201 @@
+"""The pages at /admin, in Chromium, by keyboard alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
+from tests.browser.sites import Visited
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+POST = "mutation ($input: PostCommentInput!) { postComment(input: $input) { ... on CommentPosted { comment { id } } } }"
+HOLD = (
+    "mutation ($input: ModerateCommentsInput!) { moderateComments(input: $input) "
+    "{ ... on CommentsModerated { comments { id } } } }"
+)
+
+
+async def opened(visited: Visited, browser: Browser, role: str | None, path: str = "", **options: Any) -> BrowserPage:
+    """The page of a member with this role, or of a visitor."""
+    context = await new_context(browser, **{"locale": "en-GB", "viewport": {"width": 390, "height": 844}, **options})
+    page = BrowserPage(await context.new_page(), visited.service.url)
+    await page.page.add_init_script(RECORD_VIOLATIONS)
+    if role:
+        token = visited.service.token("mira", "--role", role)
+        stored = json.dumps(json.dumps({"member": {"token": token, "expiresAt": "2100-01-01"}}))
+        await page.page.add_init_script(f"localStorage.setItem('ringside {visited.service.url}/', {stored})")
+    await page.page.goto(f"{visited.service.url}/admin{path}")
+    return page
+
+
+async def assert_clean(page: BrowserPage) -> None:
+    """Axe finds nothing, nothing is wider than the page, and the policy blocks nothing."""
+    assert await page.barriers() == []
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert not await page.page.evaluate(wide)
+    assert await page.violations() == []
+    assert page.errors == []
+
+
+async def test_a_visitor_learns_who_may_use_the_pages(visited: Visited, browser: Browser) -> None:
+    page = await opened(visited, browser, None)
+    await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Sign in").click()
+    await page.page.wait_for_url("**/sign-in?returnTo=*admin*")
+    await page.page.context.close()
+
+
+@pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "light"), ("de-DE", "dark"), ("ar", "light")])
+async def test_an_editor_sees_what_happened(visited: Visited, browser: Browser, locale: str, scheme: str) -> None:
+    """In both colour schemes and writing directions, at a phone's width."""
+    page = await opened(visited, browser, "editor", locale=locale, color_scheme=scheme)
+    await expect(page.page.get_by_role("img")).to_have_count(5)
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: Visited, browser: Browser) -> None:
+    ids = [visited.edit(POST, user=f"writer-{n}", role="member", product="shelf", language="en", body=f"No {n}.")
+           ["comment"]["id"] for n in range(50)]  # fmt: skip
+    visited.edit(HOLD, user="mo", role="moderator", comments=ids, status="PENDING")
+    page = await opened(visited, browser, "moderator", "#/comments/held")
+    articles = page.page.locator("ringside-admin article")
+    await expect(articles.nth(49)).to_be_visible()
+    before = await articles.count()
+    await assert_clean(page)
+    for n in range(50):
+        await page.page.keyboard.press("1" if n % 2 else "a")
+        await expect(articles).to_have_count(before - n - 1)
+    await page.page.keyboard.press("u")
+    await expect(articles).to_have_count(before - 49)
+    await page.page.context.close()
+
+
+def ask(visited: Visited, query: str) -> Any:
+    return httpx.post(f"{visited.service.url}/graphql", json={"query": query}).json()["data"]
+
+
+def writer(visited: Visited, user: str) -> str:
+    """The name that the site gives a new member who has posted a comment."""
+    posted = visited.edit(POST, user=user, role="member", product="shelf", language="en", body="Buy mine.")
+    comment = ask(visited, f'{{ comment(id: "{posted["comment"]["id"]}") {{ author {{ name }} }} }}')["comment"]
+    return str(comment["author"]["name"])
+
+
+class Keys:
+    """A keyboard that counts what is pressed; text that is pasted counts as one."""
+
+    def __init__(self, page: BrowserPage) -> None:
+        self.page = page
+        self.pressed = 0
+
+    async def press(self, key: str, times: int = 1) -> None:
+        for _ in range(times):
+            await self.page.page.keyboard.press(key)
+        self.pressed += times
+
+    async def paste(self, text: str) -> None:
+        await self.page.page.keyboard.insert_text(text)
+        self.pressed += 1
+
+    async def to(self, role: Any, name: str) -> None:
+        """Tab until the control has the focus."""
+        control = self.page.page.get_by_role(role, name=name, exact=True)
+        await control.wait_for()
+        while not await control.evaluate("(node) => node.getRootNode().activeElement === node"):
+            await self.press("Tab")
+            assert self.pressed < 200, name
+
+
+async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
+    visited: Visited, browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone but for the files; what is wrong is named with its line before anything is added."""
+    create = (
+        "mutation ($input: CreateBoardInput!) { createBoard(input: $input) { ... on BoardCreated { board { slug } } } }"
+    )
+    visited.edit(create, slug="twenty", title="Twenty")
+    page = await opened(visited, browser, "editor", "#/imports", viewport={"width": 1280, "height": 900})
+    await page.page.get_by_role("combobox", name="Where").select_option("twenty")
+    names = [f"Fan {number}" for number in range(20)]
+    for name in names:
+        (tmp_path / f"{name}.svg").write_text('<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>', encoding="utf-8")
+    await page.page.get_by_label("Or choose files").set_input_files(sorted(tmp_path.glob("*.svg")))
+    keys = Keys(page)
+    await keys.to("textbox", "Paste a list, or a table")
+    await keys.paste("\n".join([*names, names[0]]))
+    await keys.to("button", "Check")
+    await keys.press("Enter")
+    await expect(page.page.get_by_text("Line 22:")).to_be_visible()
+    await assert_clean(page)
+    await keys.press("Shift+Tab", 2)
+    await keys.press("ControlOrMeta+A")
+    await keys.paste("\n".join(names))
+    await keys.to("button", "Add")
+    await keys.press("Enter")
+    await expect(page.page.locator("section").get_by_text("20 were added.")).to_be_visible()
+    with capsys.disabled():
+        sys.stdout.write(f"\nA board of twenty contenders: {keys.pressed} keystrokes.\n")
+    assert keys.pressed <= 25
+    board = ask(visited, '{ board(slug: "twenty") { contenderCount contenders(first: 1) { nodes { svg } } } }')["board"]
+    assert board["contenderCount"] == 20
+    assert "<path" in board["contenders"]["nodes"][0]["svg"]
+    await page.page.context.close()
+
+
+async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser: Browser) -> None:
+    """And lets them write again; the journal has both."""
+    name = writer(visited, "noisy")
+    page = await opened(visited, browser, "moderator", "#/members")
+    await page.page.get_by_label("Name, id or address").fill(name)
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_role("button", name=name).click()
+    await page.page.get_by_label("Reason, which the member sees").fill("Advertising.")
+    await page.page.get_by_role("button", name="Suspend", exact=True).click()
+    await expect(page.page.get_by_text("Suspended: Advertising.")).to_be_visible()
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="End the suspension").click()
+    await expect(page.page.get_by_label("Reason, which the member sees")).to_be_visible()
+    await page.page.get_by_role("link", name="Journal").click()
+    for kind in ("member.suspended", "member.reinstated"):
+        await expect(page.page.get_by_text(kind).first).to_be_visible()
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
+    visited: Visited, browser: Browser
+) -> None:
+    """Requests by operation, what waits, jobs; a member is erased once their name has been typed."""
+    name = writer(visited, "leaver")
+    page = await opened(visited, browser, "admin", "#/members")
+    await page.page.get_by_label("Name, id or address").fill(name)
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_role("button", name=name).click()
+    await page.page.get_by_role("button", name="Erase").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Type the name exactly")
+    await page.page.get_by_label("To erase them, type their name").fill(name)
+    await page.page.get_by_role("button", name="Erase").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("is being erased")
+    await page.page.get_by_role("link", name="Service").click()
+    await expect(page.page.get_by_text("ERASE_MEMBER").first).to_be_visible()
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
+    answer = httpx.get(f"{visited.service.url}/admin")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    script = answer.text.split('src="')[1].split('"')[0]
+    with httpx.stream("GET", f"{visited.service.url}{script}", headers={"accept-encoding": "gzip"}) as loaded:
+        assert sum(map(len, loaded.iter_raw())) < 150_000
