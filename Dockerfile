@@ -15,6 +15,8 @@ RUN python -m venv --without-pip /opt/ringside \
 COPY explorer explorer
 COPY examples examples
 COPY elements elements
+# The elements have the solver of challenges from the page for signing in.
+COPY server/http/pages/sign-in server/http/pages/sign-in
 COPY schema schema
 RUN PATH="/opt/build/bin:$PATH" \
     && npm ci --silent --prefix explorer \
