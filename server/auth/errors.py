@@ -1,4 +1,4 @@
-"""Why a request is not served as anyone's: its credentials are invalid, or cannot be verified right now."""
+"""Why a request is not served as anyone's: its credentials are invalid, or cannot be verified."""
 
 import math
 
@@ -19,3 +19,10 @@ class Unverifiable(HTTPException):
 
     def __init__(self, reason: str, retry_after: float = 1.0) -> None:
         super().__init__(503, reason, {"Retry-After": f"{math.ceil(retry_after)}"})
+
+
+class Faulty(Unverifiable):
+    """They cannot be verified by a fault of this service, so a repeat would not help."""
+
+    def __init__(self, reason: str) -> None:
+        HTTPException.__init__(self, 500, reason)

@@ -16,13 +16,15 @@ import math
 import os
 import time
 from base64 import b32encode
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
+import structlog
+
 from datastore.changes.unit_of_work import VISITOR_PREFIX
-from datastore.dynamo import DynamoError, deadline
+from datastore.dynamo import DynamoError, Rejected, deadline
 from datastore.members.api_keys import SECRET_PREFIX
 from datastore.members.sessions import TOKEN_PREFIX
 from datastore.people.identities import MemberErased
@@ -45,7 +47,7 @@ from server.auth.cookies import (
     session_cookie_name,
     set_cookie,
 )
-from server.auth.errors import Unauthenticated, Unverifiable
+from server.auth.errors import Faulty, Unauthenticated, Unverifiable
 from server.auth.tokens import Tokens
 from server.settings import Settings
 
@@ -107,6 +109,7 @@ MAX_CACHED_VISITORS = 4_000
 MAX_CACHED_HEADER = 1_000
 """Bytes of a Cookie header that is cached, so that the cache takes some megabytes at most."""
 _PURPOSE = "visitor"
+_log = structlog.get_logger("ringside.auth")
 _FORMS = "Bearer, a space and the token, or Visitor, a space and the token of a visit."
 
 
@@ -175,7 +178,7 @@ class Identification:
         if scheme == "visitor":
             return self._open_visit(token, origin)
         if token.startswith(TOKEN_PREFIX):  # no JSON Web Token begins so
-            return await self._bearer_of_session(token, address, origin)
+            return await self._session(token, address, origin)
         if token.startswith(SECRET_PREFIX):
             viewer, expires_at = await self._machine(token, address)
         else:
@@ -187,12 +190,10 @@ class Identification:
         """The member whom a token's bearer is; the bearer, if they are nobody yet."""
         assert bearer.proven is not None  # noqa: S101 - what a token says
         try:
-            with deadline(self._seconds):
+            with self._looking_up("members"):
                 identity = await self._members.find(bearer.proven)
         except MemberErased:
             raise Unauthenticated("This account was erased.") from None
-        except DynamoError:
-            raise Unverifiable("Members cannot be found right now, since the table does not answer.") from None
         if identity is None:
             return bearer
         user = identity.user or ""
@@ -201,23 +202,30 @@ class Identification:
     async def _machine(self, key: str, address: str) -> tuple[Viewer, float]:
         """The machine with this API key, and when the key expires."""
         try:
-            with deadline(self._seconds):
+            with self._looking_up("API keys"):
                 viewer, expires_at = await self._keys.sign_in(key, address)
         except KeyRefused as refused:
             raise Unauthenticated(str(refused)) from None
-        except RateLimited as limited:
-            raise Unverifiable(
-                "Too many API keys that are not in use here came from this address. Try again later.",
-                limited.retry_after or 1.0,
-            ) from None
-        except DynamoError:
-            raise Unverifiable("API keys cannot be checked right now, since the table does not answer.") from None
         return viewer, math.inf if expires_at is None else expires_at.timestamp()
 
-    # ── sessions ──
+    @contextmanager
+    def _looking_up(self, what: str) -> Iterator[None]:
+        """Look credentials up within a request's time; Unverifiable if that cannot be done, Faulty if it never can."""
+        try:
+            with deadline(self._seconds):
+                yield
+        except RateLimited as limited:
+            raise Unverifiable(
+                f"Too many {what} that are not in use here came from this address. Try again later.",
+                limited.retry_after or 1.0,
+            ) from None
+        except Rejected as error:
+            _log.error("the table rejects a look-up of credentials", exc_info=error)
+            raise Faulty(f"By a fault of ours {what} cannot be checked. The log has the details.") from None
+        except DynamoError:
+            raise Unverifiable(f"The table does not answer, so {what} cannot be checked right now.") from None
 
-    async def _bearer_of_session(self, token: str, address: str, origin: str | None) -> Identified:
-        return await self._session(token, address, origin)
+    # ── sessions ──
 
     async def _open_session_cookie(
         self, header: bytes, sent: _Sent, address: str, *, secure: bool
@@ -261,17 +269,10 @@ class Identification:
     async def _session(self, token: str, address: str, origin: str | None) -> Identified:
         """The member whose session's token comes from a page of this origin, or Unauthenticated."""
         try:
-            with deadline(self._seconds):
+            with self._looking_up("sessions"):
                 session, viewer = await self._sessions.find(token, address)
         except SessionRefused as refused:
             raise Unauthenticated(str(refused)) from None
-        except RateLimited as limited:
-            raise Unverifiable(
-                "Too many sessions that are not in use here came from this address. Try again later.",
-                limited.retry_after or 1.0,
-            ) from None
-        except DynamoError:
-            raise Unverifiable("Sessions cannot be checked right now, since the table does not answer.") from None
         if session.origin is not None and session.origin != (origin or "").lower():
             raise Unauthenticated("This session was begun for pages of another origin, and counts only there.")
         return Identified(viewer, expires_at=session.expires.timestamp())

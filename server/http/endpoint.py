@@ -42,7 +42,7 @@ from server.telemetry import Outcome, request_id
 
 # ── endpoint ──
 
-_OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED}
+_OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED, 500: Outcome.FAILED}
 _OVERLOADED = error_response(overloaded())
 """Made once: under ten times the load, refusing is most of the work."""
 

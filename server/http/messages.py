@@ -234,7 +234,7 @@ _RAW_HEADERS = {
     media_type: [(name.encode(), value.encode()) for name, value in headers.items()]
     for media_type, headers in _HEADERS.items()
 }
-_CODES = {503: "OVERLOADED", 401: "UNAUTHENTICATED"}
+_CODES = {503: "OVERLOADED", 401: "UNAUTHENTICATED", 500: "INTERNAL"}
 
 
 def answer_response(answer: Answer, response_format: ResponseFormat, set_cookie: str | None) -> Response:

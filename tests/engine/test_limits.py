@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from datastore.dynamo import Table
+from datastore.members.api_keys import new_secret
+from datastore.members.sessions import new_session
 from resolvers.requests.context import Role
+from server.auth.tokens import mint
 from tests import season
 from tests.client import Client, serving
 from tests.conftest import settings_for
@@ -111,3 +114,11 @@ async def test_a_request_that_the_engine_rejects_is_an_internal_error(picky: Cli
     """INTERNAL, not UNAVAILABLE: no repeat would help, and an operator must see it."""
     assert await picky.code(UPDATE_PROFILE, input={"name": "Ada L."}) == "INTERNAL"
     assert await picky.code("{ boards { nodes { slug } } }") == "INTERNAL"
+
+
+async def test_whoever_the_engine_does_not_let_the_service_know_meets_an_internal_error(picky: Client) -> None:
+    """By a provider's token, a session's and an API key: it is no limit that one could wait for."""
+    session = new_session("A" * 26, "EMAIL", None, picky.services.clock())[1]
+    for credential in (mint(picky.settings, "bob"), session, new_secret()):
+        answer = await Client(picky.served, picky.settings, credential).post("{ boards { nodes { slug } } }")
+        assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (500, "INTERNAL")
