@@ -9,12 +9,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from datastore.dynamo.entity import INDEXES
+from datastore.dynamo.entity import INDEXES, TTL
 from datastore.dynamo.errors import Rejected
 from datastore.dynamo.retries import retry
 from datastore.dynamo.table import Table
 
-TTL = "ttl"
 PROBE = "PROBE"
 """The partition of the items with which an engine is tried."""
 KEY_ATTRIBUTES = ("pk", "sk", *(f"{index}{part}" for index in INDEXES for part in ("pk", "sk")))

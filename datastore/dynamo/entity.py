@@ -254,6 +254,7 @@ def record_decoder(
 R_co = TypeVar("R_co", covariant=True)
 
 INDEXES = ("gsi1", "gsi2", "gsi3")
+TTL = "ttl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +384,7 @@ class Entity(Generic[R]):
         item.update(self.index_attributes(record))
         item.update(encoded(self.fields, record))
         if self.ttl is not None and (expires := getattr(record, self.ttl)) is not None:
-            item["ttl"] = {"N": str(int(expires.timestamp()))}
+            item[TTL] = _seconds(expires)
         return item
 
     def index_attributes(self, record: R) -> dict[str, Attribute]:
@@ -411,8 +412,14 @@ class Entity(Generic[R]):
         if unknown := [name for name in names if not self.has(name)]:
             raise KeyError(f"{self.record.__name__} has no attribute {unknown}")
 
-    def _assigned(self, values: Mapping[str, Any]) -> dict[str, Attribute]:
-        return {name: self.fields[name].encode(value) for name, value in values.items() if value is not None}
+    def _changes(self, values: Mapping[str, Any]) -> tuple[dict[str, Attribute], tuple[str, ...]]:
+        """What an update assigns and removes, the time to live included."""
+        assigned = {name: self.fields[name].encode(value) for name, value in values.items() if value is not None}
+        removed = tuple(name for name, value in values.items() if value is None)
+        if self.ttl is None or self.ttl not in values:
+            return assigned, removed
+        expires = values[self.ttl]
+        return (assigned, (*removed, TTL)) if expires is None else (assigned | {TTL: _seconds(expires)}, removed)
 
     # ── writes ──
 
@@ -435,7 +442,8 @@ class Entity(Generic[R]):
         if in_keys := self._in_index_keys & (values.keys() | add.keys()):
             raise TypeError(f"{self.record.__name__}: an index key names {sorted(in_keys)}; use update_with_indexes")
         self._refuse_unknown([*values, *add])
-        return Update(self.fields, key.attributes, self._assigned(values), _added(add), _removed(values), when)
+        assigned, removed = self._changes(values)
+        return Update(self.fields, key.attributes, assigned, _added(add), removed, when)
 
     def update_with_indexes(
         self, record: R, *names: str, add: Mapping[str, int] | None = None, when: Condition = ALWAYS
@@ -444,9 +452,9 @@ class Entity(Generic[R]):
         index_attributes = self.index_attributes(record)
         every = {f"{name}{part}" for name in self.indexes for part in ("pk", "sk")}
         values = {name: getattr(record, name) for name in names}
-        assigned = {**self._assigned(values), **index_attributes}
-        removed = (*_removed(values), *sorted(every - index_attributes.keys()))
         self._refuse_unknown([*values, *(add or {})])
+        assigned, removed = self._changes(values)
+        assigned, removed = assigned | index_attributes, (*removed, *sorted(every - index_attributes.keys()))
         return Update(self.fields, self.item_key(record).attributes, assigned, _added(add or {}), removed, when)
 
     def delete(self, key: ItemKey[R], *, when: Condition = ALWAYS) -> Delete:
@@ -456,8 +464,8 @@ class Entity(Generic[R]):
         return Check(self.fields, key.attributes, when)
 
 
-def _removed(values: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name, value in values.items() if value is None)
+def _seconds(moment: Any) -> Attribute:
+    return {"N": str(int(moment.timestamp()))}
 
 
 def _added(numbers: Mapping[str, int]) -> dict[str, Attribute]:

@@ -27,8 +27,8 @@ from datastore.changes.occurrences import (
 )
 from datastore.dynamo import Page, Table, Window
 from datastore.dynamo.attributes import Item
-from datastore.dynamo.declaration import KEY_ATTRIBUTES, TTL
-from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.declaration import KEY_ATTRIBUTES
+from datastore.dynamo.entity import TTL, Entity, Partition
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import where
 from datastore.journal.usage import ACTIVITY, OPERATIONS

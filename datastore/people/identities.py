@@ -5,6 +5,7 @@
 | whose an identity is       | GetItem IDENTITY#<method>#<hash>, consistent                      | 1            |
 | a member's identities      | GetItem USER#<id> PROFILE names them; BatchGetItem                | 2            |
 | a member's first use       | transaction: identity and profile, if neither is there            | 1            |
+| a guest writes something   | transaction: identity and profile, if they are there              | 1 a guest    |
 | another one; one less      | transaction: identity, and profile if its identities are the same | 3            |
 | used on another day        | Update, if it is still the member's                               | 1 a day      |
 | a member is erased         | Put of each identity, with the job that erases                    | 0 more       |
@@ -103,8 +104,8 @@ class Identity:
     label: str = ""
     last_used_at: datetime | None = None
     """To the day; None before the first use, if an import or a command made the member."""
-    erased_until: datetime | None = None
-    """Until when an erased member's identity signs nobody in."""
+    expires: datetime | None = None
+    """Until when an erased member's identity signs nobody in; when a guest ends who has written nothing."""
 
     @property
     def key(self) -> IdentityKey:
@@ -112,10 +113,10 @@ class Identity:
 
     def is_free_at(self, now: datetime) -> bool:
         """Whether the engine has only not removed it yet, as it does late."""
-        return self.user is None and (self.erased_until is None or self.erased_until <= now)
+        return self.user is None and (self.expires is None or self.expires <= now)
 
 
-IDENTITY = Entity(Identity, Key("IDENTITY#{method}#{hash}", "IDENTITY"), ttl="erased_until")
+IDENTITY = Entity(Identity, Key("IDENTITY#{method}#{hash}", "IDENTITY"), ttl="expires")
 
 
 def identity_hash(method: SignInMethod, issuer: str, subject: str) -> str:
@@ -185,7 +186,7 @@ async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitO
     member does so by signing in.
     """
     new = _stored(shown, profile.user, unit.now)
-    new = new if used else replace(new, last_used_at=None)
+    new = replace(new, last_used_at=unit.now if used else None, expires=profile.expires)
     made = replace(profile, identities=(str(new.key),))
     try:
         await unit.apply(table, _put_new(new, unit.now), PROFILE.put(made, when=absent()))
@@ -222,10 +223,24 @@ def _put_new(identity: Identity, now: datetime) -> Put:
 
 
 def _free(now: datetime) -> Condition:
-    return absent("user") & less("erased_until", now)
+    return absent("user") & less("expires", now)
 
 
 # ── changes ──
+
+
+async def keep_guest(table: Table, profile: Profile, unit: UnitOfWork) -> None:
+    """Let a guest stay who is about to write something; MemberErased if they have ended."""
+    keys = [IdentityKey.parse(text) for text in profile.identities]
+    kept = [
+        IDENTITY.update(IDENTITY.at(method=key.method, hash=key.hash), values={"expires": None}, when=present())
+        for key in keys
+    ]
+    stays = PROFILE.update(PROFILE.item_key(profile), values={"expires": None}, when=present())
+    try:
+        await unit.apply(table, stays, *kept)
+    except ConditionFailed:
+        raise MemberErased from None
 
 
 async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork, *used_up: Write) -> Profile:
@@ -248,8 +263,8 @@ async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork,
             raise Conflict(f"You have {MOST_IDENTITIES} ways to sign in, which is the limit. Remove one first.")
         gone = [key for key in profile.identities if IdentityKey.parse(key).method is SignInMethod.GUEST]
         kept = tuple(key for key in profile.identities if key not in gone)
-        changed = replace(profile, identities=(*kept, str(new.key)))
-        values: dict[str, Any] = {"identities": changed.identities}
+        changed = replace(profile, identities=(*kept, str(new.key)), expires=None)
+        values: dict[str, Any] = {"identities": changed.identities, "expires": None}
         if shown.method is SignInMethod.EMAIL:
             values |= proven(shown.label, unit.now)
             changed = replace(changed, email=shown.label, email_confirmed=unit.now)
@@ -304,7 +319,7 @@ async def record_use(table: Table, identity: Identity, now: datetime) -> None:
 def erase_profile(profile: Profile, now: datetime, until: datetime) -> list[Write]:
     """The writes that erase a profile, if it has the same identities, and leave these as erased until a time."""
     keys = map(IdentityKey.parse, profile.identities)
-    left = [IDENTITY.put(Identity(key.method, key.hash, now, erased_until=until)) for key in keys]
+    left = [IDENTITY.put(Identity(key.method, key.hash, now, expires=until)) for key in keys]
     return [PROFILE.delete(PROFILE.item_key(profile), when=where(identities=profile.identities)), *left]
 
 

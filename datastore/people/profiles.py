@@ -65,6 +65,8 @@ class Profile:
     """The keyed hash of the address that is to be confirmed."""
     identities: tuple[str, ...] = ()
     """The keys of what the member signs in by (`datastore.people.identities`)."""
+    expires: datetime | None = None
+    """When a guest ends who has written nothing."""
 
     @property
     def node_key(self) -> str:
@@ -106,6 +108,7 @@ def proven(email: str, at: datetime) -> dict[str, str | datetime]:
 PROFILE = Entity(
     Profile,
     Key("USER#{user}", "PROFILE"),
+    ttl="expires",
     gsi1=Key("USERS#{shard:02d}", "USER#{user}"),
     gsi2=Key("NAMES#{shard:02d}", "{searched_name}#{user}", when="signs_in"),
     gsi3=Key("MEMBERS#{shard:02d}", "{user}", when="signs_in"),

@@ -24,7 +24,8 @@ import orjson
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Item
 from datastore.dynamo.bulk import BadLine, item_line, parse_line, put_as_transaction, put_items, read_line, scan_pages
-from datastore.dynamo.declaration import PROBE, TTL
+from datastore.dynamo.declaration import PROBE
+from datastore.dynamo.entity import TTL
 from datastore.dynamo.retries import chunks, gather_or_cancel
 from datastore.dynamo.table import BATCH_WRITE
 from datastore.dynamo.writes import where

@@ -20,7 +20,7 @@ from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased
 from datastore.people.profiles import Profile
-from resolvers.requests.context import Context, Services, member_name
+from resolvers.requests.context import MEMBER_AGE, Context, Services, member_name
 
 # ── members ──
 
@@ -67,6 +67,14 @@ class Members:
         known = not_erased(await self._found.load(shown.key), self._services.clock())
         known = known or await self._make(shown, self._new_profile(shown, name, None), used=False)
         return known.user or ""
+
+    async def keep_guest(self, user: str) -> None:
+        """Let a guest stay who is about to write something: one who has not ends after a time."""
+        table, profiles = self._services.table, self._services.profiles
+        profile = await profiles.load(user, MEMBER_AGE) or await profile_store.read_profile(table, user)
+        if profile is not None and profile.expires is not None:
+            await identity_store.keep_guest(table, profile, self._services.unit())
+            profiles.put(user, replace(profile, expires=None))
 
     async def of_profile(self, profile: Profile) -> list[Identity]:
         """By what a member signs in, the oldest first."""

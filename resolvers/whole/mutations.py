@@ -15,7 +15,7 @@ from datastore.changes.unit_of_work import LONGEST_KEY, AlreadyAnswered, UnitOfW
 from datastore.dynamo import BadKey, DynamoError, Rejected, StorageFailed, key_text, unlimited
 from datastore.refusals import InvalidInput, NotAllowed, Refusal, Unavailable
 from resolvers.members.suspensions import Suspensions
-from resolvers.people.identities import make_viewer
+from resolvers.people.identities import Members, make_viewer
 from resolvers.requests.context import Context
 
 A = TypeVar("A")
@@ -64,6 +64,9 @@ async def run_mutation(
         ctx.unit = _begin_unit(ctx, terms.owner(ctx, values), key, resolver.__name__, given)
         if ctx.viewer.is_member:
             await ctx.services.get(Suspensions).check(ctx, while_suspended=terms.while_suspended)
+        if ctx.viewer.is_guest and not terms.while_suspended:  # what those may do contributes nothing
+            with unlimited():
+                await ctx.services.get(Members).keep_guest(ctx.viewer.id)
         with unlimited():
             return await _run_once(ctx, resolver, values)
     except BadKey as error:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import structlog
 
 from datastore.dynamo import DynamoError
-from datastore.members.sessions import Session
+from datastore.members.sessions import LONGEST, Session
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import IdentityKey, MemberErased, Proven, SignInMethod, of_address
@@ -73,7 +73,7 @@ async def sign_in_as_guest(
     signing_in.session_origin(ctx)
     visitor = _visitor(ctx, visit)
     user = ctx.new_id()
-    guest = Profile(user, parse_display_name(name, user), ctx.now())
+    guest = Profile(user, parse_display_name(name, user), ctx.now(), expires=ctx.now() + LONGEST)
     await ctx.services.get(AddressLimits).admit_guest(ctx)
     if "guests" in ctx.services.policy.challenge:
         await require_solution(ctx, solution)

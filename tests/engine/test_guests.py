@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from graphql import (
 )
 
 from datastore.dynamo import Table
+from datastore.members.sessions import LONGEST
+from resolvers.values.node_ids import parse_node_key
 from schema import schema
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import ADA, MailingService, mailing
+from tests.queries import POST_COMMENT
 from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
 
 AS_GUEST = """
@@ -118,6 +121,33 @@ async def test_a_guest_has_a_name_alone(mail: MailingService) -> None:
     assert await guest.ask(update, input={"name": "Anna"}) == {"user": {"name": "Anna"}}
     for settings in ({"email": ADA}, {"timeZone": "Europe/Vienna"}, {"lockReminderHours": 3}):
         assert await guest.code(update, input=settings) == "NOT_ALLOWED"
+
+
+async def test_a_guest_who_writes_nothing_ends_and_one_who_writes_stays(mail: MailingService) -> None:
+    """By the table's time to live, which profile and identity have until the first word or address."""
+    table = mail.client.services.table
+    writes: list[Callable[[Client], Awaitable[object]] | None] = [
+        None,
+        lambda guest: guest.ask(POST_COMMENT, input={"product": "mug", "language": "en", "body": "Good."}),
+        lambda guest: signed_in(mail, "carl@example.org", guest),
+    ]
+    for write in writes:
+        guest = await a_guest(mail)
+        user = parse_node_key("User", (await guest.ask(VIEWER))["id"])
+        last = (mail.clock() + LONGEST).timestamp()
+        assert await times_to_live(table, user) == {"IDENTITY": int(last), "PROFILE": int(last)}
+        await guest.ask('mutation { createWordList(input: { name: "Mine" }) { __typename } }')
+        assert len(await times_to_live(table, user)) == 2
+        if write is not None:
+            await write(guest)
+            assert await times_to_live(table, user) == {}
+            assert await guest.ask("{ viewer { name } }") == {"name": "Ann"}
+
+
+async def times_to_live(table: Table, user: str) -> dict[str, int]:
+    """Of a member's profile and identity, by their sort keys; of those that have one."""
+    items = [item async for item in table.scan_items(consistent=True) if user in str(item) and "ttl" in item]
+    return {item["sk"]["S"]: int(item["ttl"]["N"]) for item in items if item["sk"]["S"] in ("IDENTITY", "PROFILE")}
 
 
 async def test_a_guest_who_signs_in_by_a_member_s_address_is_that_member(mail: MailingService) -> None:

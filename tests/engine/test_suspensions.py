@@ -106,8 +106,8 @@ async def test_an_erasure_does_not_end_a_suspension(one_client: Client, suspende
     assert (await ended(admin, erased["job"]["id"]))["state"] == "DONE"
     assert [item async for item in services.table.scan(SUSPENSION, consistent=True)] == []
     [identity] = [one async for one in services.table.scan(IDENTITY, consistent=True) if one.user is None]
-    assert identity.erased_until is not None
-    assert abs(identity.erased_until - now - timedelta(days=refused)) < timedelta(minutes=1)
+    assert identity.expires is not None
+    assert abs(identity.expires - now - timedelta(days=refused)) < timedelta(minutes=1)
 
 
 async def test_every_process_notices(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ import msgspec
 import pytest
 from starlette.routing import Mount, Route, WebSocketRoute
 
-from datastore.dynamo.declaration import TTL, definition
+from datastore.dynamo.declaration import definition
+from datastore.dynamo.entity import TTL
 from server.__main__ import COMMANDS
 from server.app import _routes
 from server.http.elements import Elements
