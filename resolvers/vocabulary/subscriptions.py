@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from operator import attrgetter
@@ -200,6 +201,15 @@ async def claim_subscriptions(ctx: Context, /) -> list[ShownSubscription]:
     if profile is not None and profile.email is None:
         await _give_address(ctx, addresses[0])
     return show_subscriptions(ctx, list(claimed.values()))
+
+
+async def claim_address(ctx: Context, address: str) -> None:
+    """Move what an address subscribed to, to the viewer, who has just proven that it is theirs."""
+    record = await _load_record(ctx.table, ctx.services.seal, address)
+    if record is not None and record.user != ctx.viewer.id:
+        own = copy(ctx)
+        own.unit = ctx.services.unit(f"User:{ctx.viewer.id}")
+        await _claim(own, record)
 
 
 async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet], Subscription]:

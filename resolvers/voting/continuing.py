@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from datastore.dynamo import gather_or_cancel
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
@@ -12,6 +14,8 @@ from resolvers.requests.context import Context, Services
 from resolvers.voting.ballots import open_visit
 from resolvers.voting.settling import BoardCache
 
+_RATE: Final = "20/minute"
+"""Each looks at every board."""
 _AT_ONCE = 8
 """Boards that are looked at together. A site has a few."""
 
@@ -19,6 +23,7 @@ _AT_ONCE = 8
 async def continue_visit(ctx: Context, /, *, visit: str) -> Profile:
     """Go on as the viewer with what the visitor of a visit has begun. Safe to repeat."""
     member = ctx.member()
+    ctx.services.rates.hit(_RATE, "continue", member.id)
     await continue_walks(ctx.services, visitor_of(ctx, visit), member.id)
     profile = await load_member(ctx, member.id)
     await ctx.unit.store_receipt(ctx.table, profile)

@@ -7,7 +7,8 @@ they wrote; if it is another member's, it signs in as that member, and what the 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import structlog
@@ -28,6 +29,7 @@ from resolvers.people.identities import Members
 from resolvers.people.profile import parse_display_name
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import AnyId, Context, Kind, Services, Viewer
+from resolvers.vocabulary.subscriptions import claim_address
 from resolvers.voting.continuing import continue_walks, visitor_of
 
 _log = structlog.get_logger("ringside.sign_in")
@@ -53,6 +55,9 @@ async def sign_in(
     proof = await signing_in.prove(ctx, request, code, token)
     signed_in = await signing_in.begin(ctx, await _member(ctx, proof), proof)
     await go_on(ctx.services, visitor, signed_in.user.user)
+    if proof.email is not None:
+        with _not_in_vain("an address's subscriptions were not claimed"):
+            await claim_address(ctx, proof.email)
     return signed_in
 
 
@@ -110,13 +115,19 @@ def _visitor(ctx: Context, visit: str | None) -> str | None:
 
 
 async def go_on(services: Services, visitor: str | None, member: str) -> None:
-    """Let the member go on with what they began as a visitor. Their session has begun, so a failure ends nothing."""
-    if visitor is None:
-        return
+    """Let the member go on with what they began as a visitor."""
+    if visitor is not None:
+        with _not_in_vain("a visitor's walk was not continued"):
+            await continue_walks(services, visitor, member)
+
+
+@contextmanager
+def _not_in_vain(failure: str) -> Iterator[None]:
+    """What follows a sign-in may fail without it: the session has begun, and its proof is used up."""
     try:
-        await continue_walks(services, visitor, member)
+        yield
     except DynamoError as error:
-        _log.warning("a visitor's walk was not continued", reason=str(error))
+        _log.warning(failure, reason=str(error))
 
 
 # ── by the provider ──

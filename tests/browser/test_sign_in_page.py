@@ -172,13 +172,18 @@ async def by_email(world: World, page: Page, address: str = ADA, between: Callab
     await page.keyboard.press("Enter")
 
 
-async def as_guest(_: World, page: Page) -> None:
+async def as_guest(_: World, page: Page, between: Callable[[], Any] | None = None) -> None:
     await page.get_by_label("Your name").fill("Ann")
+    if between is not None:
+        await between()
     await page.get_by_role("button", name="Go on as a guest").click()
 
 
-async def by_provider(_: World, page: Page) -> None:
+async def by_provider(_: World, page: Page, between: Callable[[], Any] | None = None) -> None:
     await page.get_by_role("button", name=re.compile("Go on with 127.0.0.1")).click()
+    await expect(page.get_by_role("button", name="Yes, it is me")).to_be_visible()
+    if between is not None:
+        await between()
     await page.get_by_role("button", name="Yes, it is me").click()
 
 
@@ -207,6 +212,17 @@ async def test_each_method_signs_in_on_the_service_s_own_page(
     await expect(page.get_by_role("status")).to_have_text("You are signed out.")
     assert not [each for each in await context.cookies() if each["name"] == "ringside_session"]
     assert await violations(page) == []
+
+
+@pytest.mark.parametrize("method", ["guest", "provider"])
+async def test_the_service_may_be_started_again_before_the_last_press(
+    world: World, context: BrowserContext, method: str
+) -> None:
+    """While the provider's page is open, or the form with a guest's name."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await METHODS[method](world, page, between=world.restart)
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
 
 
 async def test_the_service_may_be_started_again_between_code_and_sign_in(world: World, context: BrowserContext) -> None:

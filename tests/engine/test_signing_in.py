@@ -8,10 +8,20 @@ from pathlib import Path
 import pytest
 
 from datastore.dynamo import Table
+from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client
-from tests.confirmations import ADA, MailingService, mailing
+from tests.confirmations import (
+    ADA,
+    MailingService,
+    list_key,
+    mailing,
+    migrated,
+    subscriber_count,
+    subscriptions_of,
+)
 from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, on_page, signed_in
+from tests.vocabulary import known_list
 
 SHOP = "https://shop.example"
 
@@ -93,3 +103,13 @@ async def test_a_page_of_another_origin_gets_a_token_for_itself_alone(mail: Mail
     digits = {"request": code["request"], "code": code["code"]}
     assert await unlisted.code(SIGN_IN, input=digits) == "NOT_ALLOWED"
     assert (await mail.client.ask(SIGN_IN, input=digits))["token"]
+
+
+async def test_signing_in_claims_what_the_address_subscribed_to(mail: MailingService) -> None:
+    """Before there was a member. Nothing is asked for."""
+    words = await known_list(mail.client)
+    await migrated(mail, ADA, list_key(words))
+    answer = await signed_in(mail, ADA)
+    user = parse_node_key("User", answer["user"]["id"])
+    assert await subscriptions_of(mail.client, user) == [(list_key(words), True)]
+    assert await subscriber_count(mail.client, words) == 1

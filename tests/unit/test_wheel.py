@@ -16,7 +16,13 @@ import pytest
 from tests.generated import ROOT
 
 PAGES = Path("server/http/pages")
-FILES = ("explorer/index.html", "explorer/assets/index.js", "elements/documents.json", "elements/elements.1.js")
+FILES = (
+    "explorer/index.html",
+    "explorer/assets/index.js",
+    "elements/documents.json",
+    "elements/elements.1.js",
+    "admin/admin.1.js",
+)
 COPIED = ("pyproject.toml", "LICENSE", "deploy/wheel.md", "deploy/wheel_build.py")
 BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
 

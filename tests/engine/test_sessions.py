@@ -1,0 +1,141 @@
+"""How long sessions last, how many there are, where they count, and where a sign-in leads back to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datastore.dynamo import Table
+from datastore.members.sessions import MOST_SESSIONS
+from resolvers.members.sessions import Sessions
+from server.settings import Settings
+from tests.client import Client
+from tests.confirmations import MailingService, mailing
+from tests.sign_in import REQUEST_SIGN_IN, SIGN_IN, VIEWER, asked, in_session, on_page, signed_in
+from tests.waiting import until
+
+ADA = "ada@example.org"
+SHOP = "https://shop.example.com"
+ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
+  ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
+
+
+@pytest.fixture
+async def mail(one_table: Table, settings: Settings, tmp_path: Path) -> AsyncIterator[MailingService]:
+    assert one_table.name == settings.table
+    sites = settings.model_copy(update={"cors_origins": (SHOP,), "emails_per_address": "0"})
+    async with mailing(sites, tmp_path) as mail:
+        yield mail
+
+
+def bearer(mail: MailingService, token: str) -> Client:
+    return Client(mail.client.served, mail.client.settings, token)
+
+
+async def written(mail: MailingService) -> None:
+    """Wait until nothing about sessions is written in the background."""
+    writes = mail.client.services.get(Sessions)._writes
+    await until(lambda: not list(writes), "what is known of sessions is stored")
+
+
+async def status_at(mail: MailingService, token: str, moment: datetime) -> int:
+    """What a program's request with this session is answered at a moment, by a process that remembers nothing."""
+    mail.clock.now = moment
+    mail.client.services.get(Sessions)._sessions.forget_all()
+    status = (await bearer(mail, token).post(VIEWER)).status_code
+    await written(mail)
+    return status
+
+
+async def test_a_session_ends_thirty_days_after_its_last_day_of_use(mail: MailingService) -> None:
+    """And so it does where the clock has jumped back in between."""
+    began = mail.clock.now
+    token = (await signed_in(mail, ADA))["token"]
+    assert await status_at(mail, token, began + timedelta(days=29)) == 200
+    assert await status_at(mail, token, began - timedelta(days=400)) == 200
+    assert await status_at(mail, token, began + timedelta(days=29 + 29)) == 200
+    assert await status_at(mail, token, began + timedelta(days=29 + 29 + 31)) == 401
+
+
+async def test_a_session_ends_after_180_days_however_often_it_is_used(mail: MailingService) -> None:
+    began = mail.clock.now
+    token = (await signed_in(mail, ADA))["token"]
+    statuses = [await status_at(mail, token, began + timedelta(days=day)) for day in (*range(20, 180, 20), 179, 181)]
+    assert statuses == [200] * 9 + [401]
+
+
+async def test_with_one_session_too_many_the_oldest_ends(mail: MailingService) -> None:
+    """Each of them on its own machine; the newest fifty stay."""
+    sessions = []
+    for _ in range(MOST_SESSIONS + 1):
+        sessions.append(await in_session(mail.client, "ada"))
+        mail.clock.now += timedelta(minutes=1)
+        await written(mail)
+    mail.client.services.get(Sessions)._sessions.forget_all()
+    statuses = [(await session.post(VIEWER)).status_code for session in sessions]
+    assert statuses == [401] + [200] * MOST_SESSIONS
+
+
+async def test_two_tabs_that_sign_in_and_out_have_one_cookie(mail: MailingService) -> None:
+    """The last sign-in counts in both; what one tab ends is ended in the other, whose next answer is a visitor's."""
+    first = on_page(mail.client)
+    second = on_page(mail.client)
+    second.http._cookies = first.http.cookies  # one browser
+    await signed_in(mail, ADA, first)
+    await signed_in(mail, "bob@example.org", second)
+    assert (await first.ask(VIEWER))["email"] == "bob@example.org"
+    await first.ask("mutation { signOut(input: {}) { __typename } }")
+    assert await second.ask(VIEWER) is None
+
+
+async def test_a_cookie_counts_on_the_service_s_own_pages_alone(mail: MailingService) -> None:
+    """A listed origin that sends it along is a visitor; so is a request that another site's page causes."""
+    page = on_page(mail.client)
+    await signed_in(mail, ADA, page)
+    for headers in ({"origin": SHOP}, {"origin": "null"}, {"origin": ""}):
+        page.http.headers.update(headers)
+        assert await page.ask(VIEWER) is None
+    del page.http.headers["origin"]
+    for site, is_ada in (("cross-site", False), ("same-site", False), ("same-origin", True), ("none", True)):
+        page.http.headers["sec-fetch-site"] = site
+        assert (await page.ask(VIEWER) is not None) is is_ada, site
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "//evil.example", "/\\evil.example", "\\/evil.example", "https:evil.example", "https://evil.example/",
+        f"{SHOP}.evil.example/", f"{SHOP}@evil.example/", f"https://evil.example\\@{SHOP[8:]}/", "javascript:alert(1)",
+        "data:text/html,x", " //evil.example", "\t//evil.example", "/\n/evil.example", "evil.example", "",
+        "/" + "x" * 2000,
+        f"http://{SHOP[8:]}/", f"{SHOP}:444/", "/é", "//", "https://", "//[", f"{SHOP[:8]}user@{SHOP[8:]}/",
+    ],
+)  # fmt: skip
+async def test_a_sign_in_leads_back_to_nobody_else(mail: MailingService, address: str) -> None:
+    """By no spelling: neither in the email's link nor on the page."""
+    visitor = mail.client.visitor()
+    asked_for: dict[str, Any] = {"email": ADA, "returnTo": address}
+    assert await visitor.code(REQUEST_SIGN_IN, input=asked_for) == "INVALID_INPUT"
+    page = (await visitor.http.get("/sign-in", params={"returnTo": address})).text
+    assert "evil.example" not in page
+    assert not mail.mailbox.emails
+
+
+async def test_who_is_erased_between_code_and_sign_in_is_refused(mail: MailingService) -> None:
+    """Their address makes no new member until the erasure is forgotten."""
+    ada = bearer(mail, (await signed_in(mail, ADA))["token"])
+    code = await asked(mail, ADA)
+    user = (await ada.ask(VIEWER))["id"]
+    assert "job" in await ada.ask(ERASE, user=user)
+    refused = await mail.client.visitor().answer(SIGN_IN, input={"request": code["request"], "code": code["code"]})
+    assert "token" not in str(refused), refused
+
+    async def is_refused() -> bool:
+        mail.client.services.get(Sessions)._sessions.forget_all()
+        return (await ada.post(VIEWER)).status_code == 401
+
+    await until(is_refused, "the erased member's session has ended")
