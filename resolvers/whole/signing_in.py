@@ -19,7 +19,7 @@ from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import IdentityKey, MemberErased, Proven, SignInMethod, of_address
 from datastore.people.profiles import Profile
-from datastore.refusals import InvalidInput, NotAllowed
+from datastore.refusals import InvalidInput, NotAllowed, Refusal
 from resolvers.members import signing_in
 from resolvers.members.sessions import Sessions
 from resolvers.members.sign_in_codes import SignInCodes
@@ -126,7 +126,7 @@ def _not_in_vain(failure: str) -> Iterator[None]:
     """What follows a sign-in may fail without it: the session has begun, and its proof is used up."""
     try:
         yield
-    except DynamoError as error:
+    except (DynamoError, Refusal) as error:
         _log.warning(failure, reason=str(error))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from itertools import combinations
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table
+from datastore.voting.votes import VOTE, PairVerdict, read_latest_vote
 from resolvers.requests.context import Role, utc_now
-from resolvers.voting.ballots import sign_visit
+from resolvers.voting.ballots import open_visit, sign_visit
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.intercepted import intercepted
 from tests.jobs import ended
 from tests.sign_in import in_session, on_page
 from tests.voting import add_contenders, settle_votes
@@ -139,6 +142,28 @@ async def test_signing_in_takes_the_visitor_along(api: Client) -> None:
     token = (await page.ask(GUEST, visit=visit))["token"]
     guest = at_shop(Client(api.served, api.settings, token))
     assert (await guest.ask(PROGRESS))["progress"] == {"seen": 1, "remaining": 5}
+
+
+async def test_who_votes_all_the_time_is_signed_in_nevertheless(api: Client) -> None:
+    """Their walk is not continued then; `continueVisit` may do that later."""
+    page, visit = await a_visit(api)
+    await vote(page)
+    del page.http.headers["authorization"]
+    table, visitor = api.services.table, open_visit(api.services.seal, visit).visitor
+
+    async def call(_: str, send: Any) -> Any:
+        if "CONTINUES#" in repr(send.keywords):
+            latest = await read_latest_vote(table, visitor, "main")
+            assert latest is not None
+            await table.write(VOTE.put(replace(latest, number=latest.number + 1, verdict=PairVerdict.SKIP)))
+        return await send()
+
+    with intercepted(table, ("transact_write_items",), call):
+        token = (await page.ask(GUEST, visit=visit))["token"]
+    guest = at_shop(Client(api.served, api.settings, token))
+    assert (await guest.ask(PROGRESS))["progress"]["seen"] == 0
+    assert "user" in await guest.ask(CONTINUE, visit=visit)
+    assert (await guest.ask(PROGRESS))["progress"]["seen"] == 1
 
 
 async def test_a_visit_is_continued_on_its_own_pages_alone(api: Client) -> None:
