@@ -18,6 +18,7 @@ from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary import subscriptions
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription
 from resolvers.people.confirmations import Confirmations
+from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary.subscriptions import record_id
 from server.settings import Settings
@@ -116,11 +117,14 @@ async def subscriber_count(client: Client, list_id: str) -> int:
 
 async def migrated(mail: MailingService, address: str, *lists: str) -> str:
     """A record as `ringside migrate legacy` makes it; its id."""
-    services = mail.client.services
+    return await migrated_record(mail.client.services, address, *lists)
+
+
+async def migrated_record(services: Services, address: str, *lists: str) -> str:
     user = record_id(services.seal, address)
-    await services.table.write(PROFILE.put(Profile(user, "Reader", mail.clock(), email=address)))
+    await services.table.write(PROFILE.put(Profile(user, "Reader", services.clock(), email=address)))
     for list_id in lists:
-        old = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=mail.clock())
+        old = Subscription(user, list_id, CharacterSet.SIMPLIFIED, active=True, since=services.clock())
         await subscriptions.import_subscription(services.table, old)
     return user
 

@@ -134,13 +134,20 @@ def _not_in_vain(failure: str) -> Iterator[None]:
 
 
 async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | None) -> tuple[Session, str]:
-    """A session of whom the provider names, on the service's own pages; and its token."""
+    """A session of whom the provider names, on the service's own pages; and its token.
+
+    An address that the provider has verified is the member's, unless they have given another one themselves.
+    """
     assert named.proven is not None  # noqa: S101 - what the ID token says
-    email = named.verified_email or named.email
-    identity = await services.get(Members).make(named.proven, name=named.name, email=email)
-    member = await _read(services, identity.user or "")
+    identity = await services.get(Members).make(named.proven, name=named.name, email=named.email)
+    member, verified = await _read(services, identity.user or ""), named.verified_email
+    if verified is not None and member.email in (None, verified):
+        member = await _with_address(services, member, verified)
     begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
     await go_on(services, visitor, member.user)
+    if verified is not None:
+        with _not_in_vain("an address's subscriptions were not claimed"):
+            await claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
     return begun
 
 

@@ -317,6 +317,22 @@ async def test_a_site_that_is_not_listed_gets_nothing(world: World, context: Bro
         await expect(page.frame_locator("iframe").locator("main")).to_have_count(0)
 
 
+async def test_an_opener_that_names_another_site_hears_nothing(world: World, context: BrowserContext) -> None:
+    """The window says which site it signs in for, and posts to that one alone, whoever has opened it."""
+    with site(world.url) as evil:
+        page = await context.new_page()
+        await page.goto(f"{evil}/")
+        await page.evaluate("heard = []; addEventListener('message', ({ data }) => heard.push(data));")
+        async with page.expect_popup() as opening:
+            await page.evaluate(f"void open('{world.url}/sign-in?origin={world.site}&state=theirs')")
+        window = await opening.value
+        await as_guest(world, window)
+        async with window.expect_event("close"):
+            await window.get_by_role("button", name=re.compile("Go on as .* on ")).click()
+        await page.evaluate("new Promise(resolve => { onmessage = resolve; postMessage('the last one', '*'); })")
+        assert await page.evaluate("heard") == ["the last one"]
+
+
 @pytest.mark.parametrize(("locale", "direction", "label"), [
     ("de-AT", "ltr", "E-Mail-Adresse"), ("es", "ltr", "Correo electrónico"), ("ar", "rtl", "البريد الإلكتروني"),
     ("fr", "ltr", "Email address"),

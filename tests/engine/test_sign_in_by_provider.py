@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import jwt
 import pytest
 from pydantic import SecretStr
 
 from datastore.dynamo import Table
+from datastore.people.profiles import read_profiles
+from resolvers.requests.context import Role
+from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
+from server.settings.token_keys import parse_site_keys
 from tests.client import Client, serving
+from tests.confirmations import list_key, migrated_record, subscriptions_of
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider
-from tests.sign_in import VIEWER, on_page
+from tests.queries import CREATE_LIST
+from tests.sign_in import VIEWER, in_session, on_page
 
 PUBLIC = "https://ringside.test"
+SITES = {"shop": "a secret of the shop and this service", "forum": "a secret of the forum and this service"}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +46,13 @@ def provider(local_provider: OidcProvider) -> OidcProvider:
 @pytest.fixture
 async def service(one_table: Table, settings: Settings, provider: OidcProvider) -> AsyncIterator[Client]:
     assert one_table.name == settings.table
-    given = {"oidc_issuer": provider.issuer, "oidc_client_id": CLIENT, "oidc_client_secret": SecretStr(SECRET)}
+    sites = json.dumps([{"issuer": site, "hs256": key} for site, key in SITES.items()])
+    given = {
+        "site_keys": parse_site_keys(sites),
+        "oidc_issuer": provider.issuer,
+        "oidc_client_id": CLIENT,
+        "oidc_client_secret": SecretStr(SECRET),
+    }
     async with serving(settings.model_copy(update={**given, "public_url": PUBLIC})) as client:
         yield client
 
@@ -81,6 +97,36 @@ async def test_whom_the_provider_names_is_signed_in_and_led_back(browser: Browse
     await other.sign_in()
     assert await other.client.ask(VIEWER) == await browser.client.ask(VIEWER)
     assert browser.provider.refusals == []
+
+
+async def test_an_address_counts_if_the_provider_has_verified_it(browser: Browser) -> None:
+    """It is then the member's, with what it subscribed to. Nobody is found by it: another `sub` is another member."""
+    services, editor = browser.client.services, await in_session(browser.client, "ines", Role.EDITOR)
+    words = list_key((await editor.ask(CREATE_LIST, input={"name": "First words", "public": True}))["list"]["id"])
+    await migrated_record(services, "ada@example.org", words)
+    ids = []
+    for claims in ({"email_verified": False}, {"sub": "eve", "email_verified": True}, {"email_verified": True}):
+        browser.provider.claims = claims
+        signed_in = Browser(on_page(browser.client), browser.provider)
+        await signed_in.sign_in()
+        ids.append(parse_node_key("User", (await signed_in.client.ask(VIEWER))["id"]))
+    ada, eve = ids[0], ids[1]
+    assert ids == [ada, eve, ada]
+    profiles = await read_profiles(services.table, ids, consistent=True)
+    assert [profiles[user].proven_email for user in (ada, eve)] == ["ada@example.org"] * 2
+    assert await subscriptions_of(browser.client, ada) == []
+    assert await subscriptions_of(browser.client, eve) == [(words, True)]
+
+
+async def test_a_sub_of_another_issuer_is_another_member(service: Client, browser: Browser) -> None:
+    """A site's token with the provider's `sub`, and another site's."""
+    await browser.sign_in()
+    ids = {(await browser.client.ask(VIEWER))["id"]}
+    claims = {"sub": "ada", "aud": PUBLIC, "exp": int(time.time()) + 600}
+    for site, key in SITES.items():
+        member = Client(service.served, service.settings, jwt.encode({**claims, "iss": site}, key, algorithm="HS256"))
+        ids.add((await member.ask(VIEWER))["id"])
+    assert len(ids) == 3
 
 
 FORGERIES: list[dict[str, Any]] = [

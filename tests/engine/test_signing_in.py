@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from datastore.dynamo import Table
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client
@@ -20,10 +21,15 @@ from tests.confirmations import (
     subscriber_count,
     subscriptions_of,
 )
-from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, on_page, signed_in
+from tests.queries import SUSPEND, UPDATE_PROFILE
+from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, in_session, on_page, signed_in
 from tests.vocabulary import known_list
 
 SHOP = "https://shop.example"
+EXPORT = """mutation ($user: ID!) { exportMember(input: { user: $user }) {
+  ... on MemberExport { url } ... on Refused { code message } } }"""
+ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
+  ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
 
 
 @pytest.fixture
@@ -113,3 +119,16 @@ async def test_signing_in_claims_what_the_address_subscribed_to(mail: MailingSer
     user = parse_node_key("User", answer["user"]["id"])
     assert await subscriptions_of(mail.client, user) == [(list_key(words), True)]
     assert await subscriber_count(mail.client, words) == 1
+
+
+async def test_who_is_suspended_between_code_and_sign_in_may_take_their_data_and_leave(mail: MailingService) -> None:
+    """And nothing else: the session says nothing about what they may do."""
+    user = (await signed_in(mail, ADA))["user"]["id"]
+    code = await asked(mail, ADA)
+    moderator = await in_session(mail.client, "mia", Role.MODERATOR)
+    await moderator.ask(SUSPEND, input={"user": user, "reason": "Insults"})
+    answer = await mail.client.ask(SIGN_IN, input={"request": code["request"], "code": code["code"]})
+    ada = bearer(mail, answer["token"])
+    assert await ada.code(UPDATE_PROFILE, input={"name": "Ada"}) == "NOT_ALLOWED"
+    assert "url" in await ada.ask(EXPORT, user=user)
+    assert "job" in await ada.ask(ERASE, user=user)
