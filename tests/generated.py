@@ -71,7 +71,9 @@ def _filled(name: str, **tables: str) -> str:
 ADVICE: Final = {
     "INVALID_INPUT": "Show `message` next to the input that `path` names. Do not repeat it unchanged.",
     "NOT_FOUND": "Drop the id from your cache, and show that it is gone.",
-    "NOT_SIGNED_IN": "Let the member sign in, then send the same again with the token: `Authorization: Bearer …`.",
+    "NOT_SIGNED_IN": "Let the member sign in, then send the same again with the token: `Authorization: Bearer …`. A "
+    "visitor whose walk a member goes on with gets this too; and who signed in longer ago than erasing, roles, API "
+    "keys and webhooks allow: `/sign-in?again=1&returnTo=…` leads back.",
     "NOT_ALLOWED": "Hide the button. A suspended member gets this too, with `retryAfterSeconds` if it ends; a page "
     "that starts a visit, if `RINGSIDE_CORS_ORIGINS` does not list its origin; and who signs in by a method that is "
     "off: `RINGSIDE_SMTP_URL` turns emails on, `RINGSIDE_GUESTS` guests.",
@@ -79,8 +81,9 @@ ADVICE: Final = {
     "LOCKED": "Show it as closed. With `retryAfterSeconds`, it opens after that time.",
     "TOKEN_UNKNOWN": "It was altered, or is another viewer's. Draw again, or start a new quiz. A code: look at the "
     "newest email.",
-    "TOKEN_EXPIRED": "Draw again: the same pair comes with a new token. Or start a new quiz.",
-    "TOKEN_SPENT": "The first use counts. Draw the next pair, or start a new quiz.",
+    "TOKEN_EXPIRED": "Draw again: the same pair comes with a new token. Or start a new quiz, or ask for another code.",
+    "TOKEN_SPENT": "The first use counts. Draw the next pair, start a new quiz, or ask for another code: five wrong "
+    "guesses end one, too.",
     "EXHAUSTED": "Say that there is nothing to vote on yet.",
     "IDEMPOTENCY_MISMATCH": "A fault of the client: choose a new key for each new input.",
     "CHALLENGE_NEEDED": "Ask for a `challenge`, solve it, and send the same again with its `solution`.",
