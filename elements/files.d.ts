@@ -12,3 +12,9 @@ declare module 'english:*' {
   const texts: Record<string, string | Record<string, string>>;
   export default texts;
 }
+
+declare module 'documents:admin' {
+  /** The text of each document of the admin pages by its id. */
+  const texts: Record<string, string>;
+  export default texts;
+}

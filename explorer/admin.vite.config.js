@@ -1,11 +1,24 @@
+import { parse, print } from 'graphql';
 import { defineConfig, mergeConfig } from 'vite';
 
+import { readDocuments } from './documents.js';
 import elements from './elements.vite.config.js';
+
+// `documents:admin` is what the pages can show of what they sent, laid out to be read.
+const shown = {
+  name: 'documents',
+  resolveId: (id) => (id === 'documents:admin' ? `\0${id}` : null),
+  load(id) {
+    if (id !== '\0documents:admin') return null;
+    const ours = readDocuments().filter(({ file }) => file === 'admin.ts');
+    return `export default ${JSON.stringify(Object.fromEntries(ours.map(({ id, text }) => [id, print(parse(text))])))}`;
+  },
+};
 
 // The admin pages are a script of their own, built as the elements are: what pages of other sites load stays as small.
 export default defineConfig(({ mode }) => {
   const config = mergeConfig(elements, { mode });
-  config.plugins = elements.plugins.filter(({ name }) => name !== 'service-list');
+  config.plugins = [...elements.plugins.filter(({ name }) => name !== 'service-list'), shown];
   config.build.outDir = '../server/http/pages/admin';
   config.build.lib.entry = 'admin/admin.tsx';
   config.build.rolldownOptions.output.entryFileNames = 'admin.[hash].js';

@@ -1,9 +1,11 @@
 // <ringside-admin>: the pages for members with a role. The address's fragment says which: #/overview, #/comments/held.
 
 import { h } from '../base/dom';
-import { Part, newKey, on } from '../base/part';
+import { Part, newKey, on, pause } from '../base/part';
 import * as service from '../service';
+import type { Doc } from '../service';
 import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
+import { SIGN_OUT } from '../generated/sign-in';
 import type { Area } from './area';
 import { Imports } from './imports';
 import { Journal } from './journal';
@@ -28,12 +30,127 @@ class Admin extends Part<AdminViewerData> {
   private chosen = new Set<string>();
   private history: HistoryData['user'] = null;
   private last: Comment[] = [];
+  private sent: { document: string; variables: object } | null = null;
+  private sentText = '';
+  private waiting: ((isBack: boolean) => void)[] = [];
   private others: Record<string, Area> = {};
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
     this.until(on(window, 'hashchange', () => void this.open()));
     this.until(on(window, 'keydown', (event) => this.press(event)));
+    this.until(on(window, 'focus', () => void this.lookForSession()));
+  }
+
+  // ── the session ──
+
+  private async signOut() {
+    await super.mutate(SIGN_OUT, {});
+    service.session.use(null);
+    location.reload();
+  }
+
+  /** The answer; where the session has ended, the one after signing in again. */
+  override insist<T>(send: () => Promise<T>, problem?: any): Promise<T | null> {
+    return super.insist(() => this.signedIn(send), problem);
+  }
+
+  private async signedIn<T>(send: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await send();
+      } catch (failed: any) {
+        const isEnded = ['UNAUTHENTICATED', 'NOT_SIGNED_IN'].includes(failed.code);
+        if (!this.viewer || !isEnded || !(await this.signInAgain())) throw failed;
+      }
+    }
+  }
+
+  /** What matters much asks for a sign-in of the last minutes, which the service then refuses as not signed in. */
+  override async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
+    [this.sent, this.sentText] = [{ document, variables }, ''];
+    for (;;) {
+      const answer = await super.mutate(document, variables);
+      if (answer?.code !== 'NOT_SIGNED_IN' || !(await this.signInAgain())) return answer;
+    }
+  }
+
+  /** Asks for a sign-in in another tab, so that nothing is lost that was typed here. Whether there was one. */
+  private signInAgain() {
+    const dialog = this.find<HTMLDialogElement>('#ended')!;
+    if (!dialog.open) dialog.showModal();
+    return new Promise<boolean>((answer) => this.waiting.push(answer));
+  }
+
+  private async lookForSession() {
+    if (!this.waiting.length) return;
+    const data = await service.ask(ADMIN_VIEWER, {}).catch(() => null);
+    if (data?.viewer) this.goOn(true);
+  }
+
+  private goOn(isBack: boolean) {
+    this.find<HTMLDialogElement>('#ended')!.close();
+    this.waiting.splice(0).forEach((answer) => answer(isBack));
+  }
+
+  private sessionDialog() {
+    return (
+      <dialog id="ended" aria-labelledby="ended-title" oncancel={() => this.goOn(false)}>
+        <div class="stack">
+          <h2 id="ended-title">{this.t('signInAgain')}</h2>
+          <p>{this.t('signInAgainWhy')}</p>
+          <div class="row">
+            <a class="button primary" href="/sign-in?returnTo=%2Fadmin" target="_blank" rel="opener">{this.t('signIn')}</a>
+            <button type="button" onclick={() => this.lookForSession()}>{this.t('goOn')}</button>
+            <button type="button" class="plain" onclick={() => this.goOn(false)}>{this.t('cancel')}</button>
+          </div>
+        </div>
+      </dialog>
+    );
+  }
+
+  /** A demo on one's own machine offers its members with a role. */
+  private demoButtons() {
+    const members: { name: string; token: string }[] = JSON.parse(this.host.dataset.viewers || '[]');
+    const signIn = (token: string) => {
+      service.session.use({ token, expiresAt: '' });
+      location.reload();
+    };
+    return members.map(({ name, token }) => <button type="button" onclick={() => signIn(token)}>{this.t('signInAs', { name })}</button>);
+  }
+
+  // ── what was sent ──
+
+  /** The last mutation, as it can be pasted into the explorer. */
+  private sentView() {
+    if (!this.sent) return null;
+    return (
+      <details ontoggle={(event: any) => event.currentTarget.open && this.showSent()}>
+        <summary>{this.t('showDocument')}</summary>
+        <div class="stack">
+          <p class="soft">{this.t('pasteIt')} <a href="/graphql" target="_blank" rel="noreferrer">{this.t('explorer')}</a></p>
+          <pre tabindex="0" aria-label={this.t('document')}>{this.sentText}</pre>
+          <div class="row"><button type="button" onclick={() => this.copy(this.sentText)}>{this.t('copyDocument')}</button></div>
+          <pre tabindex="0" aria-label={this.t('variables')}>{this.sentVariables}</pre>
+          <div class="row"><button type="button" onclick={() => this.copy(this.sentVariables)}>{this.t('copyVariables')}</button></div>
+        </div>
+      </details>
+    );
+  }
+
+  private get sentVariables() {
+    return JSON.stringify(this.sent!.variables, null, 2);
+  }
+
+  private async showSent() {
+    const { default: texts } = await import('documents:admin');
+    this.sentText = texts[this.sent!.document.slice(1)]!;
+    this.render();
+  }
+
+  private async copy(text: string) {
+    await navigator.clipboard.writeText(text);
+    this.say(this.t('copied'));
   }
 
   protected arrived({ viewer }: AdminViewerData) {
@@ -44,7 +161,15 @@ class Admin extends Part<AdminViewerData> {
       ...(this.has('admin') && { service: new ServiceState(this) }),
     };
     document.title = this.t('title');
+    if (viewer && !this.areas.length) void this.lookForRole();
     void this.open();
+  }
+
+  /** Whoever was just given a role need not load the page again. */
+  private async lookForRole() {
+    await pause(10);
+    const data = await this.insist(() => service.ask(ADMIN_VIEWER, {}));
+    if (data) this.arrived(data);
   }
 
   private has = (role: string) => Boolean(this.viewer?.roles?.some((one) => one === role || one === 'admin'));
@@ -152,11 +277,13 @@ class Admin extends Part<AdminViewerData> {
       <div class="stack">
         <header class="row between">
           <h1>{this.t('title')}</h1>
+          {this.viewer && <p class="row soft"><span dir="auto">{this.viewer.name}</span><button type="button" onclick={() => this.signOut()}>{this.t('signOut')}</button></p>}
           <nav class="row" aria-label={this.t('title')}>
             {this.areas.map((area) => <a href={`#/${area}`} aria-current={area === this.place && 'page'}>{this.t(area.split('/').pop()!)}</a>)}
           </nav>
         </header>
-        <main class="stack">{this.note()}{this.inside()}</main>
+        <main class="stack">{this.note()}{this.inside()}{this.sentView()}</main>
+        {this.sessionDialog()}
       </div>
     );
   }
@@ -164,7 +291,7 @@ class Admin extends Part<AdminViewerData> {
   private inside() {
     if (this.viewer === undefined) return <p>{this.t('loading')}</p>;
     if (!this.areas.length) {
-      return <div class="stack"><p>{this.t('onlyRoles')}</p>{this.viewer ? <p>{this.t('noRole', { name: this.viewer.name })}</p> : this.signInButton()}</div>;
+      return <div class="stack"><p>{this.t('onlyRoles')}</p>{this.viewer ? <p>{this.t('noRole', { name: this.viewer.name })}</p> : <div class="row">{this.signInButton()}{this.demoButtons()}</div>}</div>;
     }
     const other = this.others[this.place!];
     return other ? other.view() : this.place === 'overview' ? this.overview() : this.comments();

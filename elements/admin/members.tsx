@@ -7,6 +7,7 @@ import {
   ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
 } from '../generated/admin';
 import { type Area, type Page, field } from './area';
+import { Draft } from './draft';
 
 type Member = MembersData['members']['nodes'][number];
 
@@ -18,6 +19,7 @@ export class Members implements Area {
   private chosen: Member | null = null;
   private file: string | null = null;
   private search = '';
+  private reason!: Draft<{ reason: string }>;
 
   constructor(private page: Page, private isAdmin: boolean) {}
 
@@ -35,14 +37,24 @@ export class Members implements Area {
 
   private choose(member: Member) {
     [this.chosen, this.file] = [member, null];
+    this.reason = new Draft(this.page, 'suspend', { reason: '' });
     void this.page.focus('#member');
   }
 
   /** Carries out a mutation about the chosen member, and shows them as they are then. */
   private async act(document: any, more: object, said: string) {
     const answer = await this.page.mutate(document, { input: { user: this.chosen!.id, ...more, idempotencyKey: newKey() } });
-    if (!answer) return;
-    if (answer.code) return this.page.say(this.page.refusal(answer));
+    if (answer?.code) return this.page.say(this.page.refusal(answer));
+    if (answer) this.done(answer, said);
+  }
+
+  private async suspend(event: Event) {
+    event.preventDefault();
+    const answer = await this.reason.send(SUSPEND_MEMBER, { user: this.chosen!.id, ...this.reason.values });
+    if (answer) this.done(answer, 'nowSuspended');
+  }
+
+  private done(answer: any, said: string) {
     if (answer.user) {
       this.chosen = answer.user;
       this.found = this.found!.map((one) => (one.id === answer.user.id ? answer.user : one));
@@ -89,10 +101,6 @@ export class Members implements Area {
       const wanted = new FormData(event.currentTarget as HTMLFormElement).getAll('role');
       void this.act(SET_ROLES, { roles: wanted }, 'rolesSet');
     };
-    const suspend = (event: Event) => {
-      event.preventDefault();
-      void this.act(SUSPEND_MEMBER, { reason: field(event, 'reason') }, 'nowSuspended');
-    };
     const takeBack = (event: Event) => {
       event.preventDefault();
       void this.act(TAKE_BACK, { parts: new FormData(event.currentTarget as HTMLFormElement).getAll('part') }, 'takingBack');
@@ -116,8 +124,8 @@ export class Members implements Area {
             <button type="button" onclick={() => this.act(REINSTATE_MEMBER, {}, 'reinstated')}>{page.t('reinstate')}</button>
           </div>
         ) : (
-          <form class="stack" onsubmit={suspend}>
-            <label>{page.t('reason')}<input name="reason" required maxlength="500" /></label>
+          <form class="stack" onsubmit={(event: Event) => this.suspend(event)}>
+            {this.reason.field('reason', page.t('reason'), { required: true })}
             <button type="submit">{page.t('suspend')}</button>
           </form>
         )}

@@ -3,6 +3,7 @@
 import { h } from '../base/dom';
 import { Part } from '../base/part';
 import type { ViewerData } from '../generated/first';
+import { SIGN_OUT } from '../generated/sign-in';
 import type { Ringside } from '../elements';
 import css from './sign-in.css?inline';
 import english from 'english:signIn';
@@ -28,13 +29,19 @@ export default class SignIn extends Part<ViewerData> {
     void this.insist(() => this.ringside.ask(this.first!)).then((data) => data && this.arrived(data));
   }
 
+  /** Ends the session itself: on the service's own origin it is a cookie, which a page cannot drop. */
+  private async signOut() {
+    await this.mutate(SIGN_OUT, {});
+    this.ringside.session.use(null);
+  }
+
   protected view() {
     const { viewer } = this;
     return (
       <div class="row between" part="bar">
         {viewer === undefined ? <span>{this.t('loading')}</span> : viewer ? [
           <span>{this.t('as')} <strong dir="auto">{viewer.name}</strong></span>,
-          <button type="button" part="button" onclick={() => this.ringside.session.use(null)}>{this.t('signOut')}</button>,
+          <button type="button" part="button" onclick={() => this.signOut()}>{this.t('signOut')}</button>,
         ] : [<span class="soft">{this.t('visitor')}</span>, this.signInButton()]}
       </div>
     );

@@ -6,9 +6,11 @@ role learns who may, and where to sign in: the API decides what each may see and
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import Final
 
+import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -16,6 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from resolvers.values.page_languages import page_language
 from server.http.built_files import BuiltFiles
+from server.http.demo import WITH_ROLES, demo_viewers
 from server.http.messages import SECURITY_HEADERS
 from server.http.sign_in import content_policy
 from server.settings import Settings
@@ -30,7 +33,7 @@ _PAGE: Final = """<!doctype html>
 <title>Ringside</title>
 <link rel="icon" href="data:,">
 <script type="module" src="/{script}"></script>
-<ringside-admin></ringside-admin>
+<ringside-admin data-viewers="{viewers}"></ringside-admin>
 </html>
 """
 
@@ -39,12 +42,13 @@ class AdminPages:
     """The page, its script and the script's parts."""
 
     def __init__(self, settings: Settings, folder: Path = BUILT) -> None:
+        self._settings = settings
         self._folder = folder
         self._files = BuiltFiles(directory=folder, check_dir=False)
         self._headers = {
             **SECURITY_HEADERS,
             "Content-Security-Policy": content_policy(settings.image_hosts),
-            "Cache-Control": "no-cache",
+            "Cache-Control": "no-store",
             "Vary": "Accept-Language",
         }
 
@@ -61,7 +65,8 @@ class AdminPages:
             raise HTTPException(404)
         language = page_language(request.headers.get("accept-language", ""))
         direction = "rtl" if language == "ar" else "ltr"
-        html = _PAGE.format(language=language, direction=direction, script=script.name)
+        viewers = escape(orjson.dumps(demo_viewers(self._settings, request.scope, WITH_ROLES)).decode())
+        html = _PAGE.format(language=language, direction=direction, script=script.name, viewers=viewers)
         return HTMLResponse(html, headers=self._headers)
 
     async def _script(self, request: Request) -> Response:

@@ -1,11 +1,11 @@
 """What a demo on the visitor's own machine offers, and nothing else: a few members, and the emails that it would send.
 
-The explorer's page signs in as one of a few members with one click. Their tokens stand in the page, so everyone who
-loads the page may act as them; and whoever reads the emails may sign in with any address. A page has them only if every
-host that the service answers for is a loopback name, which also keeps pages of other sites from reading it
-(`endpoint.AllowedHosts`), unless `cors_origins` lists them: a script's request names its origin, and a browser that
-opens a page names none. Nor does a browser that comes from another site, by a link or in a frame, get them: it says so
-in `Sec-Fetch-Site`.
+The explorer signs in as one of a few members with one click, and the admin pages as one of those with a role. Their
+tokens stand in the page, so everyone who loads the page may act as them; and whoever reads the emails may sign in with
+any address. A page has them only if every host that the service answers for is a loopback name, which also keeps pages
+of other sites from reading it (`endpoint.AllowedHosts`), unless `cors_origins` lists them: a script's request names its
+origin, and a browser that opens a page names none. Nor does a browser that comes from another site, by a link or in a
+frame, get them: it says so in `Sec-Fetch-Site`.
 
 A proxy on this machine is noticed by its headers or by HTTP/1.0, which no browser speaks and nginx does by default. One
 that adds no header and speaks HTTP/1.1 looks like a browser.
@@ -14,6 +14,7 @@ that adds no header and speaks HTTP/1.1 looks like a browser.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -32,16 +33,19 @@ MEMBERS = (
     ("Emil Berg, moderator", "emil-berg", (Role.MODERATOR,)),
     ("Ines Castillo, editor", "ines-castillo", (Role.EDITOR,)),
 )
+WITH_ROLES = tuple(member for member in MEMBERS if member[2])
 _FOREIGN_HEADERS = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"origin"})
 """Headers that proxies add, and scripts of other sites' pages."""
 
 
-def demo_viewers(settings: Settings, scope: Scope) -> list[dict[str, str]]:
+def demo_viewers(
+    settings: Settings, scope: Scope, members: Sequence[tuple[str, str, tuple[Role, ...]]] = MEMBERS
+) -> list[dict[str, str]]:
     """Name and token of each demo member, if a demo without a provider is served to this machine alone."""
     if not settings.demo or settings.has_provider or not _serves_loopback(settings) or not _is_local(scope):
         return []
     return [
-        {"name": name, "token": mint(settings, user, roles=roles, lifetime=LIFETIME)} for name, user, roles in MEMBERS
+        {"name": name, "token": mint(settings, user, roles=roles, lifetime=LIFETIME)} for name, user, roles in members
     ]
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.sites import Visited
+from tests.service import ringside_process
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -49,7 +52,7 @@ async def test_a_visitor_learns_who_may_use_the_pages(visited: Visited, browser:
     page = await opened(visited, browser, None)
     await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
     await assert_clean(page)
-    await page.page.get_by_role("button", name="Sign in").click()
+    await page.page.get_by_role("button", name="Sign in", exact=True).click()
     await page.page.wait_for_url("**/sign-in?returnTo=*admin*")
     await page.page.context.close()
 
@@ -199,3 +202,99 @@ async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> 
     script = answer.text.split('src="')[1].split('"')[0]
     with httpx.stream("GET", f"{visited.service.url}{script}", headers={"accept-encoding": "gzip"}) as loaded:
         assert sum(map(len, loaded.iter_raw())) < 150_000
+
+
+async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, browser: Browser) -> None:
+    page = await opened(visited, browser, None)
+    await page.page.get_by_role("button", name="Sign in as Ines Castillo, editor").click()
+    await expect(page.page.get_by_role("img")).to_have_count(5)
+    await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Sign out").click()
+    await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
+    await page.page.context.close()
+
+
+async def sign_in_by_email(visited: Visited, page: Page, address: str) -> None:
+    """On the service's own page, with the email that its demo shows."""
+    await page.get_by_label("Email address").fill(address)
+    await page.get_by_role("button", name="Send me a code").click()
+    await expect(page.get_by_label("Code from the email")).to_be_focused()
+    emails = httpx.get(f"{visited.service.url}/sign-in/emails").json()
+    digits = next(re.search(r"^\d{6}$", each["text"], re.MULTILINE) for each in emails if each["to"] == address)
+    assert digits is not None
+    await page.get_by_label("Code from the email").fill(digits[0])
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in|Administration"))).to_be_visible()
+
+
+async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, browser: Browser) -> None:
+    """A dialog leads to another tab; once signed in there, what was sent is sent again, and can be shown."""
+    address = "mod@example.com"
+    name = writer(visited, "loud")
+    given = await asyncio.to_thread(
+        ringside_process, "member", "role", address, "--role", "moderator", **visited.service.variables
+    )
+    assert given.returncode == 0, given.stderr
+    context = await new_context(browser, locale="en-GB", permissions=["clipboard-read", "clipboard-write"])
+    page = await context.new_page()
+    await page.goto(f"{visited.service.url}/sign-in")
+    await sign_in_by_email(visited, page, address)
+    cookies = {each["name"]: each["value"] for each in await context.cookies()}
+    await page.goto(f"{visited.service.url}/admin#/members")
+    await page.get_by_label("Name, id or address").fill(name)
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name=name).click()
+    await page.get_by_label("Reason, which the member sees").fill("Much too loud.")
+    # Ended everywhere, from another machine.
+    out = {"query": "mutation { signOut(input: { everywhere: true }) { __typename } }"}
+    ended = httpx.post(
+        f"{visited.service.url}/graphql", json=out, cookies=cookies, headers={"origin": visited.service.url}
+    )
+    assert ended.json()["data"]["signOut"]["__typename"] == "SignedOut"
+    await page.get_by_role("button", name="Suspend", exact=True).click()
+    await expect(page.get_by_role("heading", name="Please sign in again")).to_be_visible()
+    assert await BrowserPage(page, "").barriers() == []
+    async with context.expect_page() as tab:
+        await page.get_by_role("dialog").get_by_role("link", name="Sign in").click()
+    other = await tab.value
+    await sign_in_by_email(visited, other, address)
+    await page.bring_to_front()
+    await page.evaluate("dispatchEvent(new Event('focus'))")  # headless tabs have no focus of their own
+    await expect(page.get_by_text("Suspended: Much too loud.")).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+
+    await page.get_by_text("Show the document that was sent").click()
+    await page.get_by_role("button", name="Copy the document").click()
+    document = await page.evaluate("navigator.clipboard.readText()")
+    await page.get_by_role("button", name="Copy the variables").click()
+    variables = json.loads(await page.evaluate("navigator.clipboard.readText()"))
+    assert document.startswith("mutation SuspendMember(")
+    assert variables["input"]["reason"] == "Much too loud."
+    again = await page.request.post(
+        f"{visited.service.url}/graphql",
+        data={"query": document, "variables": variables},
+        headers={"origin": visited.service.url},
+    )
+    assert "data" in await again.json()
+    await context.close()
+
+
+async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visited, browser: Browser) -> None:
+    name = writer(visited, "wordy")
+    page = await opened(visited, browser, "moderator", "#/members")
+    await page.page.get_by_label("Name, id or address").fill(name)
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_role("button", name=name).click()
+    reason = page.page.get_by_label("Reason, which the member sees")
+    await reason.fill("<b>long</b> " * 1000)
+    await page.page.get_by_role("button", name="Suspend", exact=True).click()
+    await expect(reason).to_have_attribute("aria-invalid", "true")
+    await expect(reason).to_be_focused()
+    await expect(page.page.locator("#suspend-reason-refused")).to_be_visible()
+    await assert_clean(page)
+    await reason.fill("Long.")
+    await expect(page.page.locator("#suspend-reason-refused")).to_have_count(0)
+    await page.page.get_by_role("button", name="Suspend", exact=True).click()
+    await expect(page.page.get_by_text("Suspended: Long.")).to_be_visible()
+    await page.page.context.close()

@@ -1,0 +1,89 @@
+// What an editor types in a form, from the first letter until the service has taken it.
+//
+// A refusal stands at its field. If somebody else has changed the same thing meanwhile, nothing is overwritten: what
+// they wrote stands below each field that differs, what was typed stays, and sending it again is then a decision.
+
+import { type View, h } from '../base/dom';
+import { newKey } from '../base/part';
+import type { Doc } from '../service';
+import type { Page } from './area';
+
+type Value = string | boolean;
+export type Values = Record<string, Value>;
+
+interface Control {
+  tag?: 'input' | 'textarea' | 'select';
+  hint?: string;
+  [attribute: string]: any;
+}
+
+export class Draft<V extends Values> {
+  values: V;
+  private refused: { name: string; message: string } | null = null;
+  private theirs: Partial<V> = {};
+
+  /** `id` tells the forms of a page apart; `stored` are the values that the service has. */
+  constructor(private page: Page, private id: string, private stored: V) {
+    this.values = { ...stored };
+  }
+
+  /** Whether something was typed that the service does not have. */
+  get isChanged() {
+    return Object.keys(this.values).some((name) => this.values[name] !== this.stored[name]);
+  }
+
+  /** A labelled control. Its `name` is that of the input's field, so that a refusal finds it. */
+  field(name: keyof V & string, label: string, { tag = 'input', hint, ...control }: Control = {}, ...options: View[]): View {
+    const id = `${this.id}-${name}`;
+    const isCheck = control.type === 'checkbox';
+    const message = this.refused?.name === name ? this.refused.message : '';
+    const take = ({ currentTarget }: any) => {
+      this.values[name] = isCheck ? currentTarget.checked : currentTarget.value;
+      if (message) this.refused = null;
+      this.page.render();
+    };
+    const value = isCheck ? { checked: this.values[name] } : { value: this.values[name] };
+    const described = [message && `${id}-refused`, hint && `${id}-hint`].filter(Boolean).join(' ');
+    const props = { ...control, ...value, id, name, oninput: take, 'aria-invalid': message && 'true', 'aria-describedby': described || null };
+    return (
+      <div key={id} class="stack tight">
+        {isCheck ? <label class="pick">{h(tag, props)}{label}</label> : <label>{label}{h(tag, props, ...options)}</label>}
+        {message && <p id={`${id}-refused`} class="error">{message}</p>}
+        {name in this.theirs && <p class="error" dir="auto">{this.page.t('theirs', { value: String(this.theirs[name]) })}</p>}
+        {hint && <p id={`${id}-hint`} class="soft">{hint}</p>}
+      </div>
+    );
+  }
+
+  /** What the service answers; null if it refused, which then stands in the form. `reread` answers what is stored now. */
+  async send(document: Doc<any, any>, input: object, reread?: () => Promise<V | null>): Promise<any> {
+    this.refused = null;
+    const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
+    if (!answer) return null;
+    if (!answer.code) {
+      this.stored = { ...this.values };
+      this.theirs = {};
+      return answer;
+    }
+    if (answer.code === 'CONFLICT' && reread) await this.compare(await reread());
+    else await this.refuse(answer);
+    return null;
+  }
+
+  private async refuse(answer: { code: string; message: string; path?: string[] | null }) {
+    const name = [...(answer.path ?? [])].reverse().find((step) => step in this.values);
+    if (name) this.refused = { name, message: answer.message };
+    this.page.say(this.page.refusal(answer));
+    if (name) await this.page.focus(`#${this.id}-${name}`);
+  }
+
+  private async compare(now: V | null) {
+    if (!now) return;
+    const others = Object.keys(now).filter((name) => now[name] !== this.stored[name]);
+    // What was not touched here simply follows.
+    for (const name of others) if (this.values[name] === this.stored[name]) (this.values as Values)[name] = now[name]!;
+    this.theirs = Object.fromEntries(others.filter((name) => this.values[name] !== now[name]).map((name) => [name, now[name]])) as Partial<V>;
+    this.stored = now;
+    this.page.say(this.page.t('changedMeanwhile'));
+  }
+}
