@@ -8,6 +8,7 @@
 | writing     | posting, editing, deleting; the moderators' queue, reports and decisions                   |
 | marking     | which comments members find helpful                                                        |
 | reviews     | one rated comment of each member on a product                                              |
+| proofs      | a shop's proof that a member has bought a product                                          |
 | moderating  | one decision about many comments                                                           |
 | judging     | the words and links of a text that hold rules ask for                                      |
 | holding     | hold rules: setting, trying and applying them                                              |

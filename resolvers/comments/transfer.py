@@ -13,6 +13,8 @@ from `createdAt` and the line's content, so importing a file twice adds every co
 A reply has no rating but `inReplyTo`, the id of the comment that it answers, which comes before it. `thread`, which an
 export also writes, is the id of the top-level comment; with it the answered one may be gone.
 
+`verifiedAt` says when its author showed a shop's proof, which an export knows and the import believes.
+
 `answer` is the site's own: `{"body": "Thank you.", "at": "2026-11-21T08:00:00Z"}`, with the editor's id as `by`.
 """
 
@@ -55,7 +57,7 @@ _MEMBERS_AT_ONCE = 8
 _SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
-    "thread", "answer",
+    "thread", "answer", "verifiedAt",
 }  # fmt: skip
 LINE_START = b'{"id":"'
 """How each line of an export begins."""
@@ -176,6 +178,7 @@ def _parse_line(row: Row) -> Line:
         reply_to=_parse_place(fields, "inReplyTo"),
         root=_parse_place(fields, "thread"),
         answer=_parse_answer(fields.get("answer")),
+        verified_at=_parse_verified(fields),
     )
     return Line(comment, email, name)
 
@@ -186,6 +189,12 @@ def _parse_rating(fields: Fields) -> int | None:
     if fields.get("inReplyTo") is not None:
         raise InvalidInput("A reply has no rating.", path=("rating",))
     return rules.validate_rating(fields["rating"], ("rating",))
+
+
+def _parse_verified(fields: Fields) -> datetime | None:
+    if fields.get("verifiedAt") is not None and fields.get("inReplyTo") is not None:
+        raise InvalidInput("A reply is not verified.", path=("verifiedAt",))
+    return _parse_time(fields, "verifiedAt")
 
 
 def _parse_place(fields: Fields, name: str) -> str | None:
@@ -274,6 +283,7 @@ async def comment_lines(table: Table, product: str | None, after: Comment | None
             "status": comment.held,
             "inReplyTo": comment.reply_to,
             "thread": comment.root,
+            "verifiedAt": None if comment.verified_at is None else iso(comment.verified_at),
             "answer": None if comment.answer is None else _answer_fields(comment.answer),
         }
         yield json_line({name: value for name, value in fields.items() if value is not None})

@@ -245,6 +245,7 @@ def comments(owner: Person, ada: Person, bo: Person) -> None:
     marked = bo.run("MarkHelpful", comment=id_)["comment"]
     assert (marked["helpful"], marked["viewerFoundHelpful"]) == (1, True)
     until(lambda: bo.run("MostHelpful")["nodes"][0]["viewerFoundHelpful"])
+    assert bo.run("VerifiedComments")["commentStatistics"]["verified"] == 0
     assert owner.run("AnswerComment", comment=id_)["comment"]["answer"]["body"].startswith("Thank you.")
     assert bo.run("ReportComment", comment=id_)["comment"]["status"] == "PUBLISHED"
     until(lambda: owner.run("Queue", status="PUBLISHED")["waiting"] == 1)
