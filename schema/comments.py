@@ -12,7 +12,7 @@ from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
 from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
-from resolvers.comments import challenges, counts, holding, marking, moderating, pages, visibility, writing
+from resolvers.comments import challenges, claiming, counts, holding, marking, moderating, pages, visibility, writing
 from resolvers.people.challenges import Challenge as StoredChallenge
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
@@ -26,6 +26,7 @@ from schema.framework.types import (
     object_type,
     record_type,
 )
+from schema.jobs import Job
 
 # ── types and queries ──
 
@@ -398,6 +399,13 @@ class CommentsMutation:
         result_description="The comment, or why it was not answered.",
         comment="The comment's id.",
         body="The answer, up to 10,000 characters. It replaces one that is there; an empty one removes it.",
+    )
+    claim_comments = mutation(
+        claiming.claim_comments,
+        "Gives the viewer what was imported from another system under an address that they have confirmed.",
+        object_type("CommentsClaimed", "The comments are being claimed.", job=(Job, "The job that does it.")),
+        input_description="A claim of one's own imported comments.",
+        result_description="The job, or why there is none.",
     )
     moderate_comment = mutation(
         writing.moderate_comment,

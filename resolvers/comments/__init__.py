@@ -17,5 +17,7 @@
 | challenges  | who has to solve a challenge before they comment                                           |
 | member_data | taking back and erasing a member's comments and reports                                    |
 | counts      | statistics, the counts that pages are planned by, and products by their five-star comments |
+| other_systems | importing what was written on another system                                             |
+| claiming    | giving a member what was imported under their address                                      |
 | transfer    | importing and exporting comments                                                           |
 """

@@ -67,12 +67,23 @@ _FIRST_ID = first_id(datetime(_YEARS.start, 1, 1, tzinfo=UTC))
 _END_OF_IDS = first_id(datetime(_YEARS.stop, 1, 1, tzinfo=UTC))
 
 
+class Author(NamedTuple):
+    """Who wrote a comment, as another system knows them."""
+
+    key: str
+    name: str
+    email: str | None = None
+
+
 class Line(NamedTuple):
-    """A comment, and the address of an author whose id the line does not have."""
+    """A comment, and its author if the line does not have their id."""
 
     comment: Comment
     email: str | None = None
     name: str | None = None
+    writer: Author | None = None
+    note: str | None = None
+    """What is told of the line, although it is imported."""
 
 
 class CommentStore(Store[Line]):
@@ -139,13 +150,16 @@ class CommentStore(Store[Line]):
 
     async def _named(self, line: Line) -> Comment | None:
         """The comment with its author's id; None if the author was erased."""
+        author = await self._author(line)
+        return None if author is None else replace(line.comment, author=author)
+
+    async def _author(self, line: Line) -> str | None:
         if line.email is None:
-            return line.comment
+            return line.comment.author
         try:
-            author = await self._members.introduce(of_address(line.email), name=line.name)
+            return await self._members.introduce(of_address(line.email), name=line.name)
         except MemberErased:
             return None
-        return replace(line.comment, author=author)
 
     async def finish(self) -> None:
         await transfer.settle_products(self._table)

@@ -79,7 +79,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         """
         updateProfile removeIdentity addIdentity continueVisit
         submitPrediction createLeague joinLeague leaveLeague postComment reportComment
-        markHelpful
+        markHelpful claimComments
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),

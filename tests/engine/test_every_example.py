@@ -308,6 +308,7 @@ def claims(people: People) -> None:
     fan.ask('mutation { updateProfile(input: { email: "fan@example.com" }) { __typename } }')
     press_next_link(people, 2)
     [claimed] = fan.run("ClaimSubscriptions")["subscriptions"]
+    assert fan.run("ClaimComments")["job"]["state"] == "RUNNING"
     assert claimed == {"list": {"name": "Holds"}, "active": True}
 
 
