@@ -12,7 +12,7 @@ from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
 from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
-from resolvers.comments import challenges, counts, holding, marking, moderating, pages, visibility, writing
+from resolvers.comments import challenges, claiming, counts, holding, marking, moderating, pages, visibility, writing
 from resolvers.people.challenges import Challenge as StoredChallenge
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
@@ -26,6 +26,7 @@ from schema.framework.types import (
     object_type,
     record_type,
 )
+from schema.jobs import Job
 
 # ── types and queries ──
 
@@ -98,6 +99,9 @@ class Comment(Node):
         visibility.removed,
         "Whether it is gone, or held, and stands only for its replies: then it has no text, and nobody is its author.",
     )
+    verified_at: datetime | None = described(
+        "When its author showed a shop's proof that they have bought the product; null without one."
+    )
     helpful: int = field(marking.helpful_count, "How many members found it helpful.")
     viewer_found_helpful: bool = field(
         marking.viewer_found_helpful, "Whether the viewer found it helpful: see `markHelpful`."
@@ -159,6 +163,8 @@ class CommentStatistics:
     average: float | None = described("The mean rating; null if no comment has one.")
     histogram: list[RatingCount] = described("Five rows, rating 5 first, including those with count 0.")
     languages: list[LanguageCount] = described("The counted languages, most frequent first.")
+    verified: int = described("The number of comments with a shop's proof, without replies.")
+    verified_histogram: list[RatingCount] = described("The histogram of these alone.")
 
 
 @record_type(Leader, "A product's place by its five-star comments.")
@@ -250,6 +256,8 @@ class CommentsQuery:
         "A region makes no difference: en-US finds en.",
         ratings="Only comments with these ratings, 1 to 5; all five leave out those without a rating. An empty list is "
         "the same as none.",
+        verified="Only comments with a shop's proof, or with false only those without one. Where nearly all have one, "
+        "a page of those without may be short: go on with its cursor.",
         order="The newest first, or the most helpful; these only with `first` and `after`.",
     )
     comment_statistics: CommentStatistics = field(
@@ -328,6 +336,8 @@ class CommentsMutation:
         body="The comment, 1 to 10,000 characters.",
         in_reply_to="The comment or reply that this one answers. It stands in the same thread.",
         solution="The solution of a `challenge`, where one is asked of the viewer: its token, a colon and the number.",
+        proof="A shop's proof that the viewer has bought the product: a token of at most 4,096 characters, which the "
+        "shop has signed. It counts for one comment.",
     )
     edit_comment = mutation(
         writing.edit_comment,
@@ -389,6 +399,13 @@ class CommentsMutation:
         result_description="The comment, or why it was not answered.",
         comment="The comment's id.",
         body="The answer, up to 10,000 characters. It replaces one that is there; an empty one removes it.",
+    )
+    claim_comments = mutation(
+        claiming.claim_comments,
+        "Gives the viewer what was imported from another system under an address that they have confirmed.",
+        object_type("CommentsClaimed", "The comments are being claimed.", job=(Job, "The job that does it.")),
+        input_description="A claim of one's own imported comments.",
+        result_description="The job, or why there is none.",
     )
     moderate_comment = mutation(
         writing.moderate_comment,

@@ -40,6 +40,7 @@ from starlette.types import ASGIApp
 from datastore.dynamo import DynamoError, Table, deadline
 from datastore.voting.boards import ensure_main
 from resolvers.comments.holding import Holding
+from resolvers.comments.proofs import Proofs
 from resolvers.jobs.running import JobRunner
 from resolvers.journal.usage import UsageReports
 from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
@@ -50,6 +51,7 @@ from resolvers.whole.exporting import PATH as EXPORT_PATH
 from resolvers.whole.jobs import JOB_KINDS
 from schema import schema
 from server.auth.identification import Identification
+from server.auth.proofs import ProofReader
 from server.engine import backup_figures
 from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
 from server.execution.documents import Documents, read_manifest
@@ -174,6 +176,10 @@ async def _opened(
         await _prepare(services)
         await stack.enter_async_context(sending_confirmations(settings, services))
         await stack.enter_async_context(sending_codes(settings, services))
+        if settings.proof_keys:
+            proofs = ProofReader(settings)
+            stack.push_async_callback(proofs.close)
+            services.get(Proofs).start(proofs.read)
         services.get(JobRunner).start(JOB_KINDS)
         services.get(Suspensions).start()
         services.get(Holding).start()

@@ -92,6 +92,7 @@ NOT_RECORDED: Final[Mapping[str, str]] = {
     "signInAsGuest": "It concerns the guest alone, whose file has their sessions.",
     "signOut": "It concerns the member alone, whose file has their sessions.",
     "requestSubscription": "It stores nothing but a keyed hash; the subscription is recorded once it is confirmed.",
+    "claimComments": "Its job records each comment that it gives, and that the member has changed.",
     "markHelpful": "It says nothing but a number, which the comment shows.",
     "startQuiz": "A quiz that is only asked counts for nothing; its answers are recorded.",
     "reviewWord": "It changes when one member is asked for a word again, which concerns nobody else.",

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
 CLIENT, SECRET = "ringside", "the client's secret"
-_KEY = rsa.generate_private_key(65537, 2048)
+KEY = rsa.generate_private_key(65537, 2048)
 _PAGE = """<!doctype html><title>Provider</title><h1>Provider</h1>
 <form method="post" action="/authorize?{query}"><button>Yes, it is me</button></form>
 """
@@ -58,7 +58,7 @@ class OidcProvider(ThreadingHTTPServer):
             "exp": now + 600,
         }
         whole = {name: value for name, value in {**self.person, **claims, **self.claims}.items() if value is not None}
-        return jwt.encode(whole, _KEY, algorithm="RS256", headers={"kid": "one"})
+        return jwt.encode(whole, KEY, algorithm="RS256", headers={"kid": "one"})
 
     def redeem(self, form: Mapping[str, str]) -> dict[str, Any] | None:
         """The answer of the token endpoint, or None with the reason noted."""
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             addresses = {"authorization_endpoint": f"{issuer}/authorize", "jwks_uri": f"{issuer}/keys", **endpoints}
             self._json({"issuer": issuer, **addresses})
         elif path == "/keys":
-            jwk = {**RSAAlgorithm.to_jwk(_KEY.public_key(), as_dict=True), "kid": "one", "use": "sig"}
+            jwk = {**RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True), "kid": "one", "use": "sig"}
             self._json({"keys": [jwk]})
         elif path == "/authorize":
             self._send(200, _PAGE.format(query=escape(query)).encode(), {"content-type": "text/html"})

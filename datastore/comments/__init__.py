@@ -20,6 +20,7 @@
 | changes      | posting, editing, deleting, moderating; reports                                 |
 | helpful      | what members found helpful, and the order by it                                 |
 | reviews      | one rated comment of each member on a product                                   |
+| verified     | comments with a shop's proof of purchase: their second entry, and the proofs    |
 | counts       | statistics, and the ranking of products by five-star comments                   |
 | hold_rules   | which comments wait for a moderator; what a member has posted                   |
 | notices      | replies of which authors are told by email                                      |

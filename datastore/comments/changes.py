@@ -37,6 +37,7 @@ from datastore.comments.records import (
 )
 from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
+from datastore.comments.verified import ShownProof, entry_writes, show_proof
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.values.ids import first_id
@@ -81,6 +82,8 @@ class CommentChange:
     decision: Decision | None = None
     notice: ReplyNotice | None = None
     """Who is to be told of a reply."""
+    proof: ShownProof | None = None
+    """What was shown for a new comment."""
 
     def occurrence(self, unit: UnitOfWork) -> tuple[Write, ...]:
         """The journal's writes."""
@@ -108,8 +111,10 @@ class CommentChange:
             writes.append(LATE_ARRIVAL.put(arrival))
         if self.notice is not None:
             writes.append(REPLY_NOTICE.put(self.notice))
-        more = (pointer_writes(self.old, self.new), change_writes(self.old, self.new), place_writes(self.old, self.new))
-        return [*writes, *chain.from_iterable(more)]
+        if self.proof is not None:
+            writes.append(show_proof(self.proof))
+        parts = (pointer_writes, change_writes, place_writes, entry_writes)
+        return [*writes, *chain.from_iterable(part(self.old, self.new) for part in parts)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
         """Whether the items that the conditions failed on are what the change itself leaves.

@@ -41,6 +41,7 @@ from datastore.values.ids import shard_of
 SHARDS = 16
 MARK_SHARDS = 8
 _AT_ONCE = 1000
+_NONE = (0,) * 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,13 @@ class ProductTally:
     r5: int = 0
     bytes: int = 0
     replies: int = 0
+    v0: int = 0
+    """Verified comments without a rating, which r0 counts too."""
+    v1: int = 0
+    v2: int = 0
+    v3: int = 0
+    v4: int = 0
+    v5: int = 0
     unsettled: bool | None = None
     marks: int | None = None
     """How often it was marked as unsettled. So a number that changed and changed back does not look unchanged."""
@@ -93,6 +101,8 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
             else:
                 delta[f"r{comment.rating or 0}"] += sign
                 delta["bytes"] += sign * comment.size
+                if comment.verified_at is not None:
+                    delta[f"v{comment.rating or 0}"] += sign
     return [
         _addition(ProductTally(*tally_key, unsettled=True), numbers)
         for tally_key, delta in deltas.items()
@@ -109,14 +119,17 @@ def _addition(tally: ProductTally, numbers: dict[str, int]) -> Update:
 async def read_counts(table: Table, product: str) -> CommentCounts:
     """A product's counts, summed over their shards."""
     counts: dict[str, tuple[int, ...]] = {}
+    verified: dict[str, tuple[int, ...]] = {}
     sizes: Counter[str] = Counter()
     replies: Counter[str] = Counter()
     for tally in await read_tallies(table, product):
         numbers = (tally.r0, tally.r1, tally.r2, tally.r3, tally.r4, tally.r5)
-        counts[tally.language] = tuple(map(add, counts.get(tally.language, (0,) * len(numbers)), numbers))
+        of_verified = (tally.v0, tally.v1, tally.v2, tally.v3, tally.v4, tally.v5)
+        counts[tally.language] = tuple(map(add, counts.get(tally.language, _NONE), numbers))
+        verified[tally.language] = tuple(map(add, verified.get(tally.language, _NONE), of_verified))
         sizes[tally.language] += tally.bytes
         replies[tally.language] += tally.replies
-    return CommentCounts(counts, sizes, replies) if counts else NO_COUNTS
+    return CommentCounts(counts, sizes, replies, verified) if counts else NO_COUNTS
 
 
 async def read_tallies(table: Table, product: str) -> list[ProductTally]:

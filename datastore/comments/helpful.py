@@ -28,6 +28,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.pages import CommentPage, ReadReport, read_page
 from datastore.comments.planner import CommentCounts, Filter, plans
 from datastore.comments.records import COMMENT, Comment
+from datastore.comments.verified import mark_writes
 from datastore.dynamo import PageRequest, Table, chunks, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
@@ -46,6 +47,7 @@ class Helpful:
     language: str
     rating: int | None = None
     number: int = 0
+    verified: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,14 @@ def counts(mark: Mark | None, number: Helpful | None) -> bool:
 
 def _first_mark(comment: Comment, user: str, mark: Mark | None, now: datetime) -> list[Write]:
     """A comment that was changed since it was read has perhaps another language: the condition names its revision."""
-    number = Helpful(comment.product, comment.ulid, now, comment.language, comment.rating, 1)
+    verified = None if comment.verified_at is None else True
+    number = Helpful(comment.product, comment.ulid, now, comment.language, comment.rating, 1, verified)
     unmarked = present() & where(revision=comment.revision, removed=None, marked=None)
     return [
         HELPFUL.put(number, when=absent()),
         _put_mark(Mark(user, comment.product, comment.ulid, now), mark),
         COMMENT.update(COMMENT.item_key(comment), values={"marked": True}, when=unmarked),
+        *mark_writes(comment, marked=True),
     ]
 
 
@@ -189,7 +193,7 @@ async def read_helpful_page(
     read: list[tuple[str, Comment]] = []
     position = request.position
     if position is None or "#" in position:
-        matching = [one for one in ranked if wanted.matches(one.language, one.rating)]
+        matching = [one for one in ranked if wanted.matches(one.language, one.rating, verified=bool(one.verified))]
         read = await _read_ranked(table, _after(matching, position), request)
         position = None
     shown = {one.ulid for one in ranked}
@@ -200,6 +204,8 @@ async def read_helpful_page(
         report, position = page.report, page.last
         if not page.has_next_page:
             break
+        if len(page.items) < missing:  # short, as those that nobody verified may be
+            return CommentPage.cut(read, request, end=position, filter=wanted, report=report)
         missing = 2 * missing if len(read) < request.wanted else 0
     return CommentPage.cut(read, request, filter=wanted, report=report)
 

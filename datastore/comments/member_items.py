@@ -19,6 +19,7 @@ from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REP
 from datastore.comments.reviews import REVIEW_PLACE
 from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
+from datastore.comments.verified import PROOF, VERIFIED
 from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Partition
 from datastore.people.member_items import (
@@ -91,9 +92,19 @@ MEMBER_ITEMS = MemberItems(
         REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
         REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
         REVIEW_PLACE: left_out("Says which of your comments, which the file has, is your review of a product.", _HELD),
+        VERIFIED: left_out("Repeats one of your comments, which the file has, for lists of verified ones.", _HELD),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
         **of_nobody(
-            DIGEST_MAIL, HELPFUL, IMPORT_BATCH, LATE_ARRIVAL, LEADER, PLACED_RULE, PRODUCT_TALLY, RULES_REVISION, THREAD
+            DIGEST_MAIL,
+            HELPFUL,
+            IMPORT_BATCH,
+            LATE_ARRIVAL,
+            LEADER,
+            PLACED_RULE,
+            PRODUCT_TALLY,
+            PROOF,
+            RULES_REVISION,
+            THREAD,
         ),
     },
     _read,

@@ -9,6 +9,7 @@ from typing import Any
 
 from datastore.comments.planner import CommentCounts, Filter, PartitionRead, Plan, continuation, plans
 from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, REPLY, Comment, published_place
+from datastore.comments.verified import VERIFIED
 from datastore.dynamo import Page, PageRequest, Table
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.paging import merge
@@ -16,6 +17,7 @@ from datastore.dynamo.paging import merge
 # ── pages ──
 
 ULID_LENGTH = 26
+_MOST_ROUNDS = 4
 
 
 async def read_comment(table: Table, product: str, ulid: str, *, held: bool = True) -> Comment | None:
@@ -64,7 +66,10 @@ class CommentPage(Page[Comment]):
 
 
 async def read_page(table: Table, wanted: Filter, counts: CommentCounts, request: PageRequest) -> CommentPage:
-    """The comments that a filter matches, newest first. Each plan reads only those, so none is matched again."""
+    """The comments that a filter matches, newest first. Each plan reads only those, so none is matched again.
+
+    A page of those that nobody verified may be short, or empty; its cursor continues after all that was read.
+    """
     considered = plans(wanted, counts, request.wanted)
     plan, position = considered[0], request.position
     report = ReadReport(considered, plan)
@@ -84,6 +89,8 @@ async def read_page(table: Table, wanted: Filter, counts: CommentCounts, request
         if len(comments) >= request.wanted or merged.frontier is None:
             return CommentPage.cut(comments, request, filter=wanted, report=report)
         position = merged.frontier[-ULID_LENGTH:]
+        if wanted.verified is False and report.rounds >= _MOST_ROUNDS:
+            return CommentPage.cut(comments, request, end=position, filter=wanted, report=report)
         plan = continuation(wanted, counts, request.wanted - len(comments), report.rounds)
 
 
@@ -95,7 +102,8 @@ def _partition(
         key_values["language"] = read.language
     if read.rating is not None:
         key_values["rating"] = read.rating
-    partition: Partition[Comment] = COMMENT.on(read.index, **key_values)
+    entity = VERIFIED if wanted.verified else COMMENT
+    partition: Partition[Comment] = entity.on(read.index, **key_values)
     partition = replace(partition, filter=plan.residual, descending=forward)
     if position is None:
         return partition

@@ -13,9 +13,12 @@ Invariant: for every language and rating that its filter matches, a plan reads e
 whatever the counts say. Counts decide what a page costs and never what is on it. So a partition that was empty by the
 last count is still read, with a limit that costs one unit.
 
-So there is always an exact plan, and what it costs does not depend on the size of the product. A filtering plan that
-falls short is continued by the exact one; if that has more than 25 partitions, only when reading on with a filter would
-cost more.
+Verified comments have a second entry, with partitions of their own for every path (`verified`). Of the others there is
+no index: each plan for them is filtered, so a page may be short where nearly all are verified.
+
+So for all but these there is an exact plan, and what it costs does not depend on the size of the product. A filtering
+plan that falls short is continued by the exact one; if that has more than 25 partitions, only when reading on with a
+filter would cost more.
 
 The cost of a plan is the sum over its queries of the read units of eventually consistent reads, in steps of 4 KB, and a
 twentieth of a unit for each query. bench/results/comments.md has measurements over all 31 sets of ratings.
@@ -31,7 +34,7 @@ from math import ceil, sqrt
 from typing import Any
 
 from datastore.dynamo.paging import LARGEST_READ
-from datastore.dynamo.writes import ALWAYS, Condition, among
+from datastore.dynamo.writes import ALWAYS, Condition, absent, among
 
 RATINGS = (1, 2, 3, 4, 5)
 MAX_VALUES = 25
@@ -59,20 +62,24 @@ class Path(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The comments of a product that a reader wants; None matches every language, or every rating and none at all."""
+    """The comments of a product that a reader wants. None matches all: for ratings also comments without one."""
 
     product: str
     languages: tuple[str, ...] | None = None
     ratings: tuple[int, ...] | None = None
+    verified: bool | None = None
 
     @classmethod
-    def of(cls, product: str, languages: Any = None, ratings: Any = None) -> Filter:
+    def of(cls, product: str, languages: Any = None, ratings: Any = None, *, verified: bool | None = None) -> Filter:
         """The canonical filter: sorted and without repetitions. All five ratings leave out comments without one."""
-        return cls(product, tuple(sorted(set(languages or ()))) or None, tuple(sorted(set(ratings or ()))) or None)
+        sorted_languages, sorted_ratings = tuple(sorted(set(languages or ()))), tuple(sorted(set(ratings or ())))
+        return cls(product, sorted_languages or None, sorted_ratings or None, verified)
 
-    def matches(self, language: str, rating: int | None) -> bool:
-        return (self.languages is None or language in self.languages) and (
-            self.ratings is None or rating in self.ratings
+    def matches(self, language: str, rating: int | None, *, verified: bool) -> bool:
+        return (
+            (self.languages is None or language in self.languages)
+            and (self.ratings is None or rating in self.ratings)
+            and self.verified in (None, verified)
         )
 
     @property
@@ -80,7 +87,8 @@ class Filter:
         """The scope of this filter's cursors. No part of it can contain a line break."""
         languages = "*" if self.languages is None else ",".join(self.languages)
         ratings = "*" if self.ratings is None else ",".join(map(str, self.ratings))
-        return f"comments\n{self.product}\n{languages}\n{ratings}"
+        scope = f"comments\n{self.product}\n{languages}\n{ratings}"
+        return scope if self.verified is None else f"{scope}\n{self.verified}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +101,24 @@ class CommentCounts:
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     replies: Mapping[str, int] = field(default_factory=dict, compare=False)
+    verified: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Those of the numbers that are of verified comments."""
 
     def __hash__(self) -> int:
-        return hash((frozenset(self.counts.items()), frozenset(self.sizes.items())))
+        return hash(tuple(frozenset(some.items()) for some in (self.counts, self.sizes, self.verified)))
+
+    def of_verified(self) -> CommentCounts:
+        """The same numbers of verified comments alone."""
+        mean = self.mean_size
+        return CommentCounts(self.verified, {tag: round(sum(row) * mean) for tag, row in self.verified.items()})
+
+    def matching(self, wanted: Filter) -> int:
+        """How many comments a filter matches."""
+        some = (wanted.languages, wanted.ratings)
+        if wanted.verified is None:
+            return self.count(*some)
+        verified = self.of_verified().count(*some)
+        return verified if wanted.verified else self.count(*some) - verified
 
     def count(self, languages: tuple[str, ...] | None = None, ratings: tuple[int, ...] | None = None) -> int:
         rows = self.counts.values() if languages is None else (self.counts.get(tag, ()) for tag in languages)
@@ -146,7 +169,8 @@ NO_COUNTS = CommentCounts()
 
 @lru_cache(maxsize=1024)  # planning takes 16-190 µs, 2 ms with 100 pairs; popular filters and counts come again
 def plans(wanted: Filter, counts: CommentCounts, number: int) -> tuple[Plan, ...]:
-    """Every way to read `number` comments, the cheapest first."""
+    """Every way to read `number` comments, the cheapest first. Verified ones have partitions of their own."""
+    counts = counts.of_verified() if wanted.verified else counts
     counts = counts if counts.count() > 0 else _likely_counts(wanted.languages)
     languages = wanted.languages or (None,)
     ratings = wanted.ratings or (None,)
@@ -164,8 +188,10 @@ def plans(wanted: Filter, counts: CommentCounts, number: int) -> tuple[Plan, ...
 def continuation(wanted: Filter, counts: CommentCounts, missing: int, rounds: int) -> Plan:
     """The plan after a filtering plan fell short: the exact one, or a cheaper one with twice as much in each round."""
     possible = plans(wanted, counts, missing)
-    exact = next(plan for plan in possible if plan.exact)
+    exact = next((plan for plan in possible if plan.exact), None)
     widened = possible[0].widened(2**rounds)
+    if exact is None:
+        return widened
     return widened if len(exact.reads) > _FEW_PARTITIONS and widened.cost < exact.cost else exact
 
 
@@ -183,6 +209,9 @@ def _plan(
     if wanted.ratings is not None and path in (Path.PRODUCT, Path.LANGUAGE):
         residual, exact = residual & among("rating", *wanted.ratings), False
 
+    if wanted.verified is False:
+        residual, exact = residual & absent("verified_at") & absent("removed"), False
+
     # Half a comment more than was counted: a partition whose count is 0 must still get a share of the reads.
     matching = [_matching_count(counts, wanted, *cell) + 0.5 for cell in cells]
     sizes = [max(count, _partition_count(counts, *cell) + 0.5) for cell, count in zip(cells, matching, strict=True)]
@@ -198,7 +227,8 @@ def _plan(
 def _matching_count(counts: CommentCounts, wanted: Filter, language: str | None, rating: int | None) -> int:
     languages = wanted.languages if language is None else (language,)
     ratings = wanted.ratings if rating is None else (rating,)
-    return max(0, counts.count(languages, ratings))
+    verified = None if wanted.verified else wanted.verified  # those of verified comments alone have been taken already
+    return max(0, counts.matching(Filter(wanted.product, languages, ratings, verified)))
 
 
 def _partition_count(counts: CommentCounts, language: str | None, rating: int | None) -> int:

@@ -92,6 +92,10 @@ class Comment:
     """Whether it has its author's place for a review of the product."""
     marked: bool | None = None
     """Whether a member has found it helpful."""
+    verified_at: datetime | None = None
+    """When its author showed a shop's proof of purchase."""
+    proof: str | None = None
+    """The digest of the proof."""
 
     @property
     def status(self) -> Status:

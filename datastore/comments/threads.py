@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from datastore.comments.records import COMMENT, HELD, REPLY, Comment, entity_for, published_place, stub_in_place_of
+from datastore.comments.verified import mark_writes
 from datastore.dynamo import Page, PageRequest, Stale, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Condition, Write, absent, present, where
@@ -127,6 +128,7 @@ class ThreadState:
         if root is not None:
             when = present() & where(revision=root.revision, threaded=None)
             yield entity_for(root).update(entity_for(root).item_key(root), values={"threaded": True}, when=when)
+            yield from mark_writes(root, threaded=True)
             hidden = None if is_visible(root) else Hidden.HELD
         yield THREAD.put(Thread(self.product, self.ulid, replies, hidden), when=absent())
         if hidden is not None:

@@ -60,6 +60,7 @@ from datastore.comments.records import (
 )
 from datastore.comments.reviews import place_writes
 from datastore.comments.threads import THREAD, Thread, is_visible, read_thread_states
+from datastore.comments.verified import entry_writes
 from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
 from datastore.dynamo.entity import Entity, Key, Partition
 from datastore.dynamo.writes import Write, absent, where
@@ -132,7 +133,8 @@ def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
     for comment in comments:
         thread = ((name, comment.product, comment.root) for name in ("thread", "mark") if comment.root is not None)
         review = [("review", comment.author, comment.product)] if comment.placed else []
-        own = {("counts", comment.product, comment.language), *thread, *review}
+        verified = [("verified", comment.product, comment.ulid)] if comment.verified_at is not None else []
+        own = {("counts", comment.product, comment.language), *thread, *review, *verified}
         if len(batch) == BATCH or 2 * (len(batch) + 1) + len(others | own) > _ROOM:
             yield batch
             batch, others = [], set()
@@ -176,6 +178,7 @@ def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iter
         yield entity_for(comment).put(comment, when=absent())
     for comment in new:
         yield from place_writes(None, comment)
+        yield from entry_writes(None, comment)
     yield from count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
     if new:
         yield from unit.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")

@@ -28,6 +28,7 @@ from datastore.people.address_use import ADDRESS_USE
 from datastore.people.challenges import SPENT_CHALLENGE
 from datastore.people.confirmations import CONFIRMATION
 from datastore.people.identities import IDENTITY, identities_of
+from datastore.people.imported import IMPORTED
 from datastore.people.member_items import KEPT, PERSONAL, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.people.profiles import PROFILE, read_profile
 
@@ -72,6 +73,7 @@ MEMBER_ITEMS = MemberItems(
             "Your name, settings and email address, and when you joined.",
             without={"identities": "They are records of their own."},
         ),
+        IMPORTED: left_out("Says by its hash which address you had where your comments were imported from.", PERSONAL),
         IDENTITY: in_file("identity", "By what you sign in: the issuer and what it calls you, or your address."),
         SUSPENSION: in_file("suspension", "That you may not write, why, and until when."),
         ADMIN: in_file("admin", "That you have lately written as an admin."),

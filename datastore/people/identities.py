@@ -141,6 +141,12 @@ def comparable_address(email: str) -> str:
     return f"{in_form('NFC', name).lower()}@{domain.lower()}"
 
 
+def unused(shown: Proven, user: str, now: datetime) -> Identity:
+    """The identity of a member whom others have made. Of an address that nobody has confirmed only the hash is kept."""
+    stored = replace(_stored(shown, user, now), last_used_at=None)
+    return replace(stored, subject="", label="") if shown.method is SignInMethod.EMAIL else stored
+
+
 def _stored(shown: Proven, user: str, now: datetime) -> Identity:
     key = shown.key
     return Identity(key.method, key.hash, now, user, shown.issuer, shown.subject, shown.label, now)
@@ -185,16 +191,16 @@ async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitO
     However many processes do so at once, there is one member. MemberErased if there was one. `used` says whether the
     member does so by signing in.
     """
-    new = _stored(shown, profile.user, unit.now)
-    new = replace(new, last_used_at=unit.now if used else None, expires=profile.expires)
+    new = (_stored if used else unused)(shown, profile.user, unit.now)
+    new = replace(new, expires=profile.expires)
     made = replace(profile, identities=(str(new.key),))
     try:
-        await unit.apply(table, _put_new(new, unit.now), PROFILE.put(made, when=absent()))
+        await unit.apply(table, put_new(new, unit.now), PROFILE.put(made, when=absent()))
     except ConditionFailed:
         found = await find_identity(table, new.key, unit.now)
         if found is None:
             raise
-        return await _join(table, found, unit) if used and found.last_used_at is None else found
+        return await _join(table, found, shown, unit) if used and found.last_used_at is None else found
     return new
 
 
@@ -207,18 +213,17 @@ async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) 
     )
 
 
-async def _join(table: Table, identity: Identity, unit: UnitOfWork) -> Identity:
+async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWork) -> Identity:
     """Let a member who was made by others join now, as they sign in for the first time."""
-    used = IDENTITY.update(
-        IDENTITY.item_key(identity), values={"last_used_at": unit.now}, when=absent("last_used_at") & present("user")
-    )
+    values: dict[str, Any] = {"last_used_at": unit.now, "subject": shown.subject, "label": shown.label}
+    used = IDENTITY.update(IDENTITY.item_key(identity), values=values, when=absent("last_used_at") & present("user"))
     joined = PROFILE.update(PROFILE.at(user=identity.user or ""), values={"joined_at": unit.now}, when=present())
     with suppress(ConditionFailed):  # they have just done so on another process
         await unit.apply(table, used, joined)
-    return replace(identity, last_used_at=unit.now)
+    return replace(identity, **values)
 
 
-def _put_new(identity: Identity, now: datetime) -> Put:
+def put_new(identity: Identity, now: datetime) -> Put:
     return IDENTITY.put(identity, when=absent() | _free(now))
 
 
@@ -268,7 +273,7 @@ async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork,
         if shown.method is SignInMethod.EMAIL:
             values |= proven(shown.label, unit.now)
             changed = replace(changed, email=shown.label, email_confirmed=unit.now)
-        writes = [_put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
+        writes = [put_new(new, unit.now), *(_delete(key, user) for key in gone), *used_up]
         return await _change(table, profile, changed, values, unit, *writes)
 
     return await optimistic(lambda: read_profile(table, user), add, idempotent=True)
@@ -346,7 +351,7 @@ async def move_identity(table: Table, identity: Identity, shown: Proven, unit: U
             return False
         kept = tuple(new if key == old else key for key in profile.identities)
         moved = replace(_stored(shown, user, unit.now), since=identity.since, last_used_at=identity.last_used_at)
-        writes = [_put_new(moved, unit.now), _delete(old, user)]
+        writes = [put_new(moved, unit.now), _delete(old, user)]
         await _change(table, profile, replace(profile, identities=kept), {"identities": kept}, unit, *writes)
         return True
 

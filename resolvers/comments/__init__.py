@@ -8,6 +8,7 @@
 | writing     | posting, editing, deleting; the moderators' queue, reports and decisions                   |
 | marking     | which comments members find helpful                                                        |
 | reviews     | one rated comment of each member on a product                                              |
+| proofs      | a shop's proof that a member has bought a product                                          |
 | moderating  | one decision about many comments                                                           |
 | judging     | the words and links of a text that hold rules ask for                                      |
 | holding     | hold rules: setting, trying and applying them                                              |
@@ -16,5 +17,7 @@
 | challenges  | who has to solve a challenge before they comment                                           |
 | member_data | taking back and erasing a member's comments and reports                                    |
 | counts      | statistics, the counts that pages are planned by, and products by their five-star comments |
+| other_systems | importing what was written on another system                                             |
+| claiming    | giving a member what was imported under their address                                      |
 | transfer    | importing and exporting comments                                                           |
 """

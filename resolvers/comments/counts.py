@@ -85,8 +85,19 @@ class Statistics:
 
     @property
     def histogram(self) -> list[RatingCount]:
+        return self._by_rating(self.counts)
+
+    @property
+    def verified(self) -> int:
+        return self.counts.of_verified().count(self._counted_languages)
+
+    @property
+    def verified_histogram(self) -> list[RatingCount]:
+        return self._by_rating(self.counts.of_verified())
+
+    def _by_rating(self, counts: CommentCounts) -> list[RatingCount]:
         languages = self._counted_languages
-        return [RatingCount(rating, self.counts.count(languages, (rating,))) for rating in reversed(RATINGS)]
+        return [RatingCount(rating, counts.count(languages, (rating,))) for rating in reversed(RATINGS)]
 
     @property
     def languages(self) -> list[LanguageCount]:
@@ -128,7 +139,7 @@ class CountsCache:
 
         They are refreshed in the background, and the next page uses them.
         """
-        if comment_filter.languages is None and comment_filter.ratings is None:
+        if comment_filter.languages is None and comment_filter.ratings is None and comment_filter.verified is not False:
             return NO_COUNTS
         self._counts.prefetch(comment_filter.product, RECENT_SECONDS)
         return self._counts.known(comment_filter.product, inf) or NO_COUNTS

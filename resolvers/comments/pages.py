@@ -56,10 +56,11 @@ async def comments_page(
     window: BothWaysWindow,
     languages: list[str] | None = None,
     ratings: list[int] | None = None,
+    verified: bool | None = None,
     order: CommentOrder = CommentOrder.NEWEST,
 ) -> ShownPage:
     """A page; on request the answer also tells how it was read. A cursor of another filter is refused unread."""
-    comment_filter = parse_filter(product, languages, ratings)
+    comment_filter = parse_filter(product, languages, ratings, verified=verified)
     if order is CommentOrder.HELPFUL and not window.forward:
         raise InvalidInput("The most helpful comments are read forwards only: use `first` and `after`.", path=("last",))
     request = window.open(comment_filter.scope if order is CommentOrder.NEWEST else f"{comment_filter.scope}\n{order}")
@@ -99,6 +100,7 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
         "product": comment_filter.product,
         "languages": comment_filter.languages,
         "ratings": comment_filter.ratings,
+        "verified": comment_filter.verified,
         "considered": [
             {"path": plan.path, "queries": len(plan.reads), "cost": round(plan.cost, 2), "exact": plan.exact}
             for plan in report.considered

@@ -31,7 +31,9 @@ def validate_product(text: str, path: tuple[str, ...]) -> str:
     return product
 
 
-def parse_filter(product: str, languages: list[str] | None, ratings: list[int] | None) -> Filter:
+def parse_filter(
+    product: str, languages: list[str] | None, ratings: list[int] | None, *, verified: bool | None = None
+) -> Filter:
     """The filter of a page. An empty list is the same as none: a reader who ticks nothing wants everything."""
     if languages is not None and len(languages) > MAX_VALUES:
         raise InvalidInput(f"At most {MAX_VALUES} languages at once.", path=("languages",))
@@ -41,6 +43,7 @@ def parse_filter(product: str, languages: list[str] | None, ratings: list[int] |
         validate_product(product, ("product",)),
         [parse_language(text, ("languages", str(index))) for index, text in enumerate(languages or ())],
         [validate_rating(number, ("ratings", str(index))) for index, number in enumerate(ratings or ())],
+        verified=verified,
     )
 
 

@@ -13,6 +13,8 @@ from `createdAt` and the line's content, so importing a file twice adds every co
 A reply has no rating but `inReplyTo`, the id of the comment that it answers, which comes before it. `thread`, which an
 export also writes, is the id of the top-level comment; with it the answered one may be gone.
 
+`verifiedAt` says when its author showed a shop's proof, which an export knows and the import believes.
+
 `answer` is the site's own: `{"body": "Thank you.", "at": "2026-11-21T08:00:00Z"}`, with the editor's id as `by`.
 """
 
@@ -55,7 +57,7 @@ _MEMBERS_AT_ONCE = 8
 _SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
-    "thread", "answer",
+    "thread", "answer", "verifiedAt",
 }  # fmt: skip
 LINE_START = b'{"id":"'
 """How each line of an export begins."""
@@ -65,12 +67,23 @@ _FIRST_ID = first_id(datetime(_YEARS.start, 1, 1, tzinfo=UTC))
 _END_OF_IDS = first_id(datetime(_YEARS.stop, 1, 1, tzinfo=UTC))
 
 
+class Author(NamedTuple):
+    """Who wrote a comment, as another system knows them."""
+
+    key: str
+    name: str
+    email: str | None = None
+
+
 class Line(NamedTuple):
-    """A comment, and the address of an author whose id the line does not have."""
+    """A comment, and its author if the line does not have their id."""
 
     comment: Comment
     email: str | None = None
     name: str | None = None
+    writer: Author | None = None
+    note: str | None = None
+    """What is told of the line, although it is imported."""
 
 
 class CommentStore(Store[Line]):
@@ -137,13 +150,16 @@ class CommentStore(Store[Line]):
 
     async def _named(self, line: Line) -> Comment | None:
         """The comment with its author's id; None if the author was erased."""
+        author = await self._author(line)
+        return None if author is None else replace(line.comment, author=author)
+
+    async def _author(self, line: Line) -> str | None:
         if line.email is None:
-            return line.comment
+            return line.comment.author
         try:
-            author = await self._members.introduce(of_address(line.email), name=line.name)
+            return await self._members.introduce(of_address(line.email), name=line.name)
         except MemberErased:
             return None
-        return replace(line.comment, author=author)
 
     async def finish(self) -> None:
         await transfer.settle_products(self._table)
@@ -176,6 +192,7 @@ def _parse_line(row: Row) -> Line:
         reply_to=_parse_place(fields, "inReplyTo"),
         root=_parse_place(fields, "thread"),
         answer=_parse_answer(fields.get("answer")),
+        verified_at=_parse_verified(fields),
     )
     return Line(comment, email, name)
 
@@ -186,6 +203,12 @@ def _parse_rating(fields: Fields) -> int | None:
     if fields.get("inReplyTo") is not None:
         raise InvalidInput("A reply has no rating.", path=("rating",))
     return rules.validate_rating(fields["rating"], ("rating",))
+
+
+def _parse_verified(fields: Fields) -> datetime | None:
+    if fields.get("verifiedAt") is not None and fields.get("inReplyTo") is not None:
+        raise InvalidInput("A reply is not verified.", path=("verifiedAt",))
+    return _parse_time(fields, "verifiedAt")
 
 
 def _parse_place(fields: Fields, name: str) -> str | None:
@@ -274,6 +297,7 @@ async def comment_lines(table: Table, product: str | None, after: Comment | None
             "status": comment.held,
             "inReplyTo": comment.reply_to,
             "thread": comment.root,
+            "verifiedAt": None if comment.verified_at is None else iso(comment.verified_at),
             "answer": None if comment.answer is None else _answer_fields(comment.answer),
         }
         yield json_line({name: value for name, value in fields.items() if value is not None})

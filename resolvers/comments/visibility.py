@@ -258,7 +258,7 @@ async def total_count(ctx: Context, page: ShownPage | ShownMemberPage | ShownRep
     if isinstance(page, ShownReplies):
         return sum(await _reply_counts(ctx, [page.thread] if page.thread else []))
     exact = await ctx.services.get(CountsCache).exact(page.filter.product)
-    return exact.count(page.filter.languages, page.filter.ratings)
+    return exact.matching(page.filter)
 
 
 def viewer_can_edit(ctx: Context, comment: ShownComment, /) -> bool:

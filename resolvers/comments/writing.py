@@ -14,12 +14,14 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.records import Answer, Comment, Status
+from datastore.comments.verified import ShownProof
 from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.comments.challenges import require_challenge
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
+from resolvers.comments.proofs import examine, refused, require_unused
 from resolvers.comments.reviews import with_place
 from resolvers.comments.rules import (
     LONGEST_REASON,
@@ -46,7 +48,7 @@ from resolvers.values.node_ids import node_id
 # ── posting, editing, deleting ──
 
 
-async def post_comment(
+async def post_comment(  # noqa: PLR0913 - the fields of its input
     ctx: Context,
     /,
     *,
@@ -57,6 +59,7 @@ async def post_comment(
     body: str,
     in_reply_to: CommentId | None = None,
     solution: str | None = None,
+    proof: str | None = None,
 ) -> Comment:
     """A new comment, or a reply. With premoderation it waits for a moderator, unless a moderator wrote it."""
     member = ctx.member()
@@ -74,20 +77,34 @@ async def post_comment(
     if in_reply_to is not None:
         _refuse_rated_reply(rating)
     await check_rate(ctx, "post")
+    posted, shown = await _with_proof(ctx, posted, proof, is_reply=in_reply_to is not None)
     await require_challenge(ctx, solution)
     posted = await _held_if_asked(ctx, posted)
     if in_reply_to is not None:
         return await _post_reply(ctx, posted, in_reply_to)
-    await _post(ctx, posted)
+    await _post(ctx, posted, shown)
     ctx.services.activity["comments"] += 1
     return posted
 
 
-async def _post(ctx: Context, posted: Comment) -> None:
-    """Another attempt, if it needs the place of a review, looks again who has it."""
+async def _with_proof(
+    ctx: Context, posted: Comment, proof: str | None, *, is_reply: bool
+) -> tuple[Comment, ShownProof | None]:
+    if proof is None:
+        return posted, None
+    if is_reply:
+        raise refused("A reply needs no proof: leave `proof` out.")
+    shown = await examine(ctx, proof, posted.product, posted.ulid)
+    return replace(posted, verified_at=ctx.now(), proof=shown.digest), shown
+
+
+async def _post(ctx: Context, posted: Comment, proof: ShownProof | None) -> None:
+    """Another attempt, if it needs the place of a review or a proof, looks again who has it."""
 
     async def post(_: None) -> None:
-        await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted))
+        if proof is not None:
+            await require_unused(ctx, proof)
+        await store_change(ctx.services, ctx.unit, posted, CommentChange(None, posted, proof=proof))
 
     await optimistic(_nothing, post, idempotent=True)
 

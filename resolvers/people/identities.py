@@ -18,7 +18,8 @@ from functools import partial
 from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context, within_deadline
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
-from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased
+from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased, of_address
+from datastore.people.imported import make_author
 from datastore.people.profiles import Profile
 from resolvers.requests.context import MEMBER_AGE, Context, Services, member_name
 
@@ -65,7 +66,17 @@ class Members:
     async def introduce(self, shown: Proven, *, name: str | None = None) -> str:
         """The id of whose this is; of a member who is made now and joins at their first sign-in, if it was nobody's."""
         known = not_erased(await self._found.load(shown.key), self._services.clock())
-        known = known or await self._make(shown, self._new_profile(shown, name, None), used=False)
+        known = known or await self._make(shown, self._new_profile(shown, name, None, used=False), used=False)
+        return known.user or ""
+
+    async def introduce_author(self, shown: Proven, *, name: str | None, email: str | None) -> str:
+        """The id of an author of another system; of a member who is made now, if an import brings them first."""
+        known = not_erased(await self._found.load(shown.key), self._services.clock())
+        if known is None:
+            address = None if email is None else of_address(email)
+            profile = self._new_profile(shown, name, None, used=False)
+            known = await make_author(self._services.table, shown, address, profile, self._services.unit())
+            self._found.put(shown.key, known)
         return known.user or ""
 
     async def keep_guest(self, user: str) -> None:
@@ -91,11 +102,11 @@ class Members:
         await self._making.close()
         await self._uses.close()
 
-    def _new_profile(self, shown: Proven, name: str | None, email: str | None) -> Profile:
+    def _new_profile(self, shown: Proven, name: str | None, email: str | None, *, used: bool = True) -> Profile:
         now = self._services.clock()
         user = self._services.ids.next(now)
         profile = Profile(user, member_name(self._services.seal, user, name), joined_at=now, email=email)
-        by_email = shown.method is SignInMethod.EMAIL
+        by_email = used and shown.method is SignInMethod.EMAIL
         return replace(profile, email=shown.label, email_confirmed=now) if by_email else profile
 
     async def _make(self, shown: Proven, profile: Profile, *, used: bool) -> Identity:

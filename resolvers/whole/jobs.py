@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from resolvers.comments.claiming import CLAIM_COMMENTS, claim_comments_job
 from resolvers.jobs.running import Work
 from resolvers.journal.webhooks import REDELIVER, redeliver_job
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, score_event_job, unscore_event_job
@@ -21,6 +22,7 @@ from resolvers.whole.exporting import EXPORT_MEMBER, export_member_job
 from resolvers.whole.importing import IMPORT_TEXT, import_text_job
 
 JOB_KINDS: Mapping[str, Work] = {
+    CLAIM_COMMENTS: claim_comments_job,
     ERASE_MEMBER: erase_member_job,
     EXPORT_MEMBER: export_member_job,
     FIND_SUSPECTS: find_suspects_job,

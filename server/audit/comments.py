@@ -18,13 +18,15 @@ from datastore.comments.planner import RATINGS
 from datastore.comments.records import Comment, Pointer, Status, pointer_to
 from datastore.comments.threads import Hidden, Thread
 from datastore.comments.transfer import all_records, listed_comments, listed_held, listed_latest, listed_replies
+from datastore.comments.verified import all_entries
 from resolvers.requests.context import Services
 
 Counts: TypeAlias = Counter[tuple[str, str]]
-"""By language: comments without a rating (`r0`), by rating (`r1` … `r5`), their bytes, and replies."""
+"""By language: comments without a rating (`r0`), by rating (`r1` … `r5`), verified ones likewise, bytes, replies."""
 
-_NUMBERS = ("r0", *(f"r{rating}" for rating in RATINGS))
-_COUNTERS = (*_NUMBERS, "bytes", "replies")
+_NUMBERS = tuple(f"r{rating}" for rating in (0, *RATINGS))
+_VERIFIED = tuple(f"v{rating}" for rating in (0, *RATINGS))
+_COUNTERS = (*_NUMBERS, *_VERIFIED, "bytes", "replies")
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
@@ -40,6 +42,8 @@ async def breaches(services: Services) -> AsyncIterator[str]:
         yield breach
     async for breach in _pointer_breaches(services, records):
         yield breach
+    if records.unmatched_entries:
+        yield "comments: the second entries of verified comments differ from the comments"
     async for breach in _helpful_breaches(services, records.marked):
         yield breach
 
@@ -105,6 +109,8 @@ class _Records:
     unmatched: Counter[str] = field(default_factory=Counter)
     """By member: the sum of the hashes of the pointers that were found, minus those that their comments ask for."""
     pointers: int = 0
+    unmatched_entries: int = 0
+    """The sum of the hashes of published, verified comments, minus those of their second entries."""
     threads: _Threads = field(default_factory=_Threads)
     marked: set[Place] = field(default_factory=set)
     """The comments that members have found helpful, as they say themselves."""
@@ -141,6 +147,9 @@ class _Records:
         else:
             recount[comment.language, f"r{comment.rating or 0}"] += 1
             recount[comment.language, "bytes"] += comment.size
+            if comment.verified_at is not None:
+                recount[comment.language, f"v{comment.rating or 0}"] += 1
+                self.unmatched_entries += hash(comment)
 
     def count_breaches(self, product: str) -> Iterator[str]:
         recount, counted = self.recount[product], self.counted[product]
@@ -158,6 +167,8 @@ async def _read(services: Services) -> _Records:
     records = _Records()
     async for record in all_records(services.table):
         records.add(record)
+    async for entry in all_entries(services.table):
+        records.unmatched_entries -= hash(entry)
     return records
 
 

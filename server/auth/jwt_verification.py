@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import httpx
 import jwt
@@ -152,6 +152,8 @@ def _signing_keys(document: Any) -> list[PyJWK]:
 
 # ── jwt verification ──
 
+PROOF_AUDIENCE = "ringside-proof"
+
 _REASONS: dict[type[Exception], str] = {
     jwt.InvalidSignatureError: "The token was not signed by a key known here, or was altered.",
     jwt.InvalidAlgorithmError: "The token's algorithm is not accepted here.",
@@ -175,6 +177,8 @@ class _Issuer(NamedTuple):
 
 class JWTVerifier:
     """Verifies the tokens that these settings accept: the `iss` of a token says which key, and so which algorithm."""
+
+    required: ClassVar = ("sub", "exp")
 
     def __init__(self, settings: Settings) -> None:
         self._issuers = {key.issuer: _site(key, settings.public_url) for key in settings.site_keys}
@@ -218,14 +222,24 @@ class JWTVerifier:
 
     async def _verify(self, token: str, issuer: _Issuer) -> dict[str, Any]:
         if not isinstance(issuer.keys, JWKS):
-            return _verify_by_secrets(token, issuer.keys, issuer.name)
+            return _verify_by_secrets(token, issuer.keys, issuer.name, self.required)
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:
             raise jwt.InvalidAlgorithmError
         key = await issuer.keys.find(header.get("kid"), header["alg"])
         if key is None:
             raise jwt.InvalidSignatureError
-        return _decode(token, key, ALGORITHMS, issuer.name)
+        return _decode(token, key, ALGORITHMS, issuer.name, self.required)
+
+
+class ProofVerifier(JWTVerifier):
+    """Verifies the proofs of purchase that shops have signed."""
+
+    required = ("iat", "exp")
+
+    def __init__(self, settings: Settings) -> None:
+        self._issuers = {key.issuer: _site(key, PROOF_AUDIENCE) for key in settings.proof_keys}
+        self._own = None
 
 
 def _own(settings: Settings) -> _Issuer:
@@ -238,23 +252,25 @@ def _site(key: TokenKey, audience: str) -> _Issuer:
     return _Issuer(Source.SITE, keys, audience, name=key.issuer, gives_roles=key.roles)
 
 
-def _verify_by_secrets(token: str, secrets: list[bytes], issuer: str | None) -> dict[str, Any]:
+def _verify_by_secrets(token: str, secrets: list[bytes], issuer: str | None, required: Sequence[str]) -> dict[str, Any]:
     for secret in secrets[:-1]:
         try:
-            return _decode(token, secret, ("HS256",), issuer)
+            return _decode(token, secret, ("HS256",), issuer, required)
         except jwt.InvalidSignatureError:
             continue
-    return _decode(token, secrets[-1], ("HS256",), issuer)
+    return _decode(token, secrets[-1], ("HS256",), issuer, required)
 
 
-def _decode(token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...], issuer: str | None) -> dict[str, Any]:
+def _decode(
+    token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...], issuer: str | None, required: Sequence[str]
+) -> dict[str, Any]:
     claims: dict[str, Any] = jwt.decode(
         token,
         key,
         algorithms=algorithms,
         issuer=issuer,
         options={
-            "require": ["sub", "exp"],
+            "require": list(required),
             "verify_aud": False,  # see _validate_audience
             "verify_iss": issuer is not None,
             # tokens.py checks times, against a clock that tests can move. An iat in the future is accepted.

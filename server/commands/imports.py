@@ -13,11 +13,15 @@ import orjson
 import typer
 
 from datastore.voting.boards import MAIN
+from resolvers.comments.other_systems.files import READERS
+from resolvers.comments.other_systems.store import OtherSystemStore, Product
+from resolvers.comments.other_systems.threads import in_threads
 from resolvers.comments.transfer import CommentStore
 from resolvers.pickem.season_files import SeasonStore, season_rows
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Imported, OnProblem, Problem, Store, import_records
 from resolvers.transfer.readers import Row, csv_rows, json_lines, svg_folder
+from resolvers.values.languages import parse_language
 from resolvers.vocabulary import transfer as vocabulary
 from resolvers.voting import transfer as voting
 from server import Failed
@@ -136,12 +140,55 @@ def comments(
     with open_input(file) as (source, size):
         place = source.tell if size else None
         imported = _import("comments", json_lines(source), CommentStore, OnProblem.STOP, size, place)
+    _tell_of_comments(imported)
+    _require_valid(imported.problems, "lines", "Earlier lines were imported.")
+
+
+def _of_other_system(name: str, what: str) -> None:
+    """Add the command that imports what another system has exported."""
+    text = f"Imports comments of {what}, in their threads. Safe to run again: a comment that exists is left alone."
+
+    @imports.command(name, help=text)
+    def import_from(
+        file: Annotated[Path, typer.Argument(help="What the other system has exported, compressed or not.")],
+        product: Annotated[
+            str, typer.Option(help="The product of a page: a text with {url}, {path} or {id}, such as {path}.")
+        ],
+        language: Annotated[str, typer.Option(help="The language of the comments, which no file names.")] = "en",
+    ) -> None:
+        _import_from(name, file, product, language)
+
+
+_SYSTEMS = {
+    "disqus": "Disqus, from the XML that it sends",
+    "wordpress": "WordPress, from the XML of Tools, Export",
+    "remark42": "Remark42, from a backup",
+    "isso": "Isso, from its database",
+    "cusdis": "Cusdis, from its SQLite database",
+    "commento": "Commento or Comentario, from the JSON of an export",
+}
+for _system in _SYSTEMS.items():
+    _of_other_system(*_system)
+
+
+def _import_from(system: str, file: Path, product: str, language: str) -> None:
+    try:
+        open_store = partial(
+            OtherSystemStore, system=system, product=Product(product), language=parse_language(language, ())
+        )
+        imported = _import("comments", in_threads(READERS[system](file)), open_store, OnProblem.SKIP)
+    except OSError as error:
+        raise Failed(f"{file} cannot be read: {error.strerror or error}.") from None
+    _tell_of_comments(imported)
+    _require_valid(imported.problems, "comments", "The others were imported.")
+
+
+def _tell_of_comments(imported: Imported) -> None:
     out.print(f"{imported.read:,} comments read: {imported.added:,} are new, {imported.existing:,} existed already.")
     for altered in imported.altered:
         out.print(f"{altered}")
     if imported.left_out:
         out.print(f"{imported.left_out:,} were written by erased members and left out.")
-    _require_valid(imported.problems, "lines", "Earlier lines were imported.")
 
 
 def _import(

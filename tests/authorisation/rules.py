@@ -79,7 +79,7 @@ MUTATIONS: Final[Mapping[str, Viewers]] = {
         """
         updateProfile removeIdentity addIdentity continueVisit
         submitPrediction createLeague joinLeague leaveLeague postComment reportComment
-        markHelpful
+        markHelpful claimComments
         createWordList subscribe unsubscribe claimSubscriptions recordQuiz reviewWord startQuiz answerQuiz
         """,
     ),
@@ -179,7 +179,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         **_each(
             EVERYBODY,
             "id product language rating title body author createdAt editedAt status removed inReplyTo replyCount "
-            "replies answer helpful",
+            "replies answer helpful verifiedAt",
         ),
         "viewerFoundHelpful": PERSONAL,
         "viewerCanEdit": PERSONAL,
@@ -192,7 +192,9 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "HoldRule": _each(MODERATORS, "name language words links firstComments perHour guests"),
     "HeldComment": _each(MODERATORS, "comment heldBy"),
     "RefusedComment": _each(MODERATORS, "id code message"),
-    "CommentStatistics": _each(EVERYBODY, "product language total rated replies average histogram languages"),
+    "CommentStatistics": _each(
+        EVERYBODY, "product language total rated replies average histogram languages verified verifiedHistogram"
+    ),
     "RatingCount": _each(EVERYBODY, "rating count"),
     "LanguageCount": _each(EVERYBODY, "language count"),
     "ProductStanding": _each(EVERYBODY, "product fiveStars statistics"),

@@ -545,6 +545,7 @@ CASES: Final = (
     Case("editComment", "CommentEdited", a_hidden_comment, AUTHOR_OR_MODERATORS, "NOT_FOUND"),
     Case("deleteComment", "CommentDeleted", a_new("comment")),
     Case("reportComment", "CommentReported", a_new("comment", reason="Spam")),
+    Case("claimComments", "CommentsClaimed", a_confirmed_address),
     Case("markHelpful", "CommentMarked", somebody_elses_comment),
     Case("answerComment", "CommentAnswered", a_new("comment", body="Thank you.")),
     Case("moderateComment", "CommentModerated", a_new("comment", status="PUBLISHED")),

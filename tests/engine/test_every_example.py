@@ -245,6 +245,7 @@ def comments(owner: Person, ada: Person, bo: Person) -> None:
     marked = bo.run("MarkHelpful", comment=id_)["comment"]
     assert (marked["helpful"], marked["viewerFoundHelpful"]) == (1, True)
     until(lambda: bo.run("MostHelpful")["nodes"][0]["viewerFoundHelpful"])
+    assert bo.run("VerifiedComments")["commentStatistics"]["verified"] == 0
     assert owner.run("AnswerComment", comment=id_)["comment"]["answer"]["body"].startswith("Thank you.")
     assert bo.run("ReportComment", comment=id_)["comment"]["status"] == "PUBLISHED"
     until(lambda: owner.run("Queue", status="PUBLISHED")["waiting"] == 1)
@@ -307,6 +308,7 @@ def claims(people: People) -> None:
     fan.ask('mutation { updateProfile(input: { email: "fan@example.com" }) { __typename } }')
     press_next_link(people, 2)
     [claimed] = fan.run("ClaimSubscriptions")["subscriptions"]
+    assert fan.run("ClaimComments")["job"]["state"] == "RUNNING"
     assert claimed == {"list": {"name": "Holds"}, "active": True}
 
 

@@ -1,0 +1,112 @@
+"""Authors whom an import has brought from another system, and who of them an address belongs to.
+
+| wanted                         | read or write                                                     | requests |
+|--------------------------------|-------------------------------------------------------------------|----------|
+| the member of an author        | BatchGetItem of both identities, consistent                       | 1        |
+| a new one                      | transaction: identities, profile, USER#<u> IMPORTED#<hash>        | 1 more   |
+| authors with an address        | gsi1 IMPORTED#<hash>                                              | 1        |
+| an author becomes a member     | transaction: identities, profiles, IMPORTED                       | 3        |
+
+An author is found by what the other system calls them. Nobody can sign in as that: only whoever confirms the address is
+the author, and of the address nothing is kept but its hash. If the address is another member's already, it stays
+theirs, and they may claim what the author wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from datastore.changes.occurrences import Kind
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import Table, optimistic
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import Write, absent, present, where
+from datastore.people.identities import (
+    IDENTITY,
+    Identity,
+    IdentityKey,
+    Proven,
+    not_erased,
+    put_new,
+    read_identities,
+    unused,
+)
+from datastore.people.profiles import PROFILE, Profile, read_profile
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedAuthor:
+    """That an author whom an import brought had this address."""
+
+    user: str
+    address: str
+    """The hash of its identity."""
+
+
+IMPORTED = Entity(ImportedAuthor, Key("USER#{user}", "IMPORTED#{address}"), gsi1=Key("IMPORTED#{address}", "{user}"))
+
+
+async def make_author(
+    table: Table, shown: Proven, address: Proven | None, profile: Profile, unit: UnitOfWork
+) -> Identity:
+    """The identity of an author, who is made if the import brings them for the first time.
+
+    MemberErased if the author was erased lately, or whoever has the address.
+    """
+    wanted = [shown.key] if address is None else [shown.key, address.key]
+
+    async def make(found: Mapping[IdentityKey, Identity]) -> Identity:
+        known = not_erased(found.get(shown.key), unit.now)
+        if known is not None:
+            return known
+        new = unused(shown, profile.user, unit.now)
+        own, writes = [new], list[Write]()
+        if address is not None:
+            writes.append(IMPORTED.put(ImportedAuthor(profile.user, address.key.hash)))
+            if not_erased(found.get(address.key), unit.now) is None:
+                own.append(unused(address, profile.user, unit.now))
+        made = replace(profile, identities=tuple(str(each.key) for each in own))
+        writes += [put_new(each, unit.now) for each in own]
+        await unit.apply(table, *writes, PROFILE.put(made, when=absent()))
+        return new
+
+    return await optimistic(lambda: read_identities(table, wanted), make, idempotent=True)
+
+
+async def authors_with(table: Table, address: str) -> list[str]:
+    """The authors with an address, by its hash, as far as the index shows them."""
+    return [one.user async for one in table.iterate(IMPORTED.on("gsi1", address=address))]
+
+
+async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list[IdentityKey]:
+    """Let a member be an imported author, of whom nothing is left but what leads to the member: the identities.
+
+    Safe to repeat.
+    """
+
+    async def move(profiles: tuple[Profile | None, Profile | None]) -> list[IdentityKey]:
+        gone, member = profiles
+        if gone is None or member is None:
+            return []
+        keys = [IdentityKey.parse(text) for text in gone.identities]
+        moved: list[Write] = [
+            IDENTITY.update(IDENTITY.at(method=key.method, hash=key.hash), values={"user": user}, when=present())
+            for key in keys
+        ]
+        changed = PROFILE.update(
+            PROFILE.item_key(member),
+            values={"identities": (*member.identities, *gone.identities)},
+            when=where(identities=member.identities),
+        )
+        left = [PROFILE.delete(PROFILE.item_key(gone), when=where(identities=gone.identities))]
+        own = table.iterate(IMPORTED.on(user=author), consistent=True)
+        imported = [IMPORTED.delete(IMPORTED.item_key(one)) async for one in own]
+        occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{user}")
+        await unit.apply(table, changed, *moved, *left, *imported, *occurrence)
+        return keys
+
+    async def read() -> tuple[Profile | None, Profile | None]:
+        return await read_profile(table, author), await read_profile(table, user)
+
+    return await optimistic(read, move, idempotent=True)

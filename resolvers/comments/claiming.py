@@ -1,0 +1,79 @@
+"""Claiming what was imported under an address that a member has confirmed: its authors become the member."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.comments import pages
+from datastore.comments.changes import CommentChange
+from datastore.comments.records import Comment, Pointer, member_pointers
+from datastore.dynamo import optimistic
+from datastore.jobs.jobs import Job
+from datastore.people.identities import SignInMethod, comparable_address, identity_hash
+from datastore.people.imported import authors_with, become
+from datastore.people.profiles import Profile, read_profile
+from datastore.refusals import Conflict
+from resolvers.comments.writing import revised, store_change
+from resolvers.jobs.running import JobRun, begin_job_once, new_job
+from resolvers.people.identities import Members
+from resolvers.requests.context import Context, Services
+
+CLAIM_COMMENTS: Final = "CLAIM_COMMENTS"
+
+
+async def claim_comments(ctx: Context, /) -> Job:
+    """Begin to give the viewer what was imported under an address of theirs."""
+    member = ctx.member()
+    profile = await read_profile(ctx.table, member.id)
+    if profile is None or not await _addresses(ctx.services, profile):
+        raise Conflict("You have confirmed no address: sign in by email, or confirm the one in your profile, first.")
+    job = new_job(ctx, CLAIM_COMMENTS, {"user": member.id}, about=member.id)
+    answer = replace(job, input={})
+    await begin_job_once(ctx, job, answer)
+    return answer
+
+
+async def claim_comments_job(services: Services, run: JobRun) -> str:
+    """It starts over after an interruption, and passes over what is the member's already."""
+    user = run.input["user"]
+    profile = await read_profile(services.table, user)
+    unit = services.unit(f"User:{user}")
+    for address in [] if profile is None else await _addresses(services, profile):
+        for author in await authors_with(services.table, address):
+            if author != user:
+                await _claim(services, run, author, user, unit)
+    return f"Comments claimed: {run.done:,}."
+
+
+async def _claim(services: Services, run: JobRun, author: str, user: str, unit: UnitOfWork) -> None:
+    async for pointer in member_pointers(services.table, author):
+        run.done += await _give(services, pointer, user, unit)
+    changed = await become(services.table, author, user, unit)
+    services.get(Members).forget(changed)
+    services.profiles.forget(author)
+    services.profiles.forget(user)
+
+
+async def _give(services: Services, pointer: Pointer, user: str, unit: UnitOfWork) -> bool:
+    """Whether this call did it."""
+
+    async def give(old: Comment | None) -> bool:
+        if old is None or old.author != pointer.author:
+            return False
+        await store_change(services, unit, None, CommentChange(old, revised(old, author=user)))
+        return True
+
+    read = partial(pages.read_comment, services.table, pointer.product, pointer.ulid)
+    return await optimistic(read, give, idempotent=True)
+
+
+async def _addresses(services: Services, profile: Profile) -> list[str]:
+    """The hashes of the addresses that a member has confirmed."""
+    used = [each for each in await services.get(Members).of_profile(profile) if each.last_used_at is not None]
+    found = {each.hash for each in used if each.method is SignInMethod.EMAIL}
+    if profile.proven_email is not None:
+        found.add(identity_hash(SignInMethod.EMAIL, "", comparable_address(profile.proven_email)))
+    return sorted(found)

@@ -1,0 +1,360 @@
+"""Comments of other systems: what their files have, in threads, by whom, and what is wrong with files."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datastore.comments.records import COMMENT, POINTER, REPLY
+from datastore.comments.threads import THREAD
+from datastore.dynamo import Table
+from datastore.people.identities import IDENTITY, of_address
+from datastore.people.profiles import PROFILE, set_email
+from resolvers.comments.other_systems.files import READERS
+from resolvers.comments.other_systems.markup import text_of_html
+from resolvers.comments.other_systems.store import OtherSystemStore, Product
+from resolvers.comments.other_systems.threads import LOOP, MISSING, OTHER_PAGE, Written, in_threads
+from resolvers.people.identities import Members
+from resolvers.transfer.loop import Imported, OnProblem, import_records
+from resolvers.transfer.readers import Row, Unreadable
+from server.audit.comments import breaches
+from tests.client import Client
+from tests.command import ringside
+from tests.jobs import ended
+from tests.killed import Killed, killed_at
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+THREADS = """query ($product: ID!) { comments(product: $product) { totalCount nodes {
+  id body createdAt removed language author { id name } replyCount
+  replies { nodes { body createdAt editedAt author { name } inReplyTo { body } } } } } }"""
+CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { id } } ... on Refused { code } } }"""
+
+
+async def bring(client: Client, system: str, file: Path | str, template: str = "{path}") -> Imported:
+    rows = in_threads(READERS[system](SAMPLES / file))
+    store = OtherSystemStore(client.services, system, Product(template), "en")
+    return await import_records(rows, store, OnProblem.SKIP)
+
+
+async def page(client: Client, product: str) -> list[dict[str, Any]]:
+    return list((await client.ask(THREADS, product=product))["nodes"])
+
+
+async def sound(client: Client) -> bool:
+    return [breach async for breach in breaches(client.services)] == []
+
+
+async def items(table: Table) -> list[str]:
+    """Who there is, and what they wrote."""
+    return sorted([str(item) async for item in table.scan(PROFILE, IDENTITY, COMMENT, REPLY, POINTER, THREAD)])
+
+
+async def test_disqus_is_imported_with_threads_dates_and_authors(one_client: Client) -> None:
+    """An answer may stand before its question; deleted ones with replies leave a stub, and spam leaves nothing."""
+    imported = await bring(one_client, "disqus", "disqus.xml")
+    assert {str(problem) for problem in imported.problems} == {
+        "line 15: It has no time, or one before 1971.",
+        "line 16: The file has no thread for it.",
+    }
+    assert {str(altered) for altered in imported.altered} == {
+        f"line 12: {MISSING}", f"line 14: {LOOP}", f"line 17: {OTHER_PAGE}",
+    }  # fmt: skip
+    (kettle,) = await page(one_client, "/kettle/")
+    assert kettle["body"] == (
+        "Is it loud? See this test (https://example.org/test).\n\n> Very quiet,\n> they say.\n\nTom & Ann <3"
+    )
+    assert (kettle["createdAt"], kettle["author"]["name"]) == ("2020-02-01T11:00:00.000Z", "Ann")
+    replies = kettle["replies"]["nodes"]
+    assert [reply["body"] for reply in replies] == ["An answer that stands before its question.", "Thanks."]
+    assert replies[1]["inReplyTo"]["body"] == "An answer that stands before its question."
+    teapot = {each["body"]: each for each in await page(one_client, "/teapot/")}
+    assert teapot[""]["removed"]
+    assert [reply["body"] for reply in teapot[""]["replies"]["nodes"]] == ["I do not agree."]
+    older = teapot["The older half of a loop."]
+    assert [reply["body"] for reply in older["replies"]["nodes"]] == ["The younger half of a loop."]
+    assert not {"Buy pills.", "From before the web.", "On no page."} & teapot.keys()
+    assert teapot["An answer to nothing."]["author"] == older["author"]
+    assert await sound(one_client)
+
+
+async def test_wordpress_is_imported(one_client: Client) -> None:
+    """What waits there waits here; pingbacks and spam stay behind."""
+    imported = await bring(one_client, "wordpress", "wordpress.xml", "post-{id}")
+    assert (imported.added, imported.problems) == (3, [])
+    (first,) = await page(one_client, "post-1")
+    assert first["body"] == "First line.\nSecond line with stress."
+    assert first["createdAt"] == "2019-01-02T10:00:00.000Z"
+    assert [reply["body"] for reply in first["replies"]["nodes"]] == ["Welcome, Ann."]
+    assert await sound(one_client)
+
+
+async def test_remark42_is_imported(one_client: Client, tmp_path: Path) -> None:
+    """Its backup may be compressed."""
+    file = tmp_path / "backup.gz"
+    file.write_bytes(gzip.compress((SAMPLES / "remark42.json").read_bytes()))
+    assert (await bring(one_client, "remark42", file, "{url}")).added == 2
+    (first,) = await page(one_client, "https://www.example.com/kettle")
+    assert (first["body"], first["createdAt"]) == ("Good kettle.", "2021-05-01T10:00:00.123Z")
+    assert [reply["createdAt"] for reply in first["replies"]["nodes"]] == ["2021-05-01T10:00:00.000Z"]
+
+
+@pytest.mark.parametrize(
+    ("file", "body", "answers"), [("commento.json", "Good kettle.", 0), ("comentario.json", "Good.", 0)]
+)
+async def test_commento_and_comentario_are_imported(one_client: Client, file: str, body: str, answers: int) -> None:
+    """What is flagged or pending waits for a moderator."""
+    assert (await bring(one_client, "commento", file)).added == 2
+    (first,) = await page(one_client, "/kettle")
+    assert (first["body"], first["replyCount"]) == (body, answers)
+    assert first["author"]["name"] == "Ann"
+
+
+def isso_database(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as table:
+        table.executescript("""
+            CREATE TABLE preferences (key VARCHAR PRIMARY KEY, value VARCHAR);
+            CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256) UNIQUE, title VARCHAR(256));
+            CREATE TABLE comments (tid REFERENCES threads(id), id INTEGER PRIMARY KEY, parent INTEGER,
+              created FLOAT NOT NULL, modified FLOAT, mode INTEGER, remote_addr VARCHAR, text VARCHAR, author VARCHAR,
+              email VARCHAR, website VARCHAR, likes INTEGER DEFAULT 0, dislikes INTEGER DEFAULT 0, voters BLOB NOT NULL,
+              notification INTEGER DEFAULT 0);
+            INSERT INTO threads VALUES (1, '/kettle', 'Kettle');
+            INSERT INTO comments VALUES
+              (1, 1, NULL, 1577880000.25, 1577880100.0, 1, '192.0.2.0', 'Good *kettle*.', 'Ann', 'ann@example.com',
+                NULL, 2, 0, x'00', 0),
+              (1, 2, 1, 1577880200, NULL, 1, '192.0.2.0', 'Yes.', NULL, NULL, NULL, 0, 0, x'00', 0),
+              (1, 3, NULL, 1577880300, NULL, 2, '192.0.2.0', 'Waits.', 'Bo', NULL, NULL, 0, 0, x'00', 0),
+              (1, 4, 1, 1577880400, NULL, 4, '192.0.2.0', '', NULL, NULL, NULL, 0, 0, x'00', 0);
+        """)
+
+
+def cusdis_database(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as table:
+        table.executescript("""
+            CREATE TABLE pages (id TEXT PRIMARY KEY, slug TEXT NOT NULL, url TEXT, title TEXT, created_at DATETIME,
+              updated_at DATETIME, projectId TEXT);
+            CREATE TABLE comments (id TEXT PRIMARY KEY, pageId TEXT NOT NULL, created_at DATETIME, updated_at DATETIME,
+              deletedAt DATETIME, moderatorId TEXT, by_email TEXT, by_nickname TEXT NOT NULL, content TEXT NOT NULL,
+              approved BOOLEAN NOT NULL DEFAULT false, ancestorId TEXT, parentId TEXT);
+            INSERT INTO pages VALUES ('p1', 'kettle', 'https://www.example.com/kettle', 'Kettle', 0, 0, 'x');
+            INSERT INTO comments VALUES
+              ('a', 'p1', 1577880000250, 0, NULL, NULL, 'ann@example.com', 'Ann', 'Good *kettle*.', 1, NULL, NULL),
+              ('b', 'p1', '2020-01-01 12:03:20', 0, NULL, 'm1', NULL, 'Owner', 'Yes.', 1, NULL, 'a'),
+              ('c', 'p1', 1577880300000, 0, NULL, NULL, NULL, 'Bo', 'Waits.', 0, NULL, NULL),
+              ('d', 'p1', 1577880400000, 0, 1577880500000, NULL, NULL, 'Cy', 'Gone.', 1, NULL, 'a');
+        """)
+
+
+@pytest.mark.parametrize(("system", "make"), [("isso", isso_database), ("cusdis", cusdis_database)])
+async def test_databases_are_imported_and_never_changed(
+    one_client: Client, tmp_path: Path, system: str, make: Callable[[Path], None]
+) -> None:
+    file = tmp_path / "a name with ? and #.db"
+    make(file)
+    before = file.read_bytes()
+    assert (await bring(one_client, system, file)).added == 3
+    (first,) = await page(one_client, "/kettle")
+    assert (first["body"], first["createdAt"]) == ("Good *kettle*.", "2020-01-01T12:00:00.250Z")
+    assert [(reply["body"], reply["createdAt"]) for reply in first["replies"]["nodes"]] == [
+        ("Yes.", "2020-01-01T12:03:20.000Z")
+    ]
+    assert file.read_bytes() == before
+    assert {each.name for each in tmp_path.iterdir()} == {file.name}
+
+
+async def test_a_second_run_changes_nothing(one_client: Client) -> None:
+    """Nor does one of a file that has grown undo what a member or moderator did since."""
+    await bring(one_client, "disqus", "disqus.xml")
+    before = await items(one_client.services.table)
+    again = await bring(one_client, "disqus", "disqus.xml")
+    assert (again.added, again.read) == (0, 8)
+    assert await items(one_client.services.table) == before
+
+
+async def test_a_run_that_was_killed_is_completed_by_the_next(one_client: Client) -> None:
+    """At each of its writes."""
+    for write in range(60):
+        with killed_at(one_client.services.table, write) as counted:
+            try:
+                await bring(one_client, "disqus", "disqus.xml")
+            except BaseException as killed:  # noqa: BLE001 - also a group of them
+                assert "Killed" in repr(killed) or isinstance(killed, Killed)  # noqa: PT017
+        if counted[0] <= write:
+            break
+    await bring(one_client, "disqus", "disqus.xml")
+    assert len(await page(one_client, "/teapot/")) == 4
+    assert await sound(one_client)
+
+
+# ── authors ──
+
+
+async def test_of_an_address_only_the_hash_is_kept_and_its_owner_is_the_author(one_client: Client) -> None:
+    await bring(one_client, "disqus", "disqus.xml")
+    (kettle,) = await page(one_client, "/kettle/")
+    table, members = one_client.services.table, Members(one_client.services)
+    stored = [item async for item in table.scan(PROFILE, IDENTITY)]
+    assert "ann@example.com" not in repr(stored)
+    assert "192.0.2" not in repr(stored)
+    signed_in = await members.make(of_address("Ann@example.com"))
+    assert signed_in.label == "Ann@example.com"
+    profile = [each async for each in table.scan(PROFILE) if each.user == signed_in.user]
+    assert profile[0].name == "Ann"
+    ann = one_client.member(signed_in.user or "")
+    assert kettle["author"]["name"] == "Ann"
+    assert (await ann.ask("query ($id: ID!) { comment(id: $id) { author { name } } }", id=kettle["id"]))["author"]
+    await members.close()
+
+
+async def test_a_member_claims_what_was_imported_under_their_address(one_client: Client) -> None:
+    """From several systems; others' stays theirs, and a later import knows the member."""
+    ann = one_client.member("ann")
+    await ann.ask('mutation { updateProfile(input: { name: "Ann here" }) { __typename } }')
+    assert (await ann.ask(CLAIM))["code"] == "CONFLICT"
+    await set_email(one_client.services.table, "ann", "ann@example.com", one_client.services.unit())
+    await bring(one_client, "disqus", "disqus.xml")
+    await bring(one_client, "wordpress", "wordpress.xml")
+    job = (await ann.ask(CLAIM))["job"]
+    done = await ended(ann, job["id"])
+    assert (done["state"], done["message"]) == ("DONE", "Comments claimed: 3.")
+    (kettle,) = await page(one_client, "/kettle/")
+    assert kettle["author"]["name"] == "Ann here"
+    assert [reply["author"]["name"] for reply in kettle["replies"]["nodes"]] == ["Bea", "Ann here"]
+    (hello,) = await page(one_client, "/2019/hello-world/")
+    assert hello["author"]["name"] == "Ann here"
+    for system in ("disqus", "wordpress"):
+        assert (await bring(one_client, system, f"{system}.xml")).added == 0
+    assert (await ended(ann, (await ann.ask(CLAIM))["job"]["id"]))["message"] == "Comments claimed: 0."
+    assert await sound(one_client)
+
+
+# ── files that are wrong ──
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>
+<disqus><thread/><post><message>&b;</message></post></disqus>"""
+OUTSIDE = """<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>
+<disqus><thread/><post><message>&a;</message></post></disqus>"""
+WRONG = {
+    "an entity bomb": ("disqus", BOMB.encode(), "declares entities"),
+    "an external entity": ("wordpress", OUTSIDE.encode(), "declares entities"),
+    "no XML": ("disqus", b"comments, all of them", "is not XML: line 1"),
+    "an XML that ends": ("disqus", b"<disqus><thread>", "is not XML: line 1"),
+    "another XML": ("disqus", b"<rss><item/></rss>", "no export of Disqus"),
+    "an unknown encoding": ("wordpress", b'<?xml version="1.0" encoding="x-nothing"?><rss/>', "not XML|encoding"),
+    "letters of another encoding": ("wordpress", b"<rss><item>\xff\xfe</item></rss>", "is not XML"),
+    "a record without an end": ("disqus", b"<disqus><post>" + b"x" * 3_000_000, "letters in line 1"),
+    "no backup": ("remark42", b'{"id": "1"}\n', "no backup of Remark42"),
+    "no database": ("isso", b"not SQLite at all", "no SQLite database of Isso"),
+    "a broken database": ("cusdis", b"SQLite format 3\0" + b"\xff" * 4096, "no SQLite database of Cusdis"),
+    "no JSON": ("commento", b"{", "is not JSON"),
+    "another JSON": ("commento", b"[1]", 'no list of "comments"'),
+    "nothing": ("commento", b"", "is not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_a_file_that_is_none_is_refused(one_client: Client, tmp_path: Path, name: str) -> None:
+    system, data, reason = WRONG[name]
+    file = tmp_path / "file"
+    file.write_bytes(data)
+    with pytest.raises(Unreadable, match=reason):
+        await bring(one_client, system, file)
+    assert await page(one_client, "/kettle") == []
+
+
+async def test_a_line_of_a_hundred_megabytes_is_passed_over(one_client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "long.json"
+    meta, first, *_ = (SAMPLES / "remark42.json").read_bytes().splitlines(keepends=True)
+    file.write_bytes(meta + b'{"id": "' + b"x" * 100_000_000 + b'"}\n' + first)
+    imported = await bring(one_client, "remark42", file)
+    assert (imported.added, [str(problem) for problem in imported.problems]) == (
+        1, ["line 2: It is longer than 200,000 bytes."],
+    )  # fmt: skip
+
+
+async def test_a_long_text_is_cut_and_a_template_is_checked(one_client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "long.json"
+    text = '{"version":1,"comments":[{"commentHex":"1","url":"/k","markdown":"' + "é" * 20_000
+    file.write_text(text + '","parentHex":"root","creationDate":"2019-05-01T10:00:00Z"}]}', encoding="utf-8")
+    imported = await bring(one_client, "commento", file)
+    assert [str(altered) for altered in imported.altered] == ["comments.0: Its text was cut after 10,000 letters."]
+    assert len((await page(one_client, "/k"))[0]["body"]) == 10_000
+    for template in ("{nothing}", "{", "{0}", "{path.__class__.__init__.__globals__}"):
+        with pytest.raises(Exception, match="--product"):
+            Product(template)
+
+
+def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
+    """And what it did not, with lines; a file that is not there is named."""
+    variables = {"RINGSIDE_DATA": str(tmp_path / "data")}
+    sample = str(SAMPLES / "disqus.xml")
+    first = ringside("import", "disqus", sample, "--product", "{path}", **variables)
+    assert "8 comments read: 8 are new, 0 existed already." in first.stdout, first.stderr
+    assert f"line 12: {MISSING}" in first.stdout.replace("\n", " ")
+    assert first.returncode == 1
+    assert "line 15: It has no time" in first.stderr
+    second = ringside("import", "disqus", sample, "--product", "{path}", **variables)
+    assert "0 are new, 8 existed already." in second.stdout
+    missing = ringside("import", "isso", str(tmp_path / "none.db"), "--product", "{path}", **variables)
+    assert "none.db" in missing.stderr
+    assert missing.returncode == 1
+    template = ringside("import", "disqus", sample, "--product", "{nothing}", **variables)
+    assert "--product is a text with {url}, {path}, {id}" in template.stderr.replace("\n", " ")
+    assert ringside("audit", **variables).returncode == 0
+
+
+# ── HTML and threads ──
+
+HTML = {
+    "<p>One</p><p>Two</p>": "One\nTwo",
+    "a &lt;b&gt; &amp; &#x63;": "a <b> & c",
+    "<script>alert(1)</script>seen<style>p {}</style>": "seen",
+    "<ul><li>one</li><li>two</li></ul>": "- one\n- two",
+    '<a href="https://example.com">https://example.com</a>': "https://example.com",
+    '<a href="javascript:alert(1)">here</a>': "here",
+    "<blockquote>a<blockquote>b</blockquote></blockquote>c": "> a\n> > b\n>\nc",
+    "<pre>a\n  b</pre>": "a\n  b",
+    '<img src="x" alt="a cat" onerror="x()">': "a cat",
+    "a  \n  b": "a b",
+    "<b": "<b",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("html", HTML)
+def test_html_becomes_text(html: str) -> None:
+    assert text_of_html(html).replace("\n\n", "\n") == HTML[html]
+
+
+@given(st.text(alphabet="<>/abp& \n\"'=ql!-", max_size=300))
+def test_any_html_becomes_text_without_an_end(html: str) -> None:
+    assert len(text_of_html(html)) <= 6 * len(html) + 20
+
+
+@given(st.integers(0, 30).flatmap(lambda n: st.lists(st.integers(-1, n), min_size=n, max_size=n)))
+def test_each_comment_stands_in_one_thread_whatever_answers_what(parents: list[int]) -> None:
+    """Each once; a reply's root is at the top, and each thread is as deep as two levels."""
+    start = datetime(2020, 1, 1, tzinfo=UTC)
+    written = [
+        Written(Row(n + 1, {}), f"{n}", "/", "/", start + timedelta(hours=n * 7 % 31), "x", None,
+                parent=None if parent < 0 else f"{parent}")
+        for n, parent in enumerate(parents)
+    ]  # fmt: skip
+    rows = list(in_threads(written))
+    assert sorted(row.fields["id"] for row in rows) == sorted(one.id for one in written)
+    tops = {row.fields["id"] for row in rows if "root" not in row.fields}
+    for row in rows:
+        if "root" in row.fields:
+            assert row.fields["root"][0] in tops
+            assert row.fields["inReplyTo"][0] == written[int(row.fields["id"])].parent
+    before = [row.fields["id"] in tops for row in rows]
+    assert before == sorted(before, reverse=True)
