@@ -28,7 +28,7 @@ const DEFINITIONS: Record<string, Definition> = {
   comments: {
     attributes: ['product', 'languages', 'order', 'rated'],
     load: () => import('./comments/comments'),
-    first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], order: get('order') === 'helpful' ? 'HELPFUL' : 'NEWEST', after: null }],
+    first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], verified: null, order: get('order') === 'helpful' ? 'HELPFUL' : 'NEWEST', after: null }],
   },
   event: {
     attributes: ['event', 'season'],

@@ -16,7 +16,7 @@ export type Reply = Comment['replies']['nodes'][number];
 type Arrived = CommentPostedData['commentPosted'];
 type Statistics = CommentsData['commentStatistics'];
 type Order = 'NEWEST' | 'HELPFUL';
-type Filter = { languages?: string[]; ratings?: number[]; order?: Order };
+type Filter = { languages?: string[]; ratings?: number[]; verified?: boolean; order?: Order };
 
 export default class Comments extends Part<CommentsData> {
   readonly product: string;
@@ -26,6 +26,8 @@ export default class Comments extends Part<CommentsData> {
   readonly draft: string;
   private languages: string[];
   private ratings: number[] = [];
+  /** Whether only buyers are shown, by a shop's proof. */
+  private verified = false;
   private order: Order;
   comments: Comment[] | null = null;
   total = 0;
@@ -85,7 +87,7 @@ export default class Comments extends Part<CommentsData> {
   }
 
   get isFiltered() {
-    return this.ratings.length + this.languages.length > 0;
+    return this.verified || this.ratings.length + this.languages.length > 0;
   }
 
   private take({ comments: { totalCount, pageInfo } }: CommentsData) {
@@ -94,8 +96,8 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private ask(after: string | null = null) {
-    const { product, languages, ratings, order } = this;
-    return this.insist(() => this.ringside.ask(this.first!, { product, languages, ratings, order, after }));
+    const { product, languages, ratings, verified, order } = this;
+    return this.insist(() => this.ringside.ask(this.first!, { product, languages, ratings, verified: verified || null, order, after }));
   }
 
   private async reload() {
@@ -177,8 +179,8 @@ export default class Comments extends Part<CommentsData> {
     return this.comments?.find((comment) => isIt(comment) || comment.replies.nodes.some(isIt) || this.freshReplies.get(comment.id)?.some(isIt));
   }
 
-  private fits({ rating, language }: Comment) {
-    return (!this.ratings.length || (rating !== null && this.ratings.includes(rating))) && (!this.languages.length || this.languages.includes(language));
+  private fits({ rating, language, verifiedAt }: Comment) {
+    return (!this.verified || verifiedAt) && (!this.ratings.length || (rating !== null && this.ratings.includes(rating))) && (!this.languages.length || this.languages.includes(language));
   }
 
   private async showFresh() {
@@ -211,39 +213,6 @@ export default class Comments extends Part<CommentsData> {
     return true;
   }
 
-  add(comment: Comment) {
-    this.comments = [comment, ...this.comments!.filter(({ id }) => id !== comment.id)];
-    this.fresh = this.fresh.filter(({ id }) => id !== comment.id);
-    if (comment.status === 'PUBLISHED') this.total += 1;
-  }
-
-  /** Shows a reply that was written here at the end of its thread. */
-  addReply(to: string, reply: Reply) {
-    const root = this.rootOf(to);
-    if (!root) return;
-    const isOther = ({ id }: Reply) => id !== reply.id;
-    const waiting = this.freshReplies.get(root.id)?.filter(isOther) ?? [];
-    const isCounted = waiting.length < (this.freshReplies.get(root.id)?.length ?? 0) || !root.replies.nodes.every(isOther);
-    this.freshReplies.set(root.id, waiting);
-    root.replies.nodes = [...root.replies.nodes.filter(isOther), reply];
-    if (reply.status === 'PUBLISHED' && !isCounted) root.replyCount += 1;
-  }
-
-  /** Takes away what was deleted. A comment with replies leaves a stub, which goes with the last of them. */
-  remove(id: string) {
-    const root = this.rootOf(id);
-    if (!root) return;
-    if (root.id === id && root.status === 'PUBLISHED') this.total -= 1;
-    if (root.id !== id) {
-      const gone = root.replies.nodes.find((reply) => reply.id === id);
-      root.replies.nodes = root.replies.nodes.filter((reply) => reply !== gone);
-      if (gone?.status === 'PUBLISHED') root.replyCount -= 1;
-    }
-    if (root.id === id) Object.assign(root, { removed: true, status: 'PUBLISHED', answer: null, title: null, rating: null, body: '' });
-    if (root.removed && (root.replyCount < 1 || this.isFiltered)) this.comments = this.comments!.filter((comment) => comment !== root);
-    this.render();
-  }
-
   // ── views ──
 
   protected view() {
@@ -272,7 +241,7 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private overview(statistics: Statistics) {
-    const { total, rated, average, histogram, languages } = statistics;
+    const { total, rated, verified, average, histogram, languages } = statistics;
     const hasStars = this.rated !== 'no' && rated > 0;
     if (!hasStars && total < 2) return null;
     return (
@@ -301,6 +270,12 @@ export default class Comments extends Part<CommentsData> {
               {['NEWEST', 'HELPFUL'].map((order) => <option key={order} value={order}>{this.t(order)}</option>)}
             </select>
           </label>
+          {verified > 0 && (
+            <label class="check">
+              <input type="checkbox" checked={this.verified} onchange={(event: any) => this.filter({ verified: event.target.checked })} />
+              {this.t('counted', { what: this.t('verifiedOnly'), n: verified })}
+            </label>
+          )}
         </div>
       </div>
     );

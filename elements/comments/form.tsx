@@ -33,6 +33,8 @@ export class Form {
   existing: string | null = null;
   /** Whether signing in may help: guests may do less than members. */
   private needsMember = false;
+  /** Whether the page's proof of purchase was refused: then the comment can go without. */
+  private isUnproven = false;
   /** Of the request that sends these values: sent again, it counts once. */
   private key = '';
 
@@ -50,6 +52,11 @@ export class Form {
 
   get isEmpty() {
     return !this.values.body && !this.values.title;
+  }
+
+  /** The shop's proof that the member has bought the product, if the page has one. */
+  get proof() {
+    return this.isUnproven ? null : this.part.host.getAttribute('proof');
   }
 
   private stored(): Partial<Values> {
@@ -94,7 +101,9 @@ export class Form {
     const field = refused.path?.[1] ?? '';
     this.existing = refused.existing ?? null;
     this.needsMember = ['NOT_ALLOWED', 'NOT_SIGNED_IN'].includes(refused.code);
-    const message = this.existing ? this.part.t('existing') : this.part.refusal(refused);
+    this.isUnproven ||= field === 'proof';
+    const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
+    const message = key ? this.part.t(key, { message: refused.message }) : this.part.refusal(refused);
     this.errors = { [field === 'body' || (this.isWhole && field in this.values) ? field : 'form']: message };
     this.key = '';
     this.focusError();

@@ -8,7 +8,7 @@ const EDITORS = ['editor', 'admin'];
 
 export function commentView(part: Comments, comment: Comment): View {
   const { t, writing } = part;
-  const { id, rating, title, language, answer } = comment;
+  const { id, rating, title, verifiedAt, language, answer } = comment;
   const own = [
     title && <h3 dir="auto" lang={language}>{title}</h3>,
     text(part, comment),
@@ -19,23 +19,27 @@ export function commentView(part: Comments, comment: Comment): View {
       </div>
     ),
   ];
+  const marks = [
+    rating !== null && part.stars(rating),
+    verifiedAt && <span class="verified" part="verified" title={part.date(verifiedAt)}>✓ {t('verified')}</span>,
+  ];
   return (
     <li key={id} data-id={id} tabindex="-1" part="comment">
-      {writing?.editForm(comment) ?? article(part, comment, rating === null ? null : part.stars(rating), own, [helpful(part, comment), actions(part, comment), answerAction(part, comment)])}
+      {writing?.editForm(comment) ?? article(part, comment, marks, own, [helpful(part, comment), actions(part, comment), answerAction(part, comment)])}
       {writing?.under(comment)}
       {thread(part, comment)}
     </li>
   );
 }
 
-function article(part: Comments, { author, removed, createdAt, editedAt, status, moderationNote }: Reply, stars: View | null, own: any[], after: any[]): View {
+function article(part: Comments, { author, removed, createdAt, editedAt, status, moderationNote }: Reply, marks: any[], own: any[], after: any[]): View {
   const { t } = part;
   return (
     <article class="comment" aria-label={removed ? t('removed') : t('by', { name: author.name })}>
       {!removed && (
         <p class="row head">
           <strong dir="auto" part="author">{author.name}</strong>
-          {stars}
+          {marks}
           <time class="soft" datetime={createdAt}>{part.date(createdAt)}</time>
           {editedAt && <span class="soft">{t('wasEdited')}</span>}
         </p>
@@ -101,7 +105,7 @@ function thread(part: Comments, comment: Comment) {
       <ol class="thread" key="thread" part="replies" aria-label={t('repliesTo', { name: author.name })}>
         {nodes.map((reply) => (
           <li key={reply.id} data-id={reply.id} tabindex="-1" part="reply">
-            {writing?.editForm(reply) ?? article(part, reply, null, [text(part, reply)], [actions(part, reply)])}
+            {writing?.editForm(reply) ?? article(part, reply, [], [text(part, reply)], [actions(part, reply)])}
             {writing?.under(reply)}
           </li>
         ))}

@@ -116,8 +116,8 @@ export class Writing {
     const { part } = this;
     form.sent();
     this.forms = this.forms.filter((one) => one !== form);
-    if (kind === 'post') part.add(comment);
-    else if (kind === 'reply') part.addReply(to!.id, comment);
+    if (kind === 'post') this.posted(comment);
+    else if (kind === 'reply') this.replied(to!.id, comment);
     else part.replace(comment);
     part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
     if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
@@ -143,9 +143,9 @@ export class Writing {
   }
 
   /** What the input of a form is about. */
-  private addressed({ kind, to }: Form) {
+  private addressed({ kind, to, proof }: Form) {
     const { product, language } = this.part;
-    if (kind === 'post') return { product, language };
+    if (kind === 'post') return { product, language, ...(proof && { proof }) };
     return kind === 'reply' ? { product, language, inReplyTo: to!.id } : { comment: to!.id };
   }
 
@@ -184,9 +184,48 @@ export class Writing {
     part.render();
     if (asking!.problem) return;
     this.shown()?.close();
-    if (toDelete) part.remove(id);
+    if (toDelete) this.removed(id);
     part.say(part.t(toDelete ? 'deleted' : 'reported'));
     part.emit(toDelete ? 'comment-deleted' : 'comment-reported', { id });
+  }
+
+  // ── what becomes of what is shown ──
+
+  private posted(comment: Comment) {
+    const { part } = this;
+    const isOther = ({ id }: Reply) => id !== comment.id;
+    part.comments = [comment, ...part.comments!.filter(isOther)];
+    part.fresh = part.fresh.filter(isOther);
+    if (comment.status === 'PUBLISHED') part.total += 1;
+  }
+
+  /** Shows a reply at the end of its thread, where it may have arrived before the answer. */
+  private replied(to: string, reply: Reply) {
+    const { part } = this;
+    const root = part.rootOf(to);
+    if (!root) return;
+    const isOther = ({ id }: Reply) => id !== reply.id;
+    const isCounted = part.rootOf(reply.id) === root;
+    part.freshReplies.set(root.id, (part.freshReplies.get(root.id) ?? []).filter(isOther));
+    root.replies.nodes = [...root.replies.nodes.filter(isOther), reply];
+    if (reply.status === 'PUBLISHED' && !isCounted) root.replyCount += 1;
+  }
+
+  /** A comment with replies leaves a stub, which goes with the last of them. */
+  private removed(id: string) {
+    const { part } = this;
+    const root = part.rootOf(id);
+    if (!root) return;
+    if (root.id === id) {
+      if (root.status === 'PUBLISHED') part.total -= 1;
+      Object.assign(root, { removed: true, status: 'PUBLISHED', answer: null, title: null, rating: null, verifiedAt: null, body: '' });
+    } else {
+      const gone = root.replies.nodes.find((reply) => reply.id === id);
+      root.replies.nodes = root.replies.nodes.filter((reply) => reply !== gone);
+      if (gone?.status === 'PUBLISHED') root.replyCount -= 1;
+    }
+    if (root.removed && (root.replyCount < 1 || part.isFiltered)) part.comments = part.comments!.filter((comment) => comment !== root);
+    part.render();
   }
 
   // ── views ──
