@@ -30,12 +30,19 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class ReplyNotice:
-    """A reply of which the author of what it answers is to be told."""
+    """A reply, or the site's answer, of which the author of what it answers is to be told."""
 
     user: str
     reply: str
     product: str
     expires: datetime
+    answered: str | None = None
+    """The comment that the site has answered; then `reply` is an id of the notice's own."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The comment that has what is told."""
+        return self.product, self.answered or self.reply
 
 
 REPLY_NOTICE = Entity(
@@ -45,6 +52,10 @@ REPLY_NOTICE = Entity(
 
 def new_notice(user: str, reply: Comment, now: datetime) -> ReplyNotice:
     return ReplyNotice(user, reply.ulid, reply.product, now + _NOTICE_LIFETIME)
+
+
+def answer_notice(comment: Comment, id_: str, now: datetime) -> ReplyNotice:
+    return ReplyNotice(comment.author, id_, comment.product, now + _NOTICE_LIFETIME, comment.ulid)
 
 
 async def authors_to_tell(table: Table) -> AsyncIterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datastore.comments.changes import CommentChange
-from datastore.comments.notices import ReplyNotice, new_notice
+from datastore.comments.notices import ReplyNotice, answer_notice, new_notice
 from datastore.comments.records import Comment
 from datastore.comments.threads import is_visible, read_answered
 from datastore.people.profiles import Profile
@@ -17,9 +17,11 @@ async def notice_of(services: Services, change: CommentChange, answered: Comment
     The answered comment is read if it is not given.
     """
     reply = change.new
-    if reply is None or reply.reply_to is None or not is_visible(reply) or is_visible(change.old):
+    if reply is None or not is_visible(reply) or not services.get(Confirmations).can_send:
         return None
-    if not services.get(Confirmations).can_send:
+    if _is_answered(change):
+        return await _notice_of_answer(services, reply)
+    if reply.reply_to is None or is_visible(change.old):
         return None
     if answered is None:
         place = (reply.product, reply.reply_to, reply.reply_to != reply.root)
@@ -29,6 +31,22 @@ async def notice_of(services: Services, change: CommentChange, answered: Comment
     if not wants_replies(await services.profiles.load(answered.author)):
         return None
     return new_notice(answered.author, reply, services.clock())
+
+
+def _is_answered(change: CommentChange) -> bool:
+    """Whether the site's answer is what changes."""
+    old, new = change.old, change.new
+    return old is not None and new is not None and new.answer is not None and new.answer != old.answer
+
+
+async def _notice_of_answer(services: Services, comment: Comment) -> ReplyNotice | None:
+    """The site's answer counts as a reply, but for an editor who answers themselves."""
+    if comment.answer is None or comment.answer.by == comment.author:
+        return None
+    if not wants_replies(await services.profiles.load(comment.author)):
+        return None
+    now = services.clock()
+    return answer_notice(comment, services.ids.next(now), now)
 
 
 def wants_replies(profile: Profile | None) -> bool:

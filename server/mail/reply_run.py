@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -50,17 +51,31 @@ _BATCH = 100
 _log = structlog.get_logger("ringside.replies")
 
 
-async def shown_comments(services: Services, comments: Sequence[Comment]) -> list[dict[str, str]]:
+_OF_SITE = "the site"
+"""Instead of an author's id, which has no blank."""
+
+
+async def shown_comments(services: Services, comments: Sequence[Comment], site: str = "") -> list[dict[str, str]]:
     """What the templates show of comments: the author, the product and the beginning of the text."""
-    profiles = await services.profiles.load_many([comment.author for comment in comments])
+    authors = list({comment.author for comment in comments} - {_OF_SITE})
+    profiles = dict(zip(authors, await services.profiles.load_many(authors), strict=True))
+    names = {author: FORMER_MEMBER if one is None else one.name for author, one in profiles.items()} | {_OF_SITE: site}
     return [
         {
-            "author": FORMER_MEMBER if profile is None else profile.name,
+            "author": names[comment.author],
             "product": comment.product,
             "body": comment.body if len(comment.body) <= LETTERS else f"{comment.body[:LETTERS]}…",
         }
-        for comment, profile in zip(comments, profiles, strict=True)
+        for comment in comments
     ]
+
+
+def _as_told(comment: Comment, *, by_site: bool) -> Comment | None:
+    """A reply; or the site's answer as a reply of the site's, if it is still there."""
+    if not by_site:
+        return comment
+    answer = comment.answer
+    return None if answer is None else replace(comment, body=answer.body, author=_OF_SITE)
 
 
 class ReplyRun:
@@ -94,9 +109,10 @@ class ReplyRun:
             await delete_notices(self._services.table, notices)
 
     async def _send(self, profile: Profile, notices: Sequence[ReplyNotice], unsent: ReplyMail | None) -> None:
-        places = [(notice.product, notice.reply) for notice in notices]
-        found = await read_comments(self._services.table, places)
-        replies = [reply for reply in found if reply is not None and reply.held is None]
+        places = {notice.place: notice.answered is not None for notice in notices}
+        found = zip(places.values(), await read_comments(self._services.table, list(places)), strict=True)
+        told = [_as_told(one, by_site=by_site) for by_site, one in found if one is not None and one.held is None]
+        replies = [reply for reply in told if reply is not None]
         if not replies:
             return
         now = self._services.clock()
@@ -110,9 +126,10 @@ class ReplyRun:
     async def _render(self, profile: Profile, replies: Sequence[Comment], id_: str) -> Email:
         template = self._template
         unsubscribe = template.link(Unsubscription(profile.user, other=OtherEmails.REPLIES))
+        site = urlsplit(template.public_url).netloc
         shown = {
-            "site": urlsplit(template.public_url).netloc,
-            "replies": await shown_comments(self._services, replies[:MOST_SHOWN]),
+            "site": site,
+            "replies": await shown_comments(self._services, replies[:MOST_SHOWN], site),
             "more": max(0, len(replies) - MOST_SHOWN),
             "unsubscribe": unsubscribe,
         }

@@ -89,6 +89,27 @@ async def notices(client: Client) -> int:
 # ── replies ──
 
 
+ANSWER = """mutation ($input: AnswerCommentInput!) { answerComment(input: $input) {
+  ... on CommentAnswered { comment { id } } ... on Refused { code } } }"""
+
+
+async def test_the_site_s_answer_counts_as_a_reply(client: Client, outbox: Outbox) -> None:
+    """In the site's name; a second one replaces it, and one that is gone is not told."""
+    ada, editor = await wants_replies(client, "ada"), client.member("ed", Role.EDITOR)
+    comment, other = await post(ada), await post(ada)
+    for body in ("Thank you.", "Thank you very much."):
+        await editor.ask(ANSWER, input={"comment": comment["id"], "body": body})
+    for body in ("Too early.", ""):
+        await editor.ask(ANSWER, input={"comment": other["id"], "body": body})
+    assert await look(client, outbox) == 1
+    text = outbox.emails[0].text
+    assert "forum.example.org" in text
+    assert text.count("Thank you very much.") == 1
+    assert "Thank you.\n" not in text
+    assert "Too early." not in text
+    assert await look(client, outbox, HOUR) == 0
+
+
 async def test_the_first_reply_is_told_at_once_and_further_ones_together(client: Client, outbox: Outbox) -> None:
     """Those of the quarter of an hour after an email are in the next one; each is told once."""
     ada, bob = await wants_replies(client, "ada"), client.member("bob", name="Bob {0} <b>")
