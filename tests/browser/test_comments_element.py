@@ -34,6 +34,10 @@ new PerformanceObserver((list) => {
 }).observe({ type: 'layout-shift' });
 """
 SHIFTED = "new Promise((go) => requestAnimationFrame(() => setTimeout(() => go(shifted))))"
+TOO_SMALL = """['button', 'select', 'textarea', 'input']
+  .flatMap((name) => [...document.querySelector('ringside-comments').shadowRoot.querySelectorAll(name)])
+  .filter((control) => Math.min(control.offsetWidth, control.offsetHeight) < 44)
+  .map((control) => control.outerHTML)"""
 SHOPS_KEY = "the key of a shop, at least 32 letters"
 MARK_HELPFUL = """
 mutation ($input: MarkHelpfulInput!) { markHelpful(input: $input) {
@@ -334,6 +338,38 @@ async def test_a_suspended_member_reads_and_is_told(visited: Visited, browser: B
         await expect(button(page, "Reply to")).to_have_count(0)
         await expect(button(page, "Write a comment")).to_have_count(0)
         assert await barriers(page) == []
+
+
+@pytest.mark.parametrize(("language", "scheme"), [("en", "light"), ("de", "dark"), ("es", "light"), ("ar", "dark")])
+async def test_a_thread_with_its_forms_is_accessible_in_every_language(
+    visited: Visited, browser: Browser, language: str, scheme: str
+) -> None:
+    """At a phone's width, with a mark, an answer and a held comment; what is pressed is large enough for a thumb."""
+    product = f"accessible-{language}-{scheme}"
+    root = say(visited, product, "Does it run small?", rating=4, title="A question")
+    say(visited, product, "قليلا", user="bo-abara", language="ar", inReplyTo=root)
+    visited.edit(ANSWER_COMMENT, comment=root, body="A little.")
+    visited.edit(MARK_HELPFUL, user="bo-abara", role="member", comment=root, helpful=True)
+    options: dict[str, Any] = {
+        "color_scheme": scheme, "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True,
+    }  # fmt: skip
+    shown = COMMENTS % product
+    async with visited.page(browser, shown, member="editor", roles=["editor"], language=language, **options) as page:
+        await expect(thread(page)).to_have_count(1)
+        reply, report, answer, other_reply, _ = await element(page).locator(".actions button:not([aria-pressed])").all()
+        await report.click()
+        await expect(element(page).get_by_role("dialog")).to_be_visible()
+        assert await barriers(page) == []
+        await page.page.keyboard.press("Escape")
+        await expect(element(page).get_by_role("dialog")).to_have_count(0)
+        for opens in (reply, answer, other_reply, element(page).locator("button.primary").first):
+            await opens.click()
+        await expect(element(page).locator("form")).to_have_count(4)
+        assert await barriers(page) == []
+        assert await page.page.evaluate(TOO_SMALL) == []
+        wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        assert not await page.page.evaluate(wide)
+        assert page.errors == []
 
 
 # ── a site that asks for more ──
