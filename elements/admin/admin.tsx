@@ -8,6 +8,7 @@ import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_C
 import { SIGN_OUT } from '../generated/sign-in';
 import type { Area } from './area';
 import { Boards } from './boards';
+import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
 import { Members } from './members';
@@ -172,7 +173,7 @@ class Admin extends Part<AdminViewerData> {
       imports.addTo(board);
       location.hash = '#/imports';
     };
-    return { boards: new Boards(this, addMany), imports };
+    return { boards: new Boards(this, addMany), events: new Events(this), imports };
   }
 
   /** Whoever was just given a role need not load the page again. */

@@ -1,7 +1,9 @@
 // One area of the pages: what it loads when it is opened, and what it shows.
 
 import type { View } from '../base/dom';
-import type { Part } from '../base/part';
+import { type Part, pause } from '../base/part';
+import { JOB } from '../generated/admin';
+import { ask } from '../service';
 
 export interface Area {
   open(): Promise<void>;
@@ -12,3 +14,21 @@ export type Page = Part<any>;
 
 /** The value of a field of the form that a submit event comes from. */
 export const field = (event: Event, name: string) => String(new FormData(event.currentTarget as HTMLFormElement).get(name) ?? '');
+
+/** A moment as a field for local times has it, and back. */
+export const local = (iso: string | null) => (iso ? new Date(Date.parse(iso) - new Date(iso).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : '');
+export const moment = (value: string) => (value ? new Date(value).toISOString() : null);
+
+/** Whether a job did its work, once it has ended; what it has done is said meanwhile. */
+export async function ended(page: Page, id: string): Promise<boolean> {
+  for (;;) {
+    const job = (await page.insist(() => ask(JOB, { id })))?.job;
+    if (!job) return false;
+    if (job.state !== 'RUNNING') {
+      page.say(job.message ?? page.t(job.state));
+      return job.state === 'DONE';
+    }
+    page.say(page.t('working', { n: job.done }));
+    await pause(1);
+  }
+}

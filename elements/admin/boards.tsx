@@ -1,13 +1,13 @@
 // Boards: making one, its hours and voters, its contenders, and voters who vote as honest ones rarely do.
 
 import { h } from '../base/dom';
-import { newKey, pause, picture } from '../base/part';
+import { newKey, picture } from '../base/part';
 import { ask } from '../service';
 import {
-  ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, JOB, PREVIEW_CONTENDER,
+  ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, PREVIEW_CONTENDER,
   type PreviewContenderData, RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, VOID_VOTERS,
 } from '../generated/admin';
-import type { Area, Page } from './area';
+import { type Area, type Page, ended, local, moment } from './area';
 import { Draft } from './draft';
 
 type Board = NonNullable<BoardCardData['board']>;
@@ -17,10 +17,6 @@ const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
 const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
 const MOST_SVG = 48 * 1024;
 const SLUG = /[^a-z0-9]+/g;
-
-/** A moment as a field for local times has it, and back. */
-const local = (iso: string | null) => (iso ? new Date(Date.parse(iso) - new Date(iso).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : '');
-const moment = (value: string) => (value ? new Date(value).toISOString() : null);
 
 export class Boards implements Area {
   private boards: BoardsData['boards']['nodes'] | null = null;
@@ -142,25 +138,11 @@ export class Boards implements Area {
 
   // ── suspects ──
 
-  /** The job, once it has ended; what it has done is said meanwhile. */
-  private async ended(id: string): Promise<boolean> {
-    for (;;) {
-      const job = (await this.page.insist(() => ask(JOB, { id })))?.job;
-      if (!job) return false;
-      if (job.state !== 'RUNNING') {
-        this.page.say(job.message ?? this.page.t(job.state));
-        return job.state === 'DONE';
-      }
-      this.page.say(this.page.t('working', { n: job.done }));
-      await pause(1);
-    }
-  }
-
   private async job(document: any, input: object): Promise<string | null> {
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
     if (answer?.code) this.page.say(this.page.refusal(answer));
     if (!answer?.job) return null;
-    return (await this.ended(answer.job.id)) ? answer.job.id : null;
+    return (await ended(this.page, answer.job.id)) ? answer.job.id : null;
   }
 
   private async seek() {

@@ -70,7 +70,8 @@ export class Draft<V extends Values> {
     return null;
   }
 
-  private async refuse(answer: { code: string; message: string; path?: string[] | null }) {
+  /** Shows a refusal at the field that its path names, or where the page says what happened. */
+  async refuse(answer: { code: string; message: string; path?: string[] | null }) {
     const name = [...(answer.path ?? [])].reverse().find((step) => step in this.values);
     if (name) this.refused = { name, message: answer.message };
     this.page.say(this.page.refusal(answer));

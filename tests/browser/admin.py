@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 from playwright.async_api import Browser
 
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
@@ -56,3 +57,8 @@ class Keys:
         while not await control.evaluate("(node) => node.getRootNode().activeElement === node"):
             await self.press("Tab")
             assert self.pressed < 200, name
+
+
+def ask(visited: Visited, query: str) -> Any:
+    """What a visitor is answered."""
+    return httpx.post(f"{visited.service.url}/graphql", json={"query": query}).json()["data"]

@@ -7,13 +7,12 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.admin import Keys, assert_clean, opened
+from tests.browser.admin import Keys, ask, assert_clean, opened
 from tests.browser.pages import BrowserPage, new_context
 from tests.browser.sites import Visited
 from tests.service import ringside_process
@@ -60,10 +59,6 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
     await page.page.keyboard.press("u")
     await expect(articles).to_have_count(before - 49)
     await page.page.context.close()
-
-
-def ask(visited: Visited, query: str) -> Any:
-    return httpx.post(f"{visited.service.url}/graphql", json={"query": query}).json()["data"]
 
 
 def writer(visited: Visited, user: str) -> str:

@@ -104,9 +104,15 @@ class Values:
         if isinstance(type_, GraphQLEnumType):
             return next(iter(type_.values))
         today = datetime.now(UTC).date()
-        if type_.name in ("Boolean", "Int", "Date", "DateTime"):
+        if type_.name in ("Boolean", "Int", "Float", "Date", "DateTime"):
             day = str(today - timedelta(days=365) if name == "from" else today)
-            of_type = {"Boolean": True, "Int": next(self._numbers) % 5 + 1, "Date": day, "DateTime": f"{day}T00:00:00Z"}
+            of_type = {
+                "Boolean": True,
+                "Int": next(self._numbers) % 5 + 1,
+                "Float": 0.05,
+                "Date": day,
+                "DateTime": f"{day}T00:00:00Z",
+            }
             return of_type[type_.name]
         number = next(self._numbers)
         if type_.name == "HoldRuleInput":  # what asks for most: how much the author of each comment has posted

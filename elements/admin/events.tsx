@@ -1,0 +1,245 @@
+// Events: making one with its card, its order, results, locking, scoring, and taking the scoring back.
+
+import { h } from '../base/dom';
+import { newKey } from '../base/part';
+import { ask } from '../service';
+import {
+  ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, REMOVE_MATCH,
+  REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT,
+} from '../generated/admin';
+import { type Area, type Page, ended, local, moment } from './area';
+import { Draft } from './draft';
+
+type Card = NonNullable<EventCardData['event']>;
+type Match = Card['matches'][number];
+type Settings = { name: string; startsAt: string; place: string; cancelled: boolean };
+
+const OTHERS = ['DRAWN', 'NO_CONTEST', 'CANCELLED'];
+const VERSUS = /\s+(?:v|vs|gegen|contra|ضد)\.?\s+/i;
+
+/** A line of a card: `Ada & Bo v Cy`, with a name before a colon and points after a bar, if it has them. */
+function parseMatch(line: string) {
+  const [, named, rest] = /^(?:([^:|]+):)?(.*)$/.exec(line)!;
+  const [sides = '', points = '1'] = rest!.split('|');
+  const teams = sides.split(VERSUS).map((side) => ({ members: side.split(/\s*[&,]\s*/).map((name) => name.trim()).filter(Boolean) }));
+  return { name: (named ?? sides).trim(), points: Number(points) || 1, teams };
+}
+
+export class Events implements Area {
+  private events: EventsData['events']['nodes'] | null = null;
+  private card: Card | null = null;
+  private fresh: Draft<{ name: string; season: string; startsAt: string; matches: string }>;
+  private settings: Draft<Settings> | null = null;
+  private matches: Draft<{ matches: string }>;
+  private dragged: string | null = null;
+
+  constructor(private page: Page) {
+    [this.fresh, this.matches] = [this.emptyEvent(), this.emptyCard()];
+  }
+
+  async open() {
+    const data = await this.page.insist(() => ask(EVENTS, {}));
+    if (data) this.events = data.events.nodes;
+  }
+
+  private emptyEvent() {
+    return new Draft(this.page, 'new-event', { name: '', season: String(new Date().getFullYear()), startsAt: '', matches: '' });
+  }
+
+  private emptyCard() {
+    return new Draft(this.page, 'card', { matches: '' });
+  }
+
+  private async create(event: Event) {
+    event.preventDefault();
+    const { name, season, startsAt, matches } = this.fresh.values;
+    const made = await this.fresh.send(CREATE_EVENT, { name, season, startsAt: moment(startsAt) ?? '' });
+    if (!made) return;
+    this.fresh = this.emptyEvent();
+    this.matches = this.emptyCard();
+    this.matches.values.matches = matches;
+    await this.open();
+    await this.choose(made.event.id);
+    if (await this.addAll()) this.page.say(this.page.t('eventMade', { name, n: this.card!.matches.length }));
+  }
+
+  private async choose(id: string) {
+    const values = await this.read(id);
+    if (values) this.settings = new Draft(this.page, 'event', values);
+    await this.page.focus('#chosen-event');
+  }
+
+  private async read(id: string): Promise<Settings | null> {
+    const data = await this.page.insist(() => ask(EVENT_CARD, { event: id }));
+    if (!data?.event) return null;
+    this.card = data.event;
+    const { name, startsAt, place, state } = data.event;
+    return { name, startsAt: local(startsAt), place: place ?? '', cancelled: state === 'CANCELLED' };
+  }
+
+  private async save(event: Event) {
+    event.preventDefault();
+    const card = this.card!;
+    const { name, startsAt, place, cancelled } = this.settings!.values;
+    const changed: Record<string, unknown> = { name, place: place || null, cancelled };
+    if (startsAt !== local(card.startsAt)) changed.startsAt = moment(startsAt);
+    const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
+    if (!answer) return;
+    await this.read(card.id);
+    await this.open();
+    this.page.say(this.page.t('saved'));
+  }
+
+  // ── the card ──
+
+  /** Adds the matches that were typed, a line each. A line that is refused stays, with those after it. */
+  private async addAll(): Promise<boolean> {
+    const lines = this.matches.values.matches.split('\n').map((line) => line.trim()).filter(Boolean);
+    const key = newKey();
+    for (const [place, line] of lines.entries()) {
+      const answer = await this.page.mutate(ADD_MATCH, { input: { event: this.card!.id, ...parseMatch(line), idempotencyKey: `${key}${place}` } });
+      if (!answer || answer.code) {
+        this.matches.values.matches = lines.slice(place).join('\n');
+        await this.read(this.card!.id);
+        if (answer) await this.matches.refuse({ ...answer, message: `${line}: ${answer.message}`, path: ['matches'] });
+        return false;
+      }
+    }
+    this.matches = this.emptyCard();
+    await this.read(this.card!.id);
+    this.page.render();
+    return true;
+  }
+
+  private async act(document: any, input: object, said?: string): Promise<any> {
+    const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
+    if (!answer) return null;
+    if (answer.code) this.page.say(this.page.refusal(answer));
+    if (answer.job) await ended(this.page, answer.job.id);
+    await this.read(this.card!.id);
+    if (!answer.code && said) this.page.say(this.page.t(said));
+    this.page.render();
+    return answer.code ? null : answer;
+  }
+
+  private async move(match: Match, to: number) {
+    const ids = this.card!.matches.map(({ id }) => id).filter((id) => id !== match.id);
+    if (to < 0 || to > ids.length) return;
+    ids.splice(to, 0, match.id);
+    const { id, revision } = this.card!;
+    if (await this.act(REORDER_MATCHES, { event: id, matches: ids, revision })) {
+      this.page.say(this.page.t('moved', { name: match.name, n: to + 1 }));
+      await this.page.focus(`#match-${to}`);
+    }
+  }
+
+  private record(match: Match, value: string) {
+    const winner = Number(value);
+    const result = value === 'none' ? null : Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
+    if (result) void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, 'saved');
+  }
+
+  // ── views ──
+
+  view() {
+    const { page } = this;
+    return (
+      <div class="stack">
+        <h2>{page.t('events')}</h2>
+        {!this.events ? <p>{page.t('loading')}</p> : (
+          <ul class="row">
+            {this.events.map(({ id, name, state }) => (
+              <li key={id}><button type="button" aria-pressed={String(id === this.card?.id)} onclick={() => this.choose(id)}>
+                <span dir="auto">{name}</span> · {page.t(state)}
+              </button></li>
+            ))}
+          </ul>
+        )}
+        {this.card && this.chosen(this.card)}
+        {this.newEvent()}
+      </div>
+    );
+  }
+
+  private newEvent() {
+    const { page } = this;
+    return (
+      <form class="stack" onsubmit={(event: Event) => this.create(event)}>
+        <h3>{page.t('newEvent')}</h3>
+        <div class="row end">
+          {this.fresh.field('name', page.t('name'), { required: true })}
+          {this.fresh.field('season', page.t('season'), { required: true })}
+          {this.fresh.field('startsAt', page.t('startsAt'), { type: 'datetime-local', required: true })}
+        </div>
+        {this.fresh.field('matches', page.t('matches'), { tag: 'textarea', rows: 6, placeholder: 'Ada v Bo\nMain: Cy & Dee v Eve | 2', hint: page.t('matchesHint') })}
+        <div class="row"><button type="submit" class="primary">{page.t('create')}</button></div>
+      </form>
+    );
+  }
+
+  private chosen(card: Card) {
+    const { page } = this;
+    const draft = this.settings!;
+    return (
+      <section class="stack" key={card.id}>
+        <h2 id="chosen-event" tabindex="-1" dir="auto">{card.name}</h2>
+        <div class="row">
+          <span class="soft">{page.t(card.state)} · {page.date(card.startsAt, { dateStyle: 'medium', timeStyle: 'short' })}</span>
+          {card.state === 'UPCOMING' && <button type="button" onclick={() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow')}>{page.t('lock')}</button>}
+          {card.state === 'LOCKED' && <button type="button" class="primary" onclick={() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow')}>{page.t('score')}</button>}
+          {card.state === 'SCORED' && <button type="button" onclick={() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow')}>{page.t('unscore')}</button>}
+        </div>
+        {this.matchesTable(card)}
+        <div class="two even">
+          <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.addAll(); }}>
+            {this.matches.field('matches', page.t('moreMatches'), { tag: 'textarea', rows: 4, hint: page.t('matchesHint') })}
+            <div class="row"><button type="submit">{page.t('add')}</button></div>
+          </form>
+          <form class="stack" onsubmit={(event: Event) => this.save(event)}>
+            {draft.field('name', page.t('name'), { required: true })}
+            {draft.field('startsAt', page.t('startsAt'), { type: 'datetime-local', required: true })}
+            {draft.field('place', page.t('place'))}
+            {draft.field('cancelled', page.t('cancelEvent'), { type: 'checkbox' })}
+            <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
+          </form>
+        </div>
+      </section>
+    );
+  }
+
+  private matchesTable({ matches }: Card) {
+    const { page } = this;
+    if (!matches.length) return <p>{page.t('noMatches')}</p>;
+    return (
+      <ol class="stack">
+        {matches.map((match, place) => (
+          <li key={match.id} class="match" draggable="true" ondragstart={() => { this.dragged = match.id; }}
+            ondragover={(event: Event) => event.preventDefault()}
+            ondrop={() => { const one = matches.find(({ id }) => id === this.dragged); if (one) void this.move(one, place); }}>
+            <p dir="auto"><strong>{match.name}</strong> · {page.t('pointsOf', { n: match.points })}</p>
+            <div class="row end">
+              {this.result(match)}
+              <button id={`match-${place}`} type="button" onclick={() => this.move(match, place - 1)}>{page.t('up')}<span class="hidden"> {match.name}</span></button>
+              <button type="button" onclick={() => this.move(match, place + 1)}>{page.t('down')}<span class="hidden"> {match.name}</span></button>
+              <button type="button" class="plain" onclick={() => this.act(REMOVE_MATCH, { match: match.id }, 'saved')}>{page.t('remove')}<span class="hidden"> {match.name}</span></button>
+            </div>
+          </li>
+        ))}
+      </ol>
+    );
+  }
+
+  private result(match: Match) {
+    const { page } = this;
+    const { result } = match;
+    const value = !result ? 'none' : result.outcome === 'WON' ? String(result.winner) : result.outcome;
+    const choices = [['none', page.t('noResult')], ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
+    return (
+      <label>{page.t('resultOf', { name: match.name })}
+        <select onchange={(event: any) => this.record(match, event.currentTarget.value)} value={value}>
+          {choices.map(([one, text]) => <option value={one} selected={one === value}>{text}</option>)}
+        </select>
+      </label>
+    );
+  }
+}

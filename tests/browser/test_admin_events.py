@@ -1,0 +1,92 @@
+"""The area of events at /admin, in Chromium, by keyboard alone where it says so."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.admin import Keys, ask, assert_clean, opened
+from tests.browser.sites import Visited
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+UPDATE = "mutation ($input: UpdateEventInput!) { updateEvent(input: $input) { ... on EventUpdated { event { id } } } }"
+CARD = "\n".join(f"Fan {place} v Foe {place}" for place in range(10))
+
+
+async def test_an_event_of_ten_matches_is_made_locked_and_scored(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its card by keyboard alone; then the order, the results, and the scoring, which is taken back."""
+    page = await opened(visited, browser, "editor", "#/events", viewport={"width": 1280, "height": 900})
+    keys = Keys(page)
+    await page.page.get_by_role("textbox", name="Name").focus()
+    await keys.paste("Grand finals")
+    await keys.press("Tab", 2)
+    for text in ("0105", "2031", "1900"):  # the parts of a date go to the next by themselves
+        await page.page.keyboard.type(text)
+        keys.pressed += len(text)
+        if text == "2031":
+            await keys.press("Tab")
+    await keys.to("textbox", "Matches, a line each")
+    await keys.paste(CARD)
+    await keys.to("button", "Create")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("status")).to_contain_text("Grand finals is there, with 10 matches.")
+    with capsys.disabled():
+        sys.stdout.write(f"\nAn event of ten matches: {keys.pressed} keystrokes.\n")
+    assert keys.pressed <= 40
+    await assert_clean(page)
+    matches = page.page.locator("li.match")
+    await page.page.get_by_role("button", name="Up Fan 3 v Foe 3").focus()
+    await page.page.keyboard.press("Enter")
+    await expect(matches.nth(2)).to_contain_text("Fan 3 v Foe 3")
+    await page.page.get_by_role("button", name="Lock now").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("No predictions are taken")
+    await page.page.get_by_label("Result of Fan 0 v Foe 0").select_option(label="Foe 0 won")
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    await page.page.get_by_role("button", name="Score", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Matches without a result: 9 of 10")
+    for place in range(1, 10):
+        await page.page.get_by_label(f"Result of Fan {place} v Foe {place}").select_option(label="a draw")
+        await expect(page.page.get_by_label(f"Result of Fan {place} v Foe {place}")).to_have_value("DRAWN")
+    await page.page.get_by_role("button", name="Score", exact=True).click()
+    await expect(page.page.get_by_role("button", name="Take the scoring back")).to_be_visible()
+    await page.page.get_by_role("button", name="Take the scoring back").click()
+    await expect(page.page.get_by_role("button", name="Score", exact=True)).to_be_visible()
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def test_a_line_that_is_no_match_stays_and_says_why(visited: Visited, browser: Browser) -> None:
+    """Lines before it are added; names that try to break the page are names."""
+    page = await opened(visited, browser, "editor", "#/events", locale="ar", color_scheme="dark")
+    await page.page.locator("#new-event-name").fill("<script>alert(1)</script>")
+    await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
+    await page.page.locator("#new-event-matches").fill("Ada v <b>Bo</b>\nNobody at all\nCy v Dee")
+    await page.page.locator("#new-event-matches").press("Tab")
+    await page.page.keyboard.press("Enter")
+    await expect(page.page.locator("#card-matches-refused")).to_contain_text("Nobody at all")
+    await expect(page.page.locator("#card-matches")).to_have_value("Nobody at all\nCy v Dee")
+    await expect(page.page.locator("li.match")).to_have_count(1)
+    await expect(page.page.get_by_role("heading", name="<script>alert(1)</script>")).to_be_visible()
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.locator("#new-event-name").fill("Shared night")
+    await page.page.locator("#new-event-startsAt").fill("2031-06-01T19:00")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_role("heading", name="Shared night")).to_be_visible()
+    events = ask(visited, "{ events(first: 50) { nodes { id name } } }")["events"]["nodes"]
+    (event,) = [each["id"] for each in events if each["name"] == "Shared night"]
+    await page.page.locator("#event-name").fill("My night")
+    visited.edit(UPDATE, event=event, name="Their night")
+    await page.page.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_text("Somebody else wrote: Their night")).to_be_visible()
+    await expect(page.page.locator("#event-name")).to_have_value("My night")
+    await page.page.context.close()
