@@ -26,9 +26,9 @@ const DEFINITIONS: Record<string, Definition> = {
     first: (get) => [BOARD, { board: get('board') ?? 'main' }],
   },
   comments: {
-    attributes: ['product', 'languages'],
+    attributes: ['product', 'languages', 'order', 'rated'],
     load: () => import('./comments/comments'),
-    first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], after: null }],
+    first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], verified: null, order: get('order') === 'helpful' ? 'HELPFUL' : 'NEWEST', after: null }],
   },
   event: {
     attributes: ['event', 'season'],

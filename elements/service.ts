@@ -19,6 +19,8 @@ export interface Refused {
   message: string;
   path?: string[] | null;
   retryAfterSeconds?: number | null;
+  /** The id of what is in the way. */
+  existing?: string | null;
 }
 
 /** Why there is no answer: the service's error, or that it cannot be reached (OFFLINE). */

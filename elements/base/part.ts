@@ -95,6 +95,12 @@ export abstract class Part<Data> {
     this.render();
   }
 
+  /** Adds the looks and texts of what is loaded later. */
+  extend(style: string, english: Texts, translated?: Texts) {
+    this.host.shadowRoot!.adoptedStyleSheets.push(sheet(style));
+    Object.assign(this.texts, english, translated);
+  }
+
   // ── texts ──
 
   /** A text in the element's language. `{name}` stands for a value; `n` decides between singular and plural. */
@@ -133,7 +139,7 @@ export abstract class Part<Data> {
   }
 
   note() {
-    return h('p', { class: 'note', 'aria-hidden': 'true' }, this.said);
+    return h('p', { class: 'note', 'aria-hidden': 'true' }, h('span', { key: this.said }, this.said));
   }
 
   // ── the server's clock ──

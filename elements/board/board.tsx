@@ -55,6 +55,7 @@ export default class Board extends Part<BoardData> {
       this.learn(board.leaderboard.nodes);
       this.watch();
       if (board.resultsHidden && board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();
+      if (board.resultsHidden && board.closesAt) this.awaitClosing(board.closesAt);
     }
     this.render();
   }
@@ -86,6 +87,7 @@ export default class Board extends Part<BoardData> {
     this.ballot = drawn.token === undefined ? null : (drawn as Ballot);
     this.refused = drawn.token === undefined ? (drawn as Refused) : null;
     if (this.refused?.code === 'LOCKED') this.awaitOpening(this.refused.retryAfterSeconds);
+    if (this.refused?.code === 'LOCKED' && this.board?.resultsHidden) void this.reveal();
     for (const contender of this.ballot ? [this.ballot.left, this.ballot.right] : []) this.keepPicture(contender);
     this.render();
   }
@@ -94,6 +96,15 @@ export default class Board extends Part<BoardData> {
   private awaitOpening(seconds: number | null | undefined) {
     if (seconds == null) return;
     const timer = setTimeout(() => void (this.drawing = this.draw()), Math.min(seconds + 0.2, 60) * 1000);
+    this.until(() => clearTimeout(timer));
+  }
+
+  /** Draws again when the board has closed: it then shows its results. */
+  private awaitClosing(closesAt: string) {
+    const timer = setTimeout(() => {
+      if (this.secondsTo(closesAt) > 0) this.awaitClosing(closesAt);
+      else this.drawing = this.draw();
+    }, Math.min(Math.max(this.secondsTo(closesAt), 0) + 0.5, 60) * 1000);
     this.until(() => clearTimeout(timer));
   }
 
@@ -260,7 +271,9 @@ export default class Board extends Part<BoardData> {
 
   private closed() {
     const { code, message, retryAfterSeconds } = this.refused!;
-    if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
+    const since = this.board?.membersSince && this.t('membersSince', { when: this.date(this.board.membersSince, { dateStyle: 'full', timeStyle: 'short' }) });
+    if (code === 'NOT_ALLOWED' && since) return <p class="notice">{since}</p>;
+    if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{since || this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
     if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal({ code, message })}</p>;
     const { opensAt, closesAt } = this.board ?? {};
     const when = (time?: string | null) => time && this.date(time, { dateStyle: 'full', timeStyle: 'short' });
@@ -274,7 +287,7 @@ export default class Board extends Part<BoardData> {
     return [
       <div class="row between">
         <h3 id="leaderboard">{this.t('leaderboard')}</h3>
-        <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>
+        {!this.board?.resultsHidden && <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>}
       </div>,
       this.board?.resultsHidden ? <p class="notice">{this.t(this.board.resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows.length ? <p class="soft">{this.t('empty')}</p> : (
         <table part="leaderboard">
@@ -290,7 +303,7 @@ export default class Board extends Part<BoardData> {
           <tbody>{this.rows.length ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
         </table>
       ),
-      !this.isLong && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: total })}</button> : null,
+      !this.isLong && !this.board?.resultsHidden && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: total })}</button> : null,
     ];
   }
 

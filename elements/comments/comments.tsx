@@ -1,43 +1,44 @@
-// <ringside-comments product="…">: what others say, and a form for saying something.
+// <ringside-comments product="…">: what others say, with their replies. What a reader does beyond reading is in writing.tsx,
+// which is loaded when it is first needed.
 
 import { type View, h } from '../base/dom';
-import { Part, newKey } from '../base/part';
-import {
-  COMMENT_POSTED,
-  DELETE_COMMENT,
-  EDIT_COMMENT,
-  POST_COMMENT,
-  type PostCommentData,
-  REPORT_COMMENT,
-} from '../generated/comments';
+import { Part } from '../base/part';
+import { COMMENT_POSTED, type CommentPostedData, REPLIES } from '../generated/comments';
 import type { CommentsData } from '../generated/first';
 import type { Ringside } from '../elements';
 import css from './comments.css?inline';
 import english from 'english:comments';
-import { Form } from './form';
+import { commentView } from './thread';
+import type { Writing } from './writing';
 
-type Comment = CommentsData['comments']['nodes'][number];
+export type Comment = CommentsData['comments']['nodes'][number];
+export type Reply = Comment['replies']['nodes'][number];
+type Arrived = CommentPostedData['commentPosted'];
 type Statistics = CommentsData['commentStatistics'];
-type Posted = Extract<PostCommentData['postComment'], { comment: object }>;
-
-const NOTHING = { rating: null, title: '', body: '' };
+type Order = 'NEWEST' | 'HELPFUL';
+type Filter = { languages?: string[]; ratings?: number[]; verified?: boolean; order?: Order };
 
 export default class Comments extends Part<CommentsData> {
-  private product: string;
+  readonly product: string;
+  /** Whether stars are asked for: `yes`, `no`, or as the writer likes. */
+  readonly rated: string | null;
+  /** Where the draft of a comment is kept; of a reply, with the id of what it answers behind it. */
+  readonly draft: string;
   private languages: string[];
   private ratings: number[] = [];
-  private comments: Comment[] | null = null;
-  private total = 0;
+  /** Whether only buyers are shown, by a shop's proof. */
+  private verified = false;
+  private order: Order;
+  comments: Comment[] | null = null;
+  total = 0;
+  viewer: CommentsData['viewer'] = null;
   private more: string | null = null;
   private statistics: Statistics | null = null;
-  private viewer: CommentsData['viewer'] = null;
-  /** Comments that arrived meanwhile. They are shown when the reader asks for them: nothing jumps. */
-  private fresh: Comment[] = [];
-  private writing: Form | null = null;
-  private editing: { id: string; form: Form } | null = null;
-  private asking: { comment: Comment; toDelete: boolean } | null = null;
-  private reason = '';
-  private problem = '';
+  /** Comments that arrived meanwhile, and replies by their comment. They are shown when the reader asks: nothing jumps. */
+  fresh: Comment[] = [];
+  freshReplies = new Map<string, Reply[]>();
+  writing: Writing | null = null;
+  private loading: Promise<Writing | null> | null = null;
   private isLoading = false;
   private endStream: (() => void) | null = null;
 
@@ -45,13 +46,30 @@ export default class Comments extends Part<CommentsData> {
     super(host, ringside, texts, 'comments', english, css);
     this.product = host.getAttribute('product') ?? '';
     this.languages = listed(host.getAttribute('languages'));
-    const draft = this.newForm();
-    if (!draft.isEmpty) this.writing = draft;
+    this.order = host.getAttribute('order') === 'helpful' ? 'HELPFUL' : 'NEWEST';
+    this.rated = host.getAttribute('rated');
+    this.draft = `ringside draft ${ringside.base} ${this.product}`;
+    if (this.drafts().length) void this.write();
     this.until(() => this.endStream?.());
   }
 
-  private newForm() {
-    return new Form(this, 'new', NOTHING, `ringside draft ${this.ringside.base} ${this.product}`);
+  /** Uses what is needed for writing, once it is here. */
+  write = async (use?: (writing: Writing) => unknown) => {
+    const { Failed } = this.ringside;
+    const arrive = () => import('./writing').then(({ load }) => load(this)).catch((problem) => Promise.reject(new Failed('OFFLINE', String(problem))));
+    const loaded = await (this.loading ??= this.insist(arrive));
+    if (!loaded) return;
+    if (!this.writing) (this.writing = loaded).restore();
+    use?.(loaded);
+  };
+
+  /** The places of the drafts that are kept. */
+  drafts() {
+    try {
+      return Object.keys(localStorage).filter((key) => key === this.draft || key.startsWith(`${this.draft} `));
+    } catch {
+      return [];
+    }
   }
 
   // ── reading ──
@@ -62,9 +80,14 @@ export default class Comments extends Part<CommentsData> {
     this.take(data);
     this.statistics = commentStatistics;
     this.viewer = viewer;
-    const after = this.ratings.length || this.languages.length ? null : (comments.nodes[0]?.id ?? null);
+    const after = this.isFiltered || this.order === 'HELPFUL' ? null : (comments.nodes[0]?.id ?? null);
     this.endStream ??= this.ringside.live(COMMENT_POSTED, { product: this.product, after }, ({ commentPosted }) => this.arrivedLive(commentPosted));
+    this.writing?.restore();
     this.render();
+  }
+
+  get isFiltered() {
+    return this.verified || this.ratings.length + this.languages.length > 0;
   }
 
   private take({ comments: { totalCount, pageInfo } }: CommentsData) {
@@ -73,8 +96,8 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private ask(after: string | null = null) {
-    const variables = { product: this.product, languages: this.languages, ratings: this.ratings, after };
-    return this.insist(() => this.ringside.ask(this.first!, variables));
+    const { product, languages, ratings, verified, order } = this;
+    return this.insist(() => this.ringside.ask(this.first!, { product, languages, ratings, verified: verified || null, order, after }));
   }
 
   private async reload() {
@@ -84,6 +107,7 @@ export default class Comments extends Part<CommentsData> {
     const answer = await this.ask();
     this.isLoading = false;
     this.fresh = [];
+    this.freshReplies.clear();
     if (answer) this.arrived(answer);
     else this.render();
   }
@@ -100,27 +124,63 @@ export default class Comments extends Part<CommentsData> {
     const next = answer.comments.nodes.filter(({ id }) => !known.has(id));
     this.comments!.push(...next);
     this.take(answer);
-    if (next[0]) await this.focus(`[data-id="${next[0].id}"]`);
+    this.writing?.restore();
+    if (next[0]) await this.focusOn(next[0].id);
     else this.render();
   }
 
-  private filter(changed: { languages?: string[]; ratings?: number[] }) {
+  async showMoreReplies(comment: Comment) {
+    const { replies } = comment;
+    const answer = await this.insist(() => this.ringside.ask(REPLIES, { comment: comment.id, after: replies.pageInfo.endCursor }));
+    if (!answer?.comment) return;
+    const known = new Set(replies.nodes.map(({ id }) => id));
+    const next = answer.comment.replies.nodes.filter(({ id }) => !known.has(id));
+    replies.nodes = [...replies.nodes, ...next].sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+    replies.pageInfo = answer.comment.replies.pageInfo;
+    this.writing?.restore();
+    if (next[0]) await this.focusOn(next[0].id);
+    else this.render();
+  }
+
+  focusOn(id: string) {
+    return this.focus(`[data-id="${id}"]`);
+  }
+
+  private filter(changed: Filter) {
     Object.assign(this, changed);
     void this.reload().then(() => this.say(this.t('found', { n: this.total })));
   }
 
-  private arrivedLive(comment: Comment) {
-    const old = this.comments?.findIndex(({ id }) => id === comment.id) ?? -1;
-    if (old >= 0) this.comments![old] = comment;
+  // ── what arrives meanwhile ──
+
+  private arrivedLive(comment: Arrived) {
+    if (this.replace(comment)) return;
+    if (comment.inReplyTo) this.replyArrived(comment);
     else if (this.fits(comment) && !this.fresh.some(({ id }) => id === comment.id)) {
       this.fresh.unshift(comment);
       this.say(this.t('arrived', { n: this.fresh.length }));
     }
-    this.render();
   }
 
-  private fits({ rating, language }: Comment) {
-    return (!this.ratings.length || (rating !== null && this.ratings.includes(rating))) && (!this.languages.length || this.languages.includes(language));
+  /** A reply to a thread with further pages is on one of these. */
+  private replyArrived(reply: Arrived) {
+    const { id, inReplyTo } = reply.inReplyTo!;
+    const root = this.rootOf(id) ?? (inReplyTo && this.rootOf(inReplyTo.id));
+    const waiting = root && (this.freshReplies.get(root.id) ?? []);
+    if (!root || waiting!.some((one) => one.id === reply.id)) return;
+    root.replyCount += 1;
+    if (!root.replies.pageInfo.hasNextPage) this.freshReplies.set(root.id, [...waiting!, reply]);
+    this.say(this.t('replyArrived', { name: reply.author.name }));
+  }
+
+  /** The comment in whose thread something stands. */
+  rootOf(id: string) {
+    const isIt = (one: Reply) => one.id === id;
+    return this.comments?.find((comment) => isIt(comment) || comment.replies.nodes.some(isIt) || this.freshReplies.get(comment.id)?.some(isIt));
+  }
+
+  private fits({ rating, language, verifiedAt }: Comment) {
+    return (!this.verified || verifiedAt) && (!this.ratings.length || (rating !== null && this.ratings.includes(rating))) && (!this.languages.length || this.languages.includes(language));
   }
 
   private async showFresh() {
@@ -128,159 +188,119 @@ export default class Comments extends Part<CommentsData> {
     this.comments = [...this.fresh, ...this.comments!];
     this.total += this.fresh.length;
     this.fresh = [];
-    if (first) await this.focus(`[data-id="${first.id}"]`);
+    if (first) await this.focusOn(first.id);
   }
 
-  // ── writing ──
-
-  private async post() {
-    const form = this.writing!;
-    const input = form.input();
-    const language = this.language;
-    if (!input) return;
-    const comment = await this.send(form, POST_COMMENT, { product: this.product, language, ...input });
-    if (!comment) return;
-    form.sent();
-    this.writing = null;
-    this.comments = [comment, ...this.comments!.filter(({ id }) => id !== comment.id)];
-    this.fresh = this.fresh.filter(({ id }) => id !== comment.id);
-    if (comment.status === 'PUBLISHED') this.total += 1;
-    this.say(this.t(comment.status === 'PUBLISHED' ? 'posted' : 'held'));
-    this.emit('comment', { id: comment.id, product: this.product, status: comment.status });
-    await this.focus(`[data-id="${comment.id}"]`);
+  async showFreshReplies({ id, replies }: Comment) {
+    const waiting = this.freshReplies.get(id)!;
+    this.freshReplies.delete(id);
+    replies.nodes = [...replies.nodes, ...waiting];
+    await this.focusOn(waiting[0]!.id);
   }
 
-  private async edit() {
-    const { id, form } = this.editing!;
-    const input = form.input();
-    const comment = input && (await this.send(form, EDIT_COMMENT, { comment: id, ...input }));
-    if (!comment) return;
-    this.editing = null;
-    this.comments = this.comments!.map((old) => (old.id === id ? comment : old));
-    this.say(this.t('edited'));
-    await this.focus(`[data-id="${id}"]`);
-  }
+  // ── what becomes of one that is shown ──
 
-  /** The comment that was made; null if it was refused, which the form then says, or if nobody is signed in any more. */
-  private async send(form: Form, document: typeof POST_COMMENT | typeof EDIT_COMMENT, input: object) {
-    form.isSending = true;
-    this.render();
-    let answer = await this.mutate<any>(document, { input });
-    if (answer?.code === 'CHALLENGE_NEEDED') {
-      const solution = await (await import('../challenge')).default(this.ringside.ask);
-      answer = await this.mutate<any>(document, { input: { ...input, solution } });
+  /** Shows a comment or reply as it is now, with the replies that are here already; false if it is not shown. */
+  replace(changed: Comment) {
+    const root = this.rootOf(changed.id);
+    if (!root) return false;
+    if (root.id === changed.id) Object.assign(root, changed, { replies: root.replies, replyCount: root.replyCount });
+    else for (const replies of [root.replies.nodes, this.freshReplies.get(root.id) ?? []]) {
+      const place = replies.findIndex(({ id }) => id === changed.id);
+      if (place >= 0) replies[place] = changed;
     }
-    form.isSending = false;
-    if (answer?.code) form.refuse(answer);
     this.render();
-    return (answer as Posted | null)?.comment ?? null;
-  }
-
-  private async open(comment: Comment, toDelete: boolean) {
-    this.asking = { comment, toDelete };
-    this.reason = this.problem = '';
-    this.render();
-    await null;
-    await null;
-    this.find<HTMLDialogElement>('dialog')?.showModal();
-  }
-
-  private async confirm() {
-    const { comment, toDelete } = this.asking!;
-    const input = { comment: comment.id, idempotencyKey: newKey() };
-    const answer = toDelete
-      ? await this.mutate(DELETE_COMMENT, { input })
-      : await this.mutate(REPORT_COMMENT, { input: { ...input, reason: this.reason } });
-    if (!answer) return;
-    this.problem = answer.code ? this.refusal(answer) : '';
-    this.render();
-    if (this.problem) return;
-    this.find<HTMLDialogElement>('dialog')?.close();
-    if (toDelete) this.comments = this.comments!.filter(({ id }) => id !== comment.id);
-    if (toDelete && comment.status === 'PUBLISHED') this.total -= 1;
-    this.say(this.t(toDelete ? 'deleted' : 'reported'));
-    this.emit(toDelete ? 'comment-deleted' : 'comment-reported', { id: comment.id });
+    return true;
   }
 
   // ── views ──
 
   protected view() {
-    const { comments, fresh, more } = this;
+    const { comments, fresh, more, writing } = this;
     return (
       <section class="stack" aria-labelledby="title" aria-busy={this.isLoading ? 'true' : null}>
         <div class="row between">
           <h2 id="title" part="title">{this.t('comments')}</h2>
-          {!this.writing && !this.viewer?.suspension && (
-            <button type="button" class="primary" part="button" onclick={() => this.startWriting()}>{this.t('write')}</button>
+          {!writing?.isPosting && !this.viewer?.suspension && (
+            <button type="button" class="primary" part="button" onclick={() => this.write((writing) => writing.post())}>{this.t('write')}</button>
           )}
         </div>
         {this.viewer?.suspension && <p class="notice">{this.t('suspended')}</p>}
         {this.statistics && this.statistics.total > 0 && this.overview(this.statistics)}
-        {this.writing && this.writing.view(() => this.post(), () => this.stopWriting(), this.action(this.writing, 'post'))}
+        {writing?.postForm()}
         {this.note()}
-        {fresh.length > 0 && <button type="button" part="button" onclick={() => this.showFresh()}>{this.t('showFresh', { n: fresh.length })}</button>}
-        {comments?.length === 0 && <p class="notice">{this.t(this.ratings.length || this.languages.length ? 'noneFound' : 'none')}</p>}
+        <div class="fresh">{fresh.length > 0 && <button type="button" class="primary" part="button" onclick={() => this.showFresh()}>{this.t('showFresh', { n: fresh.length })}</button>}</div>
+        {comments?.length === 0 && <p class="notice">{this.t(this.isFiltered ? 'noneFound' : 'none')}</p>}
         <ol class="list" aria-label={this.t('comments')}>
-          {comments ? comments.map((comment) => this.comment(comment)) : [1, 2, 3].map(() => <li class="wait" aria-hidden="true"></li>)}
+          {comments ? comments.map((comment) => commentView(this, comment)) : [1, 2, 3].map(() => <li class="wait" aria-hidden="true"></li>)}
         </ol>
         {more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more')}</button>}
-        {this.asking && this.dialog()}
+        {writing?.dialog()}
       </section>
     );
   }
 
-  private startWriting() {
-    this.writing = this.newForm();
-    void this.focus('#new input');
-  }
-
-  private stopWriting() {
-    this.writing = null;
-    void this.focus('button.primary');
-  }
-
-  /** Who is not signed in reads why, and loses nothing by signing in. */
-  private action(form: Form, text: string) {
-    if (!this.viewer) return this.signInButton();
-    return <button type="submit" class="primary" part="button" disabled={form.isSending}>{this.t(text)}</button>;
-  }
-
-  private overview({ total, average, histogram, languages }: Statistics) {
-    const most = Math.max(...histogram.map(({ count }) => count), 1);
+  private overview(statistics: Statistics) {
+    const { total, rated, verified, average, histogram, languages } = statistics;
+    const hasStars = this.rated !== 'no' && rated > 0;
+    if (!hasStars && total < 2) return null;
     return (
-      <div class="overview">
-        <p class="average">
-          <strong>{average == null ? '–' : this.number(average, { minimumFractionDigits: 1, maximumFractionDigits: 1 })}</strong>
-          {this.stars(Math.round(average ?? 0), this.t('average'))}
-          <span class="soft">{this.t('total', { n: total })}</span>
-        </p>
-        <ul class="histogram" aria-label={this.t('byRating')}>
-          {histogram.map(({ rating, count }) => (
-            <li key={rating}>
-              <button
-                type="button"
-                class="plain"
-                aria-pressed={String(this.ratings.includes(rating))}
-                onclick={() => this.filter({ ratings: this.ratings.includes(rating) ? this.ratings.filter((one) => one !== rating) : [...this.ratings, rating] })}
-              >
-                <span class="hidden">{this.t('ofRating', { stars: this.t('stars', { n: rating }), n: count })}</span>
-                <span aria-hidden="true">{this.number(rating)} ★</span>
-                <progress max={most} value={count} aria-hidden="true"></progress>
-                <span aria-hidden="true">{this.number(count)}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-        {languages.length > 1 && (
-          <label class="language">
-            {this.t('language')}
-            <select value={this.languages.length === 1 ? this.languages[0] : ''} onchange={(event: any) => this.filter({ languages: listed(event.target.value) })}>
-              <option value="">{this.t('allLanguages')}</option>
-              {languages.map(({ language, count }) => <option key={language} value={language}>{this.t('counted', { what: this.languageName(language), n: count })}</option>)}
+      <div class={hasStars ? 'overview' : 'row'}>
+        {hasStars && (
+          <p class="average">
+            <strong>{this.number(average ?? 0, { minimumFractionDigits: 1, maximumFractionDigits: 1 })}</strong>
+            {this.stars(Math.round(average ?? 0), this.t('average'))}
+            <span class="soft">{this.t('total', { n: total })}</span>
+          </p>
+        )}
+        {hasStars && this.histogram(histogram)}
+        <div class="choices">
+          {languages.length > 1 && (
+            <label>
+              {this.t('language')}
+              <select value={this.languages.length === 1 ? this.languages[0] : ''} onchange={(event: any) => this.filter({ languages: listed(event.target.value) })}>
+                <option value="">{this.t('allLanguages')}</option>
+                {languages.map(({ language, count }) => <option key={language} value={language}>{this.t('counted', { what: this.languageName(language), n: count })}</option>)}
+              </select>
+            </label>
+          )}
+          <label>
+            {this.t('order')}
+            <select value={this.order} onchange={(event: any) => this.filter({ order: event.target.value })}>
+              {['NEWEST', 'HELPFUL'].map((order) => <option key={order} value={order}>{this.t(order)}</option>)}
             </select>
           </label>
-        )}
+          {verified > 0 && (
+            <label class="check">
+              <input type="checkbox" checked={this.verified} onchange={(event: any) => this.filter({ verified: event.target.checked })} />
+              {this.t('counted', { what: this.t('verifiedOnly'), n: verified })}
+            </label>
+          )}
+        </div>
       </div>
+    );
+  }
+
+  private histogram(histogram: Statistics['histogram']) {
+    const most = Math.max(...histogram.map(({ count }) => count), 1);
+    return (
+      <ul class="histogram" aria-label={this.t('byRating')}>
+        {histogram.map(({ rating, count }) => (
+          <li key={rating}>
+            <button
+              type="button"
+              class="plain"
+              aria-pressed={String(this.ratings.includes(rating))}
+              onclick={() => this.filter({ ratings: this.ratings.includes(rating) ? this.ratings.filter((one) => one !== rating) : [...this.ratings, rating] })}
+            >
+              <span class="hidden">{this.t('ofRating', { stars: this.t('stars', { n: rating }), n: count })}</span>
+              <span aria-hidden="true">{this.number(rating)} ★</span>
+              <progress max={most} value={count} aria-hidden="true"></progress>
+              <span aria-hidden="true">{this.number(count)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
     );
   }
 
@@ -288,71 +308,12 @@ export default class Comments extends Part<CommentsData> {
     return new Intl.DisplayNames(this.language, { type: 'language', fallback: 'code' }).of(language) ?? language;
   }
 
-  private stars(rating: number, label = '') {
+  stars(rating: number, label = ''): View {
     return (
       <span class="rating">
         <span class="hidden">{label} {this.t('stars', { n: rating })}</span>
         <span aria-hidden="true">{'★'.repeat(rating)}<span>{'★'.repeat(5 - rating)}</span></span>
       </span>
-    );
-  }
-
-  private comment(comment: Comment): View {
-    const { id, rating, title, body, author, language, status, moderationNote, createdAt, editedAt } = comment;
-    if (this.editing?.id === id) {
-      const { form } = this.editing;
-      const cancel = () => {
-        this.editing = null;
-        void this.focus(`[data-id="${id}"]`);
-      };
-      return <li key={id}>{form.view(() => this.edit(), cancel, this.action(form, 'save'))}</li>;
-    }
-    return (
-      <li key={id} data-id={id} tabindex="-1" part="comment">
-        <article class="comment" aria-label={this.t('by', { name: author.name })}>
-          <p class="row head">
-            <strong dir="auto" part="author">{author.name}</strong>
-            {rating !== null && this.stars(rating)}
-            <time class="soft" datetime={createdAt}>{this.date(createdAt)}</time>
-            {editedAt && <span class="soft">{this.t('wasEdited')}</span>}
-          </p>
-          {status !== 'PUBLISHED' && <p class="held">{this.t(status === 'PENDING' ? 'held' : 'rejected')} {moderationNote}</p>}
-          {title && <h3 dir="auto" lang={language}>{title}</h3>}
-          {comment.removed ? <p class="body soft">{this.t('removed')}</p> : <p class="body" dir="auto" lang={language}>{body}</p>}
-          <p class="row actions">
-            {comment.viewerCanEdit && <button type="button" class="plain" aria-label={this.t('editOf', { name: author.name })} onclick={() => this.startEditing(comment)}>{this.t('edit')}</button>}
-            {comment.viewerCanEdit && <button type="button" class="plain" aria-label={this.t('deleteOf', { name: author.name })} onclick={() => this.open(comment, true)}>{this.t('delete')}</button>}
-            {this.viewer && author.id !== this.viewer.id && <button type="button" class="plain" aria-label={this.t('reportOf', { name: author.name })} onclick={() => this.open(comment, false)}>{this.t('report')}</button>}
-          </p>
-        </article>
-      </li>
-    );
-  }
-
-  private startEditing({ id, rating, title, body }: Comment) {
-    this.editing = { id, form: new Form(this, 'edit', { rating, title: title ?? '', body }, null) };
-    void this.focus('#edit textarea');
-  }
-
-  private dialog() {
-    const { toDelete } = this.asking!;
-    return (
-      <dialog key="dialog" aria-labelledby="asked" onclose={() => { this.asking = null; this.render(); }}>
-        <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.confirm(); }}>
-          <h3 id="asked">{this.t(toDelete ? 'deleteThis' : 'reportThis')}</h3>
-          {!toDelete && (
-            <label>
-              {this.t('reason')}
-              <textarea value={this.reason} dir="auto" required maxlength="500" aria-invalid={this.problem ? 'true' : null} oninput={(event: any) => { this.reason = event.target.value; this.problem = ''; this.render(); }}></textarea>
-            </label>
-          )}
-          {this.problem && <p class="error" role="alert">{this.problem}</p>}
-          <div class="row">
-            <button type="submit" class="primary" part="button">{this.t(toDelete ? 'delete' : 'report')}</button>
-            <button type="button" part="button" onclick={() => this.find<HTMLDialogElement>('dialog')?.close()}>{this.t('cancel')}</button>
-          </div>
-        </form>
-      </dialog>
     );
   }
 }

@@ -1,8 +1,12 @@
-// A form for a comment: a new one, whose draft outlives a reload, or one that is being changed.
+// A form for a text: a comment or a reply, whose draft outlives a reload, a change, or the site's answer.
 
 import { h } from '../base/dom';
-import { type Part, newKey } from '../base/part';
+import { newKey } from '../base/part';
 import type { Refused } from '../service';
+import type Comments from './comments';
+import type { Reply } from './comments';
+
+export type Kind = 'post' | 'reply' | 'edit' | 'answer';
 
 export interface Values {
   rating: number | null;
@@ -10,24 +14,49 @@ export interface Values {
   body: string;
 }
 
+interface Uses {
+  send: () => void;
+  cancel: () => void;
+  editExisting: () => void;
+}
+
+let count = 0;
+
 export class Form {
+  readonly name = `form-${count++}`;
+  /** A comment has a title and stars; a reply and an answer have neither. */
+  private isWhole: boolean;
   values: Values;
   errors: Record<string, string> = {};
   isSending = false;
+  /** The member's own review, which is in the way of another one. */
+  existing: string | null = null;
+  /** Whether signing in may help: guests may do less than members. */
+  private needsMember = false;
+  /** Whether the page's proof of purchase was refused: then the comment can go without. */
+  private isUnproven = false;
   /** Of the request that sends these values: sent again, it counts once. */
   private key = '';
 
   constructor(
-    private part: Part<any>,
-    readonly name: string,
+    private part: Comments,
+    readonly kind: Kind,
+    /** What is answered or changed. */
+    readonly to: Reply | null,
     values: Values,
     private draft: string | null,
   ) {
+    this.isWhole = kind === 'post' || (kind === 'edit' && part.rootOf(to!.id)?.id === to!.id);
     this.values = { ...values, ...this.stored() };
   }
 
   get isEmpty() {
     return !this.values.body && !this.values.title;
+  }
+
+  /** The shop's proof that the member has bought the product, if the page has one. */
+  get proof() {
+    return this.isUnproven ? null : this.part.host.getAttribute('proof');
   }
 
   private stored(): Partial<Values> {
@@ -41,13 +70,13 @@ export class Form {
   private change(changed: Partial<Values>) {
     Object.assign(this.values, changed);
     this.key = '';
-    this.keep(this.values);
+    this.keep();
     this.part.render();
   }
 
-  private keep(values: Values | null) {
+  private keep() {
     try {
-      if (this.draft && values) localStorage.setItem(this.draft, JSON.stringify(values));
+      if (this.draft && !this.isEmpty) localStorage.setItem(this.draft, JSON.stringify(this.values));
       else if (this.draft) localStorage.removeItem(this.draft);
     } catch { /* blocked or full: the text is in the form, and nowhere else */ }
   }
@@ -55,20 +84,27 @@ export class Form {
   /** What to send; null if something is missing, which is then said at its field. */
   input() {
     const { rating, title, body } = this.values;
+    const { t, rated } = this.part;
     this.errors = {};
-    if (!body.trim()) this.errors.body = this.part.t('needsBody');
+    if (this.isWhole && rated === 'yes' && rating === null) this.errors.rating = t('needsRating');
+    if (!body.trim() && this.kind !== 'answer') this.errors.body = t('needsBody');
     if (Object.keys(this.errors).length) {
       this.focusError();
       return null;
     }
     this.key ||= newKey();
-    return { rating, title: title.trim() || null, body: body.trim(), idempotencyKey: this.key };
+    return { ...(this.isWhole && { rating, title: title.trim() || null }), body: body.trim(), idempotencyKey: this.key };
   }
 
   /** Says a refusal at the field that it is about. */
   refuse(refused: Refused) {
     const field = refused.path?.[1] ?? '';
-    this.errors = { [field in this.values ? field : 'form']: this.part.refusal(refused) };
+    this.existing = refused.existing ?? null;
+    this.needsMember = ['NOT_ALLOWED', 'NOT_SIGNED_IN'].includes(refused.code);
+    this.isUnproven ||= field === 'proof';
+    const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
+    const message = key ? this.part.t(key, { message: refused.message }) : this.part.refusal(refused);
+    this.errors = { [field === 'body' || (this.isWhole && field in this.values) ? field : 'form']: message };
     this.key = '';
     this.focusError();
   }
@@ -78,20 +114,14 @@ export class Form {
   }
 
   sent() {
-    this.keep(null);
     this.values = { rating: null, title: '', body: '' };
-    this.errors = {};
-    this.key = '';
+    this.keep();
   }
 
-  view(send: () => void, cancel: () => void, action: unknown) {
+  view({ send, cancel, editExisting }: Uses) {
     const { t } = this.part;
-    const { rating, title, body } = this.values;
-    const field = (name: keyof Values) => ({
-      'aria-invalid': this.errors[name] ? 'true' : null,
-      'aria-describedby': this.errors[name] ? `${this.name}-${name}` : null,
-    });
-    const error = (name: string) => this.errors[name] && <p class="error" id={`${this.name}-${name}`}>{this.errors[name]}</p>;
+    const { title, body } = this.values;
+    const label = { post: 'body', edit: 'body', reply: 'replyTo', answer: 'answerAs' }[this.kind];
     return (
       <form
         key={this.name}
@@ -103,35 +133,64 @@ export class Form {
           event.preventDefault();
           send();
         }}
-        onkeydown={(event: KeyboardEvent) => event.key === 'Escape' && this.isEmpty && cancel()}
+        onkeydown={({ key }: KeyboardEvent) => {
+          if (key === 'Escape' && this.isEmpty) cancel();
+        }}
       >
-        <fieldset class="stars" {...field('rating')}>
-          <legend>{t('yourRating')}</legend>
-          {[5, 4, 3, 2, 1].map((value) => (
-            <label key={value} title={t('stars', { n: value })}>
-              <input type="radio" name={`${this.name}-rating`} value={String(value)} checked={rating === value} onchange={() => this.change({ rating: value })} {...(value === 1 ? field('rating') : {})} />
-              <span class="hidden">{t('stars', { n: value })}</span>
-              <span aria-hidden="true">★</span>
-            </label>
-          ))}
-        </fieldset>
-        {error('rating')}
+        {this.isWhole && this.part.rated !== 'no' && this.stars()}
+        {this.isWhole && (
+          <label>
+            {t('title')}
+            <input value={title} maxlength="200" dir="auto" oninput={(event: any) => this.change({ title: event.target.value })} {...this.field('title')} />
+          </label>
+        )}
+        {this.error('title')}
         <label>
-          {t('title')}
-          <input value={title} maxlength="200" dir="auto" oninput={(event: any) => this.change({ title: event.target.value })} {...field('title')} />
+          {t(label, { name: this.to?.author.name ?? '' })}
+          <textarea class="first" value={body} dir="auto" oninput={(event: any) => this.change({ body: event.target.value })} {...this.field('body')}></textarea>
         </label>
-        {error('title')}
-        <label>
-          {t('body')}
-          <textarea value={body} dir="auto" oninput={(event: any) => this.change({ body: event.target.value })} {...field('body')}></textarea>
-        </label>
-        {error('body')}
-        {error('form')}
+        {this.error('body')}
+        {this.error('form')}
         <div class="row">
-          {action}
+          {this.existing && <button type="button" class="primary" part="button" onclick={editExisting}>{t('editExisting')}</button>}
+          {!this.existing && this.action()}
           <button type="button" part="button" onclick={cancel}>{t('cancel')}</button>
         </div>
       </form>
     );
+  }
+
+  /** Who is not signed in reads why, and loses nothing by signing in. */
+  private action() {
+    const { part, needsMember } = this;
+    const text = { post: 'post', reply: 'reply', edit: 'save', answer: 'save' }[this.kind];
+    const button = <button type="submit" class="primary" part="button" disabled={this.isSending}>{part.t(text)}</button>;
+    return part.viewer ? [button, needsMember && part.signInButton()] : part.signInButton();
+  }
+
+  private stars() {
+    const { t, rated } = this.part;
+    return [
+      <fieldset class="stars" key="stars" {...this.field('rating')}>
+        <legend>{t(rated === 'yes' ? 'yourStars' : 'yourRating')}</legend>
+        {[5, 4, 3, 2, 1].map((value) => (
+          <label key={value} title={t('stars', { n: value })}>
+            <input type="radio" name={`${this.name}-rating`} value={String(value)} checked={this.values.rating === value} onchange={() => this.change({ rating: value })} {...(value === 1 ? this.field('rating') : {})} />
+            <span class="hidden">{t('stars', { n: value })}</span>
+            <span aria-hidden="true">★</span>
+          </label>
+        ))}
+      </fieldset>,
+      this.error('rating'),
+    ];
+  }
+
+  private field(name: keyof Values) {
+    const isWrong = Boolean(this.errors[name]);
+    return { 'aria-invalid': isWrong ? 'true' : null, 'aria-describedby': isWrong ? `${this.name}-${name}` : null };
+  }
+
+  private error(name: string) {
+    return this.errors[name] && <p class="error" key={`error-${name}`} id={`${this.name}-${name}`} role={name === 'form' ? 'alert' : null}>{this.errors[name]}</p>;
   }
 }

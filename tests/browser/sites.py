@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -143,8 +143,11 @@ class Visited:
 
     def client(self, user: str, *roles: str) -> httpx.Client:
         """A member's client, outside of any browser."""
-        token = self.service.token(user, *(part for role in roles for part in ("--role", role)))
-        return httpx.Client(base_url=self.service.url, headers={"authorization": f"Bearer {token}"})
+        headers = {"authorization": f"Bearer {self._token(user, *roles)}"}
+        return httpx.Client(base_url=self.service.url, headers=headers)
+
+    def _token(self, user: str, *roles: str) -> str:
+        return self.service.token(user, *(part for role in roles for part in ("--role", role)))
 
     def edit(self, query: str, *, user: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
         """The payload of a mutation by an editor, or by somebody else."""
@@ -156,7 +159,14 @@ class Visited:
 
     @asynccontextmanager
     async def page(
-        self, browser: Browser, body: str, *, member: str | None = None, language: str = "en", **options: Any
+        self,
+        browser: Browser,
+        body: str,
+        *,
+        member: str | None = None,
+        roles: Sequence[str] = (),
+        language: str = "en",
+        **options: Any,
     ) -> AsyncIterator[BrowserPage]:
         """A page of the site with these elements, for a new visitor or for a member."""
         context = await new_context(
@@ -165,7 +175,8 @@ class Visited:
         page = BrowserPage(await context.new_page(), self.site.address)
         await page.page.add_init_script(RECORD_VIOLATIONS)
         if member:
-            token = json.dumps({"member": {"token": self.service.token(member), "expiresAt": "2100-01-01"}})
+            minted = self._token(member, *roles)
+            token = json.dumps({"member": {"token": minted, "expiresAt": "2100-01-01"}})
             stored = f"localStorage.getItem(key) ?? localStorage.setItem(key, {json.dumps(token)})"
             await page.page.add_init_script(f"const key = 'ringside {self.service.url}/'; {stored}")
         await page.page.goto(self.site.show(body, language))

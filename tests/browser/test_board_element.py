@@ -16,6 +16,8 @@ from tests.queries import ADD_CONTENDER, CREATE_BOARD
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+# A page of this test has elements only, without landmarks or a heading of its own.
+OF_WHOLE_PAGES = ("region", "page-has-heading-one", "landmark-one-main")
 BOARD = '<ringside-board board="%s"></ringside-board>'
 HOSTILE = "<img src=x onerror=alert(1)>\n</p><script>alert(2)</script> \"quoted\" & 'so'"
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
@@ -189,6 +191,37 @@ async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, brows
         await expect(page.page.locator("ringside-board")).to_contain_text("This vote is for members.")
         await expect(page.page.get_by_role("button", name="Sign in")).to_be_visible()
     async with visited.page(browser, BOARD % "members", member="ada-abara") as page:
+        await voted(page)
+
+
+async def test_results_that_are_hidden_until_the_board_closes_appear_then(visited: Visited, browser: Browser) -> None:
+    """To everybody, without a reload; until then also for those who have voted, and nothing says that it is live."""
+    closes = utc_now() + timedelta(seconds=25)
+    await board(visited, "closing", "Ada", "Bea", "Cleo", resultsVisible="AFTER_CLOSE", closesAt=iso(closes))
+    async with visited.page(browser, BOARD % "closing") as page:
+        element = page.page.locator("ringside-board")
+        await voted(page)
+        await expect(element).to_contain_text("The result is shown when voting has ended.")
+        await expect(element.locator("tbody tr")).to_have_count(0)
+        await expect(element.locator(".live")).to_have_count(0)
+        assert await page.barriers(*OF_WHOLE_PAGES) == []
+        await expect(element).to_contain_text("Voting ended on")
+        await expect(element.locator("tbody tr")).to_have_count(3)
+        assert await page.barriers(*OF_WHOLE_PAGES) == []
+
+
+async def test_a_board_for_those_who_were_members_before_it_says_so(visited: Visited, browser: Browser) -> None:
+    """To a visitor, with a way to sign in; to a member who joined later; one who joined before votes."""
+    with visited.client("early") as client:
+        assert client.post("/graphql", json={"query": "{ viewer { joinedAt } }"}).json()["data"]["viewer"]
+    await board(visited, "since", "Ada", "Bea", "Cleo", electorate="MEMBERS", membersSince=iso(utc_now()))
+    for member in (None, "late"):
+        async with visited.page(browser, BOARD % "since", member=member) as page:
+            element = page.page.locator("ringside-board")
+            await expect(element).to_contain_text("This vote is for those who were members on")
+            await expect(element.get_by_role("button", name="Sign in")).to_have_count(0 if member else 1)
+            assert await page.barriers(*OF_WHOLE_PAGES) == []
+    async with visited.page(browser, BOARD % "since", member="early") as page:
         await voted(page)
 
 

@@ -1,0 +1,277 @@
+// What a reader does with comments beyond reading them: posting, answering, changing, marking, reporting and deleting.
+
+import { h } from '../base/dom';
+import { newKey } from '../base/part';
+import {
+  ANSWER_COMMENT,
+  DELETE_COMMENT,
+  EDIT_COMMENT,
+  MARK_HELPFUL,
+  ONE_COMMENT,
+  POST_COMMENT,
+  REPORT_COMMENT,
+} from '../generated/writing';
+import type Comments from './comments';
+import type { Comment, Reply } from './comments';
+import { Form, type Kind, type Values } from './form';
+import english from './texts/en.json';
+import css from './writing.css?inline';
+
+const TEXTS: Record<string, () => Promise<{ default: object }>> = {
+  de: () => import('./texts/de.json'),
+  es: () => import('./texts/es.json'),
+  ar: () => import('./texts/ar.json'),
+};
+const NOTHING: Values = { rating: null, title: '', body: '' };
+const DOCUMENTS = { post: POST_COMMENT, reply: POST_COMMENT, edit: EDIT_COMMENT, answer: ANSWER_COMMENT };
+/** What a reader hears when it is done. */
+const DONE = { post: 'posted', reply: 'replied', edit: 'edited', answer: 'answered' };
+
+export async function load(part: Comments) {
+  const translated = await TEXTS[part.language.split('-')[0]!]?.();
+  part.extend(css, english, translated?.default as typeof english | undefined);
+  return new Writing(part);
+}
+
+export class Writing {
+  private forms: Form[] = [];
+  private asking: { comment: Reply; toDelete: boolean; reason: string; problem: string } | null = null;
+  /** The comment whose mark was refused, and why. */
+  private unmarked = { id: '', problem: '' };
+
+  constructor(private part: Comments) {}
+
+  // ── forms ──
+
+  get isPosting() {
+    return Boolean(this.form('post'));
+  }
+
+  private form(kind: Kind, id?: string) {
+    return this.forms.find((form) => form.kind === kind && form.to?.id === id);
+  }
+
+  /** The form of this kind, which may be open already. */
+  private open(kind: Kind, to: Reply | null, values = NOTHING, draft: string | null = null) {
+    const open = this.form(kind, to?.id);
+    if (open) return open;
+    const form = new Form(this.part, kind, to, values, draft);
+    this.forms.push(form);
+    return form;
+  }
+
+  private begin(...form: Parameters<typeof this.open>) {
+    void this.part.focus(`#${this.open(...form).name} .first`);
+  }
+
+  private close(form: Form) {
+    this.forms = this.forms.filter((one) => one !== form);
+    void (form.to ? this.part.focusOn(form.to.id) : this.part.focus('button.primary'));
+  }
+
+  /** Opens the forms of what was begun before the page was loaded. */
+  restore() {
+    const drafts = this.part.drafts();
+    if (drafts.includes(this.part.draft)) this.open('post', null, NOTHING, this.part.draft);
+    for (const comment of this.part.comments ?? []) {
+      for (const one of [comment, ...comment.replies.nodes]) {
+        const draft = this.draftOf(one);
+        if (drafts.includes(draft)) this.open('reply', one, NOTHING, draft);
+      }
+    }
+    this.part.render();
+  }
+
+  private draftOf({ id }: Reply) {
+    return `${this.part.draft} ${id}`;
+  }
+
+  post = () => this.begin('post', null, NOTHING, this.part.draft);
+  reply = (to: Reply) => this.begin('reply', to, NOTHING, this.draftOf(to));
+  answer = (to: Comment) => this.begin('answer', to, { ...NOTHING, body: to.answer?.body ?? '' });
+  edit = (comment: Reply) => {
+    const { rating = null, title = '', body } = comment as Comment;
+    this.begin('edit', comment, { rating, title: title ?? '', body });
+  };
+
+  /** Opens the one review that a member may have, with what they have written now. */
+  private async editExisting(form: Form) {
+    const id = form.existing!;
+    if (!this.part.rootOf(id)) {
+      const answer = await this.part.insist(() => this.part.ringside.ask(ONE_COMMENT, { comment: id }));
+      if (!answer?.comment) return;
+      this.part.comments!.unshift(answer.comment);
+    }
+    this.forms = this.forms.filter((one) => one !== form);
+    this.begin('edit', this.part.rootOf(id)!, form.values, this.part.draft);
+  }
+
+  // ── sending ──
+
+  private async submit(form: Form) {
+    const input = form.input();
+    const comment = input && (await this.send(form, input));
+    if (!comment) return;
+    const { kind, to } = form;
+    const { part } = this;
+    form.sent();
+    this.forms = this.forms.filter((one) => one !== form);
+    if (kind === 'post') this.posted(comment);
+    else if (kind === 'reply') this.replied(to!.id, comment);
+    else part.replace(comment);
+    part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
+    if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
+    await part.focusOn(comment.id);
+  }
+
+  /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */
+  private async send(form: Form, input: object): Promise<Comment | null> {
+    const { part } = this;
+    const document = DOCUMENTS[form.kind];
+    const sent = { ...this.addressed(form), ...input };
+    form.isSending = true;
+    part.render();
+    let answer = await part.mutate<any>(document, { input: sent });
+    if (answer?.code === 'CHALLENGE_NEEDED') {
+      const solution = await (await import('../challenge')).default(part.ringside.ask);
+      answer = await part.mutate<any>(document, { input: { ...sent, solution } });
+    }
+    form.isSending = false;
+    if (answer?.code) form.refuse(answer);
+    part.render();
+    return answer?.comment ?? null;
+  }
+
+  /** What the input of a form is about. */
+  private addressed({ kind, to, proof }: Form) {
+    const { product, language } = this.part;
+    if (kind === 'post') return { product, language, ...(proof && { proof }) };
+    return kind === 'reply' ? { product, language, inReplyTo: to!.id } : { comment: to!.id };
+  }
+
+  async mark({ id, viewerFoundHelpful }: Comment) {
+    const { part } = this;
+    const helpful = !viewerFoundHelpful;
+    const answer = await part.mutate(MARK_HELPFUL, { input: { comment: id, helpful, idempotencyKey: newKey() } });
+    if (!answer) return;
+    this.unmarked = { id, problem: answer.code ? part.refusal(answer) : '' };
+    if (answer.comment) {
+      part.replace(answer.comment);
+      part.emit('comment-helpful', { id, helpful });
+    }
+    part.render();
+  }
+
+  async ask(comment: Reply, toDelete: boolean) {
+    this.asking = { comment, toDelete, reason: '', problem: '' };
+    this.part.render();
+    await null;
+    await null;
+    this.shown()?.showModal();
+  }
+
+  private shown() {
+    return this.part.find<HTMLDialogElement>('dialog');
+  }
+
+  private async confirm() {
+    const { part, asking } = this;
+    const { comment: { id }, toDelete, reason } = asking!;
+    const input = { comment: id, idempotencyKey: newKey() };
+    const answer = toDelete ? await part.mutate(DELETE_COMMENT, { input }) : await part.mutate(REPORT_COMMENT, { input: { ...input, reason } });
+    if (!answer) return;
+    asking!.problem = answer.code ? part.refusal(answer) : '';
+    part.render();
+    if (asking!.problem) return;
+    this.shown()?.close();
+    if (toDelete) this.removed(id);
+    part.say(part.t(toDelete ? 'deleted' : 'reported'));
+    part.emit(toDelete ? 'comment-deleted' : 'comment-reported', { id });
+  }
+
+  // ── what becomes of what is shown ──
+
+  private posted(comment: Comment) {
+    const { part } = this;
+    const isOther = ({ id }: Reply) => id !== comment.id;
+    part.comments = [comment, ...part.comments!.filter(isOther)];
+    part.fresh = part.fresh.filter(isOther);
+    if (comment.status === 'PUBLISHED') part.total += 1;
+  }
+
+  /** Shows a reply at the end of its thread, where it may have arrived before the answer. */
+  private replied(to: string, reply: Reply) {
+    const { part } = this;
+    const root = part.rootOf(to);
+    if (!root) return;
+    const isOther = ({ id }: Reply) => id !== reply.id;
+    const isCounted = part.rootOf(reply.id) === root;
+    part.freshReplies.set(root.id, (part.freshReplies.get(root.id) ?? []).filter(isOther));
+    root.replies.nodes = [...root.replies.nodes.filter(isOther), reply];
+    if (reply.status === 'PUBLISHED' && !isCounted) root.replyCount += 1;
+  }
+
+  /** A comment with replies leaves a stub, which goes with the last of them. */
+  private removed(id: string) {
+    const { part } = this;
+    const root = part.rootOf(id);
+    if (!root) return;
+    if (root.id === id) {
+      if (root.status === 'PUBLISHED') part.total -= 1;
+      Object.assign(root, { removed: true, status: 'PUBLISHED', answer: null, title: null, rating: null, verifiedAt: null, body: '' });
+    } else {
+      const gone = root.replies.nodes.find((reply) => reply.id === id);
+      root.replies.nodes = root.replies.nodes.filter((reply) => reply !== gone);
+      if (gone?.status === 'PUBLISHED') root.replyCount -= 1;
+    }
+    if (root.removed && (root.replyCount < 1 || part.isFiltered)) part.comments = part.comments!.filter((comment) => comment !== root);
+    part.render();
+  }
+
+  // ── views ──
+
+  postForm() {
+    return this.view(this.form('post'));
+  }
+
+  editForm({ id }: Reply) {
+    return this.view(this.form('edit', id));
+  }
+
+  /** The forms and what else is said below a comment. */
+  under({ id }: Reply) {
+    return [
+      this.unmarked.id === id && this.unmarked.problem && <p key="unmarked" class="error" role="alert">{this.unmarked.problem}</p>,
+      this.view(this.form('answer', id)),
+      this.view(this.form('reply', id)),
+    ];
+  }
+
+  private view(form: Form | undefined) {
+    return form && form.view({ send: () => void this.submit(form), cancel: () => this.close(form), editExisting: () => void this.editExisting(form) });
+  }
+
+  dialog() {
+    if (!this.asking) return null;
+    const { asking, part } = this;
+    const { t } = part;
+    return (
+      <dialog key="dialog" aria-labelledby="asked" onclose={() => { this.asking = null; part.render(); }}>
+        <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.confirm(); }}>
+          <h3 id="asked">{t(asking.toDelete ? 'deleteThis' : 'reportThis')}</h3>
+          {!asking.toDelete && (
+            <label>
+              {t('reason')}
+              <textarea value={asking.reason} dir="auto" required maxlength="500" aria-invalid={asking.problem ? 'true' : null} oninput={(event: any) => { Object.assign(asking, { reason: event.target.value, problem: '' }); part.render(); }}></textarea>
+            </label>
+          )}
+          {asking.problem && <p class="error" role="alert">{asking.problem}</p>}
+          <div class="row">
+            <button type="submit" class="primary" part="button">{t(asking.toDelete ? 'delete' : 'report')}</button>
+            <button type="button" part="button" onclick={() => this.shown()?.close()}>{t('cancel')}</button>
+          </div>
+        </form>
+      </dialog>
+    );
+  }
+}

@@ -1,0 +1,487 @@
+"""`<ringside-comments>` on another site's page: reading, threads, writing, marks, answers, and what can go wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+from playwright.async_api import Browser, Locator, expect
+
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Visited, running_site
+from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, POST_COMMENT, SUSPEND
+from tests.service import running_service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HELPFUL = re.compile("^Helpful.*: the comment by")
+COMMENTS = '<ringside-comments product="%s"></ringside-comments>'
+# A page of this test has elements only, without landmarks or a heading of its own.
+OF_WHOLE_PAGES = ("region", "page-has-heading-one", "landmark-one-main")
+SHIFTS = """
+globalThis.shifted = [];
+new PerformanceObserver((list) => {
+  for (const { sources } of list.getEntries()) {
+    shifted.push(...sources.map(({ previousRect, currentRect }) => [previousRect, currentRect]));
+  }
+}).observe({ type: 'layout-shift' });
+"""
+SHIFTED = "new Promise((go) => requestAnimationFrame(() => setTimeout(() => go(shifted))))"
+TOO_SMALL = """['button', 'select', 'textarea', 'input']
+  .flatMap((name) => [...document.querySelector('ringside-comments').shadowRoot.querySelectorAll(name)])
+  .filter((control) => Math.min(control.offsetWidth, control.offsetHeight) < 44)
+  .map((control) => control.outerHTML)"""
+SHOPS_KEY = "the key of a shop, at least 32 letters"
+MARK_HELPFUL = """
+mutation ($input: MarkHelpfulInput!) { markHelpful(input: $input) {
+  ... on CommentMarked { comment { id helpful } } ... on Refused { code message path } } }
+"""
+
+
+def say(visited: Visited, product: str, body: str, *, user: str = "ada-abara", **more: Any) -> str:
+    """The id of a comment that somebody posted elsewhere."""
+    given = {"product": product, "language": "en", "body": body, **more}
+    comment: dict[str, Any] = visited.edit(POST_COMMENT, user=user, role="member", **given)["comment"]
+    return str(comment["id"])
+
+
+def element(page: BrowserPage) -> Locator:
+    return page.page.locator("ringside-comments")
+
+
+def button(page: BrowserPage, name: str | re.Pattern[str]) -> Locator:
+    return element(page).get_by_role("button", name=name)
+
+
+def thread(page: BrowserPage) -> Locator:
+    return element(page).locator(".thread > li")
+
+
+async def barriers(page: BrowserPage) -> list[str]:
+    return await page.barriers(*OF_WHOLE_PAGES)
+
+
+# ── reading ──
+
+
+async def test_a_first_paint_is_one_request_with_the_first_replies(visited: Visited, browser: Browser) -> None:
+    """A GET by the document's id, without a header of its own; what writing needs is not loaded."""
+    root = say(visited, "painted", "Who was there?")
+    for number in range(5):
+        say(visited, "painted", f"Reply {number}", user="bo-abara", inReplyTo=root)
+    async with visited.page(browser, COMMENTS % "painted") as page:
+        await expect(thread(page)).to_have_text([re.compile(f"Reply {number}") for number in range(3)])
+        asked = [url for url in page.requests if "/graphql" in url and not url.startswith("ws")]
+        assert len(asked) == 1
+        assert "documentId=" in asked[0]
+        assert not any("writing" in url or "challenge" in url for url in page.requests)
+        await button(page, "Show 2 more replies").click()
+        await expect(thread(page)).to_have_count(5)
+        await expect(thread(page).nth(3)).to_be_focused()
+        assert await barriers(page) == []
+        assert page.errors == []
+
+
+async def test_its_scripts_stay_small(visited: Visited, browser: Browser) -> None:
+    """What a page with comments loads, with the shared base, and what it loads with the first use of a form."""
+    async with visited.page(browser, COMMENTS % "small") as page:
+        await expect(element(page)).to_contain_text("Nobody has written yet.")
+        read = {url for url in page.requests if re.search(r"/elements/(part|comments)\.", url)}
+        await button(page, "Write a comment").click()
+        await expect(element(page).get_by_label("Your comment")).to_be_focused()
+        written = {url for url in page.requests if "/elements/" in url} - read
+        async with httpx.AsyncClient() as client:
+            size = {url: len(gzip.compress((await client.get(url)).content, 9)) for url in read | written}
+    assert len(read) == 2
+    assert sum(size[url] for url in read) <= 10_000
+    assert sum(size[url] for url in written if "writing" in url) <= 5_120
+
+
+async def test_the_most_helpful_come_first_if_a_reader_or_the_page_wants_it(visited: Visited, browser: Browser) -> None:
+    best = say(visited, "ordered", "The helpful one", rating=4)
+    say(visited, "ordered", "The newest one", rating=2)
+    visited.edit(MARK_HELPFUL, user="bo-abara", role="member", comment=best, helpful=True)
+    both = [re.compile("The newest one"), re.compile("The helpful one")]
+    async with visited.page(browser, COMMENTS % "ordered") as page:
+        await expect(element(page).locator("article")).to_have_text(both)
+        await element(page).get_by_label("Order").select_option("Most helpful first")
+        await expect(element(page).locator("article")).to_have_text(both[::-1])
+    async with visited.page(
+        browser, '<ringside-comments product="ordered" order="helpful"></ringside-comments>'
+    ) as page:
+        await expect(element(page).locator("article")).to_have_text(both[::-1])
+        await expect(button(page, HELPFUL).last).to_contain_text("Helpful")
+
+
+async def test_a_removed_comment_leaves_a_stub_until_its_last_reply_is_gone(visited: Visited, browser: Browser) -> None:
+    root = say(visited, "stubs", "Regretted")
+    say(visited, "stubs", "I saw that", user="bo-abara", inReplyTo=root)
+    async with visited.page(browser, COMMENTS % "stubs", member="ada-abara") as page:
+        await button(page, "Delete the comment by").click()
+        await element(page).get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(element(page)).to_contain_text("This comment was removed.")
+        await expect(element(page)).not_to_contain_text("Regretted")
+        await expect(thread(page)).to_contain_text(["I saw that"])
+    async with visited.page(browser, COMMENTS % "stubs", member="bo-abara") as page:
+        await expect(element(page)).to_contain_text("This comment was removed.")
+        assert await barriers(page) == []
+        await button(page, "Delete the comment by").click()
+        await element(page).get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(element(page).locator("article")).to_have_count(0)
+
+
+async def test_what_arrives_is_announced_and_moves_nothing(visited: Visited, browser: Browser) -> None:
+    """Comments and replies wait for the reader, who goes on reading at the same place."""
+    roots = [say(visited, "lively", f"Comment {number}\nof two lines") for number in range(3)]
+    options: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
+    async with visited.page(browser, COMMENTS % "lively", **options) as page:
+        await expect(element(page).locator("article")).to_have_count(3)
+        await page.page.evaluate(SHIFTS)
+        say(visited, "lively", "A reply from elsewhere", user="bo-abara", inReplyTo=roots[2])
+        await expect(button(page, "Show 1 new reply")).to_be_visible()
+        await expect(element(page).locator("[role=status]")).to_contain_text("A new reply by")
+        say(visited, "lively", "A comment from elsewhere", user="bo-abara")
+        await expect(button(page, "Show 1 new comment")).to_be_visible()
+        assert await page.page.evaluate(SHIFTED) == []
+        assert await barriers(page) == []
+        await button(page, "Show 1 new reply").click()
+        await expect(thread(page)).to_contain_text(["A reply from elsewhere"])
+        await expect(thread(page).first).to_be_focused()
+        await button(page, "Show 1 new comment").click()
+        await expect(element(page).locator("article").first).to_contain_text("A comment from elsewhere")
+
+
+# ── writing ──
+
+
+async def test_a_member_replies_and_a_draft_outlives_a_reload(visited: Visited, browser: Browser) -> None:
+    """Also to a reply, with the keyboard alone; then changes and deletes what they wrote."""
+    root = say(visited, "threads", "Who wins?")
+    say(visited, "threads", "Not me", user="bo-abara", inReplyTo=root)
+    async with visited.page(browser, COMMENTS % "threads", member="cy-abara") as page:
+        await thread(page).get_by_role("button", name="Reply to").press("Enter")
+        field = element(page).get_by_label("Your reply to")
+        await expect(field).to_be_focused()
+        await page.page.keyboard.type("Why not?")
+        await page.page.reload()
+        await expect(field).to_have_value("Why not?")
+        await element(page).locator("form button[type=submit]").click()
+        await expect(thread(page).nth(1)).to_contain_text("Why not?")
+        await expect(thread(page).nth(1)).to_be_focused()
+        await page.page.reload()
+        await expect(thread(page).nth(1)).to_contain_text("Why not?")
+        await expect(element(page).locator("form")).to_have_count(0)
+        await thread(page).nth(1).get_by_role("button", name="Edit").click()
+        await element(page).get_by_label("Your comment").fill("Why not, Bo?")
+        assert await barriers(page) == []
+        await button(page, "Save").click()
+        await expect(thread(page).nth(1)).to_contain_text("Why not, Bo?")
+        await thread(page).nth(1).get_by_role("button", name="Delete").click()
+        await element(page).get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(thread(page)).to_have_count(1)
+        assert page.errors == []
+
+
+async def test_a_member_finds_a_comment_helpful_once_and_never_their_own(visited: Visited, browser: Browser) -> None:
+    say(visited, "helpful", "Sizes run small.", rating=4)
+    async with visited.page(browser, COMMENTS % "helpful", member="bo-abara") as page:
+        mark = button(page, HELPFUL)
+        await mark.click()
+        await expect(mark).to_have_attribute("aria-pressed", "true")
+        await expect(mark).to_have_text("Helpful (1)")
+        await page.page.reload()
+        await expect(mark).to_have_attribute("aria-pressed", "true")
+        assert await barriers(page) == []
+        await mark.click()
+        await expect(mark).to_have_text("Helpful")
+        await mark.click()
+        await expect(mark).to_have_text("Helpful (1)")
+    async with visited.page(browser, COMMENTS % "helpful", member="ada-abara") as page:
+        await expect(element(page)).to_contain_text("1 member found this helpful")
+        await expect(button(page, HELPFUL)).to_have_count(0)
+
+
+async def test_a_comment_that_was_deleted_elsewhere_cannot_be_marked(visited: Visited, browser: Browser) -> None:
+    """The refusal stands at the comment."""
+    gone = say(visited, "gone", "Soon gone")
+    async with visited.page(browser, COMMENTS % "gone", member="bo-abara") as page:
+        await expect(element(page).locator("article")).to_have_count(1)
+        visited.edit(DELETE_COMMENT, user="ada-abara", role="member", comment=gone)
+        await button(page, HELPFUL).click()
+        await expect(element(page).locator("li .error")).to_contain_text("There is no such comment, or it was deleted.")
+        assert await barriers(page) == []
+
+
+async def test_the_sites_answer_is_shown_and_editors_write_it(visited: Visited, browser: Browser) -> None:
+    """A member of an origin with roles; other members read it."""
+    comment = say(visited, "answered", "It came late.", rating=2)
+    async with visited.page(browser, COMMENTS % "answered", member="bo-abara") as page:
+        await expect(element(page).locator("article")).to_have_count(1)
+        await expect(button(page, "for the site")).to_have_count(0)
+        visited.edit(ANSWER_COMMENT, comment=comment, body="We are sorry.")
+        await page.page.reload()
+        await expect(element(page).locator(".answer")).to_contain_text("We are sorry.")
+    async with visited.page(browser, COMMENTS % "answered", member="editor", roles=["editor"]) as page:
+        await button(page, "for the site").click()
+        field = element(page).get_by_label("The site’s answer to")
+        await expect(field).to_have_value("We are sorry.")
+        await field.fill("We are sorry, and sent another.")
+        assert await barriers(page) == []
+        await button(page, "Save").click()
+        await expect(element(page).locator(".answer")).to_contain_text("and sent another")
+        await button(page, "for the site").click()
+        await field.fill("")
+        await button(page, "Save").click()
+        await expect(element(page).locator(".answer")).to_have_count(0)
+        assert page.errors == []
+
+
+async def test_stars_are_asked_for_as_the_page_says(visited: Visited, browser: Browser) -> None:
+    asked = '<ringside-comments product="stars" rated="yes"></ringside-comments>'
+    async with visited.page(browser, asked, member="bo-abara") as page:
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("Good.")
+        await button(page, "Post").click()
+        await expect(element(page)).to_contain_text("Choose one to five stars.")
+        assert await barriers(page) == []
+        await element(page).get_by_role("radio", name="4 stars").check()
+        await button(page, "Post").click()
+        await expect(element(page).locator("article .rating")).to_contain_text("4 stars")
+    async with visited.page(browser, asked.replace("yes", "no"), member="cy-abara") as page:
+        await button(page, "Write a comment").click()
+        await expect(element(page).get_by_role("radio")).to_have_count(0)
+        await expect(element(page).locator(".histogram")).to_have_count(0)
+
+
+# ── what can go wrong ──
+
+
+async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, browser: Browser) -> None:
+    """In both forms. Signing in again, the member sends it."""
+    say(visited, "ended", "Still there?")
+    async with visited.page(browser, COMMENTS % "ended", member="bo-abara") as page:
+        await button(page, "Reply to").click()
+        reply = element(page).get_by_label("Your reply to")
+        await reply.fill("A long reply")
+        token = await page.page.evaluate(
+            """async (address) => {
+          const { session } = await import(address);
+          const { member } = session;
+          session.keep({ member: { ...member, token: member.token + 'x' } });
+          return member;
+        }""",
+            f"{visited.service.url}/elements.js",
+        )
+        await element(page).locator("form button[type=submit]").click()
+        await expect(element(page).locator(".note")).to_contain_text("Your sign-in has ended.")
+        await expect(reply).to_have_value("A long reply")
+        await expect(element(page).locator("form").get_by_role("button", name="Sign in")).to_be_visible()
+        assert await barriers(page) == []
+        await page.page.evaluate(
+            "async ([address, token]) => (await import(address)).session.use(token)",
+            [f"{visited.service.url}/elements.js", token],
+        )
+        await element(page).locator("form button[type=submit]").click()
+        await expect(thread(page)).to_contain_text(["A long reply"])
+
+
+async def test_a_reply_is_sent_once_the_service_can_be_reached(visited: Visited, browser: Browser) -> None:
+    say(visited, "offline", "Hello?")
+    async with visited.page(browser, COMMENTS % "offline", member="bo-abara") as page:
+        await button(page, "Reply to").click()
+        await element(page).get_by_label("Your reply to").fill("Here")
+        await page.page.context.set_offline(True)
+        await element(page).locator("form button[type=submit]").click()
+        await expect(element(page).locator(".note")).to_have_text("The service cannot be reached. Trying again.")
+        await page.page.context.set_offline(False)
+        await expect(thread(page)).to_contain_text(["Here"])
+
+
+async def test_a_refusal_stands_at_its_field(visited: Visited, browser: Browser) -> None:
+    """Nothing typed is lost."""
+    async with visited.page(browser, COMMENTS % "refused", member="bo-abara") as page:
+        await button(page, "Write a comment").click()
+        field = element(page).get_by_label("Your comment")
+        await button(page, "Post").click()
+        await expect(element(page).locator("#" + (await described(field)))).to_have_text("Write something first.")
+        await field.fill("x" * 10_001)
+        await button(page, "Post").click()
+        await expect(element(page).locator(".error")).to_contain_text("10,000")
+        await expect(field).to_be_focused()
+        await expect(field).to_have_attribute("aria-invalid", "true")
+        assert await barriers(page) == []
+
+
+async def described(field: Locator) -> str:
+    await expect(field).to_have_attribute("aria-describedby", re.compile("."))
+    return str(await field.get_attribute("aria-describedby"))
+
+
+async def test_a_suspended_member_reads_and_is_told(visited: Visited, browser: Browser) -> None:
+    say(visited, "suspended", "Anybody?")
+    say(visited, "suspended", "Me.", user="dee-abara")
+    with visited.client("dee-abara") as client:
+        answer = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()
+    given = {"input": {"user": answer["data"]["viewer"]["id"], "reason": "Rude."}}
+    with visited.client("mo", "moderator") as client:
+        answer = client.post("/graphql", json={"query": SUSPEND, "variables": given}).json()
+    assert answer["data"]["suspendMember"]["user"]
+    async with visited.page(browser, COMMENTS % "suspended", member="dee-abara") as page:
+        await expect(element(page)).to_contain_text("You cannot write here at present.")
+        await expect(button(page, "Reply to")).to_have_count(0)
+        await expect(button(page, "Write a comment")).to_have_count(0)
+        assert await barriers(page) == []
+
+
+@pytest.mark.parametrize(("language", "scheme"), [("en", "light"), ("de", "dark"), ("es", "light"), ("ar", "dark")])
+async def test_a_thread_with_its_forms_is_accessible_in_every_language(
+    visited: Visited, browser: Browser, language: str, scheme: str
+) -> None:
+    """At a phone's width, with a mark, an answer and a held comment; what is pressed is large enough for a thumb."""
+    product = f"accessible-{language}-{scheme}"
+    root = say(visited, product, "Does it run small?", rating=4, title="A question")
+    say(visited, product, "قليلا", user="bo-abara", language="ar", inReplyTo=root)
+    visited.edit(ANSWER_COMMENT, comment=root, body="A little.")
+    visited.edit(MARK_HELPFUL, user="bo-abara", role="member", comment=root, helpful=True)
+    options: dict[str, Any] = {
+        "color_scheme": scheme, "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True,
+    }  # fmt: skip
+    shown = COMMENTS % product
+    async with visited.page(browser, shown, member="editor", roles=["editor"], language=language, **options) as page:
+        await expect(thread(page)).to_have_count(1)
+        reply, report, answer, other_reply, _ = await element(page).locator(".actions button:not([aria-pressed])").all()
+        await report.click()
+        await expect(element(page).get_by_role("dialog")).to_be_visible()
+        assert await barriers(page) == []
+        await page.page.keyboard.press("Escape")
+        await expect(element(page).get_by_role("dialog")).to_have_count(0)
+        for opens in (reply, answer, other_reply, element(page).locator("button.primary").first):
+            await opens.click()
+        await expect(element(page).locator("form")).to_have_count(4)
+        assert await barriers(page) == []
+        assert await page.page.evaluate(TOO_SMALL) == []
+        wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        assert not await page.page.evaluate(wide)
+        assert page.errors == []
+
+
+# ── a site that asks for more ──
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
+    """A service with guests, one review for each member and product, and proofs of work."""
+    with running_site() as site:
+        variables = {
+            "RINGSIDE_DATA": str(tmp_path_factory.mktemp("guarded")),
+            "RINGSIDE_CORS_ORIGINS": site.address,
+            "RINGSIDE_ONE_REVIEW_PER_PRODUCT": "true",
+            "RINGSIDE_CHALLENGE": "first",
+            "RINGSIDE_GUESTS": "predictions",
+            "RINGSIDE_PROOF_KEYS": json.dumps([{"issuer": "shop", "hs256": SHOPS_KEY}]),
+        }
+        with running_service(variables, ["--demo"]) as service:
+            site.api = service.url
+            yield Visited(service, site)
+
+
+async def test_a_first_comment_brings_a_proof_of_work_and_a_second_none(guarded: Visited, browser: Browser) -> None:
+    """The solver is loaded when the service asks for it. A reader notices nothing but a moment."""
+    async with guarded.page(browser, COMMENTS % "worked", member="newcomer") as page:
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("My first one")
+        assert not any("challenge" in url for url in page.requests)
+        await button(page, "Post").click()
+        await expect(element(page).locator("article")).to_contain_text("My first one")
+        assert any("challenge" in url for url in page.requests)
+        await page.page.reload()
+        page.requests.clear()
+        await button(page, "Reply to").click()
+        await element(page).get_by_label("Your reply to").fill("And a second one")
+        await element(page).locator("form button[type=submit]").click()
+        await expect(thread(page)).to_contain_text(["And a second one"])
+        assert not any("challenge" in url for url in page.requests)
+        assert page.errors == []
+
+
+async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Browser) -> None:
+    """With what was written now; the first stays as it is until that is saved."""
+    async with guarded.page(browser, COMMENTS % "reviewed", member="reviewer") as page:
+        for body in ("It is good.", "It fell apart."):
+            await button(page, "Write a comment").click()
+            await element(page).get_by_role("radio", name="3 stars").check()
+            await element(page).get_by_label("Your comment").fill(body)
+            await button(page, "Post").click()
+            await expect(element(page).locator("article, .error").first).to_be_visible()
+        await expect(element(page)).to_contain_text("You have reviewed this already.")
+        assert await barriers(page) == []
+        await button(page, "Change my review").click()
+        await expect(element(page).get_by_label("Your comment")).to_have_value("It fell apart.")
+        await button(page, "Save").click()
+        await expect(element(page).locator("article")).to_have_count(1)
+        await expect(element(page).locator("article")).to_contain_text("It fell apart.")
+        await page.page.reload()
+        await expect(element(page).locator("article")).to_contain_text("It fell apart.")
+        await expect(element(page).locator("form")).to_have_count(0)
+
+
+async def test_a_guest_who_may_not_comment_is_led_to_sign_in(guarded: Visited, browser: Browser) -> None:
+    """With the text kept. So is one who finds a comment helpful."""
+    async with guarded.page(browser, COMMENTS % "ringside-tee") as page:
+        await page.page.evaluate(
+            """async (address) => {
+          const { ask, session } = await import(address);
+          const guest = '... on SignedIn { token expiresAt }';
+          const answer = await ask(`mutation { signInAsGuest(input: { name: "Gast" }) { ${guest} } }`);
+          session.use(answer.signInAsGuest);
+        }""",
+            f"{guarded.service.url}/elements.js",
+        )
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("May I?")
+        await button(page, "Post").click()
+        form = element(page).locator("form")
+        await expect(form.get_by_role("alert")).to_contain_text("Sign in with an address")
+        await expect(form.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(element(page).get_by_label("Your comment")).to_have_value("May I?")
+        assert await barriers(page) == []
+        await button(page, HELPFUL).first.click()
+        await expect(element(page).locator("li .error")).to_contain_text("Sign in with an address")
+
+
+async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_only(
+    guarded: Visited, browser: Browser
+) -> None:
+    """A proof that does not hold, or was used, is said; the comment can go without it."""
+    with guarded.client("buyer") as client:
+        buyer = client.post("/graphql", json={"query": "{ viewer { id } }"}).json()["data"]["viewer"]["id"]
+    now = int(time.time())
+    claims = {"iss": "shop", "aud": "ringside-proof", "iat": now, "exp": now + 3600, "product": "bought", "sub": buyer}
+    proven = jwt.encode(claims, SHOPS_KEY, algorithm="HS256")
+    shown = f'<ringside-comments product="bought" proof="{proven}"></ringside-comments>'
+    async with guarded.page(browser, shown, member="buyer") as page:
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("I have it.")
+        await button(page, "Post").click()
+        await expect(element(page).locator("article .verified")).to_have_text("✓ Verified buyer")
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("Still fine.")
+        await button(page, "Post").click()
+        await expect(element(page).locator("form .error")).to_contain_text("The proof of purchase was not accepted")
+        assert await barriers(page) == []
+        await button(page, "Post").click()
+        await expect(element(page).locator("article")).to_have_count(2)
+        await expect(element(page).locator(".verified")).to_have_count(1)
+    async with guarded.page(browser, COMMENTS % "bought") as page:
+        await expect(element(page).locator("article")).to_have_count(2)
+        await element(page).get_by_label("Verified buyers only (1)").check()
+        await expect(element(page).locator("article")).to_have_count(1)
+        await expect(element(page).locator("article")).to_contain_text("I have it.")
+        assert await barriers(page) == []
