@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aioboto3
 import botocore.session
 import pytest
 from hypothesis import settings as hypothesis_settings
@@ -48,6 +49,10 @@ hypothesis_settings.load_profile("ringside")
 
 # A service opens one client; tests open thousands, and each would read the SDK's models anew: 0.1 s of CPU.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+
+# Nor would it make more than one session. Those with credentials of their own are for engines, and all alike.
+_made, _kept = aioboto3.Session, functools.cache(aioboto3.Session)
+aioboto3.Session = lambda **given: (_kept if "aws_access_key_id" in given else _made)(**given)
 
 IN_MEMORY = tuple(Path(__file__).with_name(folder) for folder in ("unit", "property"))
 

@@ -2,14 +2,15 @@
 
     python -m tests.soak [--short] [--seed 7] [stage …]
 
-    tests         on moto, DynamoDB Local and the engine that lags, what `make test` runs on the embedded one alone
+    tests         on moto, DynamoDB Local and the engine that lags, what `make test` runs on the embedded one alone;
+                  and what kills processes again and again, or runs a whole deployment
     properties    the laws and the hostile bytes with forty times as many examples
     differential  compiled execution beside graphql-core's, on 40,000 operations
     faults        rounds of injected faults and kills, all parts at once: bench/faults.py
     attacks       ten minutes of attacks with honest load beside: bench/attacks.py
 
-`--short` runs one round of faults and half a minute of attacks. A seed that failed, given again, tries the same
-examples and faults.
+`--short` runs the kills and deployments on the embedded engine alone (stage `kills`), one round of faults, and half a
+minute of attacks; `.ci/run` runs the first two. A seed that failed, given again, tries the same examples and faults.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def stages(seed: int, *, short: bool) -> list[Stage]:
     python = (sys.executable, "-m")
     if short:
         return [
+            Stage("kills", (*PYTEST, "-m", "soak", seeded), one_engine),
             Stage("faults", (*python, "bench.faults", "--first", f"{seed}", "--seeds", "1", "--actions", "1200")),
             Stage("attacks", (*python, "bench.attacks", "--seconds", "30", "--waves", "2")),
         ]
@@ -70,7 +72,7 @@ def run(stage: Stage) -> tuple[bool, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--short", action="store_true", help="one round of faults, half a minute of attacks")
+    parser.add_argument("--short", action="store_true", help="kills, one round of faults, half a minute of attacks")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000, help="by default another one each time")
     parser.add_argument("stages", nargs="*", help="by default all")
     options = parser.parse_args()

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from datastore.dynamo import Table
+from datastore.voting.boards import BoardWithMarks, read_board_with_marks
 from resolvers.requests.context import Role
 from resolvers.voting.settling import BoardCache
 from server.audit.voting import breaches
 from tests.client import Client
 from tests.intercepted import intercepted
-from tests.queries import ADD_CONTENDER, CAST_VOTE, DRAW_MATCHUP
+from tests.queries import ADD_CONTENDER, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
+from tests.waiting import until
 
 
 def editor(client: Client) -> Client:
@@ -28,6 +30,36 @@ async def add_contenders(client: Client, *names: str, board: str = "main") -> li
 async def settle_votes(client: Client, board: str = "main") -> None:
     """Settles at once instead of within two seconds."""
     await client.services.get(BoardCache).settler(board).settle_anew()
+
+
+async def board_now(table: Table) -> BoardWithMarks:
+    current = await read_board_with_marks(table, "main")
+    assert current is not None
+    return current
+
+
+async def quiet(table: Table) -> BoardWithMarks:
+    """The board once nothing is left to settle; nobody asks for it meanwhile."""
+
+    async def clean() -> BoardWithMarks | None:
+        return None if (current := await board_now(table)).is_dirty else current
+
+    board: BoardWithMarks = await until(clean, "nothing is left to settle")
+    return board
+
+
+async def know_the_settled_board(client: Client) -> None:
+    """Wait until everything is settled, and let the process read it: results of a later settling would be read anew."""
+    await quiet(client.services.table)
+    let_cached_reads_expire(client)
+    await client.visitor().ask(LEADERBOARD)
+
+
+def let_cached_reads_expire(client: Client) -> None:
+    """The process reads each board anew, but no results, as six seconds later; then its cache's clock stands still."""
+    cache = client.services.cache
+    now = cache.clock() + 6.0
+    cache.clock = lambda: now
 
 
 async def assert_consistent(client: Client, board: str = "main") -> None:

@@ -263,11 +263,12 @@ async def test_a_full_service_refuses_clearly(impatient: Served) -> None:
             writer.write(stream)
             assert status in await reader.readline()
         impatient.config.connection_limits = replace(impatient.config.connection_limits, connections=10)
-        await asyncio.sleep(0.5)  # the refused one is idle until then
+        connections = impatient.server.server_state.connections
+        await until(lambda: len(connections) == 10, "the refused one, which was idle, is closed")
         refused = await exchange(impatient.url, [])
         assert (refused.statuses, refused.closed) == ([503], True)
         assert b"retry-after: 1" in refused.received
-    await asyncio.sleep(0.1)
+    await until(lambda: not connections, "all of them are closed")
     assert (await exchange(impatient.url, [post()])).statuses == [200]
 
 

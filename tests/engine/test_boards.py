@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +19,6 @@ from datastore.voting.boards import (
     BOARD,
     DEFAULT_RATE,
     Board,
-    BoardWithMarks,
     read_board_with_marks,
     reshard,
     shard_count,
@@ -32,12 +28,23 @@ from resolvers.requests.context import Services, utc_now
 from resolvers.voting.settling import BoardCache
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
+from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
 from tests.service import Service
 from tests.transfers import voted
-from tests.voting import add_contenders, assert_consistent, pair_names, settle_votes, vote
+from tests.voting import (
+    add_contenders,
+    assert_consistent,
+    board_now,
+    know_the_settled_board,
+    let_cached_reads_expire,
+    pair_names,
+    quiet,
+    settle_votes,
+    vote,
+)
 
 CAST_AND_SHOW = """
 mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) { ... on VoteCast {
@@ -61,9 +68,7 @@ async def test_votes_reach_the_leaderboard_without_a_request(one_client: Client)
     for number in range(3):
         await vote(one_client.member(f"v{number}"))
     await soon(one_client, 3)
-    async with asyncio.timeout(20):
-        while (await _board_now(one_client.services.table)).is_dirty:
-            await asyncio.sleep(0.1)
+    await quiet(one_client.services.table)
     await assert_consistent(one_client)
 
 
@@ -105,7 +110,7 @@ async def test_closing_a_service_settles_its_votes(default_engine: RunningEngine
     async with serving(settings) as client:
         await add_contenders(client, "a", "b")
         await vote(client)
-    now = await _board_now(one_table)
+    now = await board_now(one_table)
     assert (now.board.votes, now.is_dirty) == (1, False)
 
 
@@ -210,7 +215,7 @@ async def test_a_draw_a_moment_behind_ends_no_cycle_early(default_engine: Runnin
         await add_contenders(first, "a", "b", "c")
         voter = second.member("ada")
         pairs = [pair_names((await vote(voter))["ballot"]) for _ in range(3)]
-        second.services.get(BoardCache).boards.put("main", await _board_now(one_table))
+        second.services.get(BoardCache).boards.put("main", await board_now(one_table))
         await add_contenders(first, "d")
         ballots = [(await vote(voter))["ballot"] for _ in range(3)]
         assert ballots[0]["progress"] == {"seen": 3, "remaining": 3}
@@ -218,65 +223,24 @@ async def test_a_draw_a_moment_behind_ends_no_cycle_early(default_engine: Runnin
         await assert_consistent(first)
 
 
-async def _board_now(table: Table) -> BoardWithMarks:
-    current = await read_board_with_marks(table, "main")
-    assert current is not None
-    return current
-
-
-@contextmanager
-def dependent_calls(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-    """Delays every call of the engine; tells how many calls at most came one after the other."""
-    calls: list[tuple[float, float]] = []
-    engine = client.services.table.client
-
-    def delayed(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def answer(**request: Any) -> Any:
-            if budgets.current().spent is budgets.NOBODY.spent:  # the service makes it beside requests
-                return await call(**request)
-            began = time.perf_counter()
-            await asyncio.sleep(0.02)
-            try:
-                return await call(**request)
-            finally:
-                calls.append((time.perf_counter(), began))
-
-        return answer
-
-    def longest_chain() -> int:
-        length, end = 0, float("-inf")
-        for ended, began in sorted(calls):
-            if began >= end:
-                length, end = length + 1, ended
-        return length
-
-    with monkeypatch.context() as patch:
-        for name in ("query", "get_item", "batch_get_item", "put_item", "update_item", "transact_write_items"):
-            patch.setattr(engine, name, delayed(getattr(engine, name)))
-        yield longest_chain
-
-
-async def test_drawing_voting_and_looking_wait_for_two_calls(
-    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_drawing_voting_and_looking_wait_for_two_calls(default_engine: RunningEngine, one_table: Table) -> None:
     """Once the process knows the board: nothing that is only shown, marked or settled delays an answer."""
     settings = settings_for(default_engine, one_table.name, votes_per_address="0", new_visitors_per_address="0")
     async with serving(settings) as client:
         await add_contenders(client, "a", "b", "c")
         voter = client.member("ada")
         await vote(voter)
-        await asyncio.sleep(2.1)  # the board is quiet, and what was cached has expired
-        with dependent_calls(client, monkeypatch) as longest_chain:
-            token = (await voter.ask(DRAW_MATCHUP))["token"]
-            assert longest_chain() <= 2
-        await asyncio.sleep(0.6)
-        with dependent_calls(client, monkeypatch) as longest_chain:
-            await voter.ask(CAST_AND_SHOW, token=token)
-            assert longest_chain() <= 2
-        await asyncio.sleep(0.6)
-        with dependent_calls(client, monkeypatch) as longest_chain:
-            await client.visitor().ask("{ leaderboard { totalCount nodes { rank score contender { name } } } }")
-            assert longest_chain() <= 2
+        await know_the_settled_board(client)
+        let_cached_reads_expire(client)
+        drawn, rounds = await dependent_calls(client.services.table, voter.ask(DRAW_MATCHUP))
+        assert rounds <= 2
+        let_cached_reads_expire(client)
+        _, rounds = await dependent_calls(client.services.table, voter.ask(CAST_AND_SHOW, token=drawn["token"]))
+        assert rounds <= 2
+        let_cached_reads_expire(client)
+        looking = client.visitor().ask("{ leaderboard { totalCount nodes { rank score contender { name } } } }")
+        _, rounds = await dependent_calls(client.services.table, looking)
+        assert rounds <= 2
 
 
 async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngine) -> None:

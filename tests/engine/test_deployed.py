@@ -29,6 +29,8 @@ from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.service import ringside_process, running_service
 
+pytestmark = pytest.mark.soak
+
 SECRET = "a secret of a deployment that is only rehearsed"
 MEMBER_QUERY = {"query": "{ events(first: 1) { nodes { id } } viewer { name } }"}
 POD = "10.4.3.2:8000"

@@ -16,7 +16,7 @@ from datastore.dynamo.errors import EngineUnavailable
 from datastore.jobs import leases
 from datastore.jobs.leases import LeaseLost, Leases
 from datastore.voting import boards, contenders, settling
-from datastore.voting.boards import Board, BoardWithMarks
+from datastore.voting.boards import Board
 from datastore.voting.settling import begin_settling, settle
 from datastore.voting.votes import read_contender_sums
 from resolvers.requests.context import utc_now
@@ -27,25 +27,11 @@ from tests.engines import RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.queries import LEADERBOARD, RETIRE_CONTENDER, VOID_VOTER
-from tests.voting import add_contenders, assert_consistent, editor, vote
-
-
-async def board_now(table: Table) -> BoardWithMarks:
-    current = await boards.read_board_with_marks(table, "main")
-    assert current is not None
-    return current
+from tests.voting import add_contenders, assert_consistent, board_now, editor, quiet, vote
 
 
 def settler_of(client: Client) -> BoardSettler:
     return client.services.get(BoardCache).settler("main")
-
-
-async def quiet(table: Table) -> BoardWithMarks:
-    """The board once nothing is left to settle; nobody asks for it meanwhile."""
-    async with asyncio.timeout(20):
-        while (current := await board_now(table)).is_dirty:
-            await asyncio.sleep(0.1)
-    return current
 
 
 async def results_equal_tallies(table: Table) -> bool:

@@ -267,6 +267,7 @@ async def _job(services: Services, parts: frozenset[Part]) -> job_store.Job:
     )
 
 
+@pytest.mark.soak
 async def test_a_job_that_is_killed_again_and_again_is_completed(
     one_client: Client, one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

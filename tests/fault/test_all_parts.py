@@ -13,6 +13,8 @@ from tests.engines import EnginePair
 from tests.fault.all_parts import run_with_faults
 from tests.fault.naive_design import run_naive_design
 
+pytestmark = pytest.mark.soak
+
 SEEDS = [int(seed) for seed in os.environ.get("RINGSIDE_FAULT_SEEDS", "1").split(",")]
 
 

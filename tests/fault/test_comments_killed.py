@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import httpx
+import pytest
 
 from server.auth.tokens import mint
 from server.settings import Settings
@@ -18,6 +19,8 @@ from tests.engines import EnginePair
 from tests.lagging.tables import lagging_table
 from tests.queries import COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
 from tests.service import Service, ringside_process, start_service
+
+pytestmark = pytest.mark.soak
 
 LIVES = 2
 WRITERS = 4

@@ -8,6 +8,8 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.people.profiles import PROFILE, Profile
@@ -113,6 +115,7 @@ def variables_of(engine: ReachableEngine, table_name: str, smtp_url: str) -> dic
     }
 
 
+@pytest.mark.soak
 async def test_the_next_run_completes_a_killed_one(engine_pair: EnginePair, table_name: str, tmp_path: Path) -> None:
     """Three kills while daily words are sent: every subscriber gets one."""
     mailbox = Mailbox()
@@ -126,6 +129,7 @@ async def test_the_next_run_completes_a_killed_one(engine_pair: EnginePair, tabl
     assert_each_once(mailbox, addresses)
 
 
+@pytest.mark.soak
 async def test_the_next_run_completes_killed_reminders(
     engine_pair: EnginePair, table_name: str, tmp_path: Path
 ) -> None:

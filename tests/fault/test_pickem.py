@@ -196,6 +196,7 @@ async def test_no_prediction_is_late_and_none_is_missing(
         assert await audited(bad_client) == []
 
 
+@pytest.mark.soak
 async def test_scoring_survives_kills_and_corrections(lagged: LaggingTable, through: Settings) -> None:
     """Three scorers in a row are killed on their way, a result is corrected in between: the end is a fresh scoring.
 

@@ -68,6 +68,7 @@ async def read(services: Services, event: str) -> events.Event:
     return (await events.read_events(services.table, [event]))[event]
 
 
+@pytest.mark.soak
 async def test_an_unscoring_may_be_killed_at_every_write(
     one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

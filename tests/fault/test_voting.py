@@ -91,6 +91,7 @@ async def breaches_of(table: Table, looks: int = 10) -> list[str]:
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_faults_lose_and_duplicate_no_vote(engine_pair: EnginePair, table_name: str, seed: int) -> None:
     """A fifth of all requests throttled, failed or reset, before and after they were applied; transactions conflict."""
@@ -157,6 +158,7 @@ async def test_faults_leave_no_restoration_half_done(engine_pair: EnginePair, ta
         assert {row.name async for row in table.scan(CONTENDER) if row.retired} == set()
 
 
+@pytest.mark.soak
 async def test_killed_processes_lose_no_vote(engine_pair: EnginePair, table_name: str, tmp_path: Path) -> None:
     """Two processes on one table, killed with SIGKILL in turn while eight members vote through both."""
     async with lagging_table(engine_pair, table_name) as (engine, shaky, table):

@@ -127,6 +127,7 @@ async def _run_until_it_survives(variables: Mapping[str, str], random: Random, *
     raise AssertionError(f"{' '.join(arguments)} did not come to its end in {LIVES} lives")
 
 
+@pytest.mark.soak
 async def test_an_export_and_an_import_that_are_killed_go_on(
     default_engine: RunningEngine, one_table: Table, settings: Settings, tmp_path: Path
 ) -> None:
@@ -238,6 +239,7 @@ async def test_an_export_that_begins_with_a_new_copy_keeps_nothing_of_the_old_on
     assert [b'"new"' in line for line in lines if b"ITEM#" in line] == [True] * ITEMS
 
 
+@pytest.mark.soak
 async def test_a_copy_that_is_killed_goes_on(
     default_engine: RunningEngine, one_table: Table, settings: Settings, tmp_path: Path
 ) -> None:

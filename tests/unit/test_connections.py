@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import uvloop
@@ -32,10 +32,19 @@ class Engine:
         self.answers = list(answers)
         self.opened = self.closed = 0
         self.busy = self.busiest = 0
-        self.port = 0
+        self.serving: set[asyncio.Task[None]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.opened += 1
+        self.serving.add(asyncio.create_task(self._serve(reader, writer)))
+
+    async def end(self) -> None:
+        """Close what is open, and wait until it is: a loop that ends before leaves sockets behind."""
+        for task in self.serving:
+            task.cancel()
+        await asyncio.gather(*self.serving, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while await reader.readuntil(b"{}"):
                 self.busy += 1
@@ -52,19 +61,21 @@ class Engine:
         finally:
             self.closed += 1
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 @asynccontextmanager
 async def answering(*answers: bytes | Answer) -> AsyncIterator[tuple[Engine, Connections]]:
     engine = Engine(*answers)
-    server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(engine.accept, "127.0.0.1", 0)
     kept = Connections("127.0.0.1", server.sockets[0].getsockname()[1])
     try:
         yield engine, kept
     finally:
         kept.close()
         server.close()
-        await asyncio.sleep(0.02)
+        await engine.end()
 
 
 def test_a_connection_is_used_again(runner: asyncio.Runner) -> None:
