@@ -60,7 +60,10 @@ export abstract class Part<Data> {
     this.live.setAttribute('role', 'status');
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
-    this.until(on(ringside.session, 'change', () => this.signedInOrOut()));
+    this.until(on(ringside.session, 'change', () => {
+      this.root.classList.remove('refused');
+      this.signedInOrOut();
+    }));
   }
 
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
@@ -74,7 +77,9 @@ export abstract class Part<Data> {
     } catch (problem) {
       answer = await this.insist<Data>(() => this.ringside.ask(...request!), problem);
     }
-    if (answer && !this.isStopped) this.arrived(answer);
+    if (this.isStopped) return;
+    if (answer) this.arrived(answer);
+    else this.root.classList.add('refused');
   }
 
   stop() {
