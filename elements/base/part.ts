@@ -60,7 +60,10 @@ export abstract class Part<Data> {
     this.live.setAttribute('role', 'status');
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
-    this.until(on(ringside.session, 'change', () => this.signedInOrOut()));
+    this.until(on(ringside.session, 'change', () => {
+      this.root.classList.remove('refused');
+      this.signedInOrOut();
+    }));
   }
 
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
@@ -74,7 +77,9 @@ export abstract class Part<Data> {
     } catch (problem) {
       answer = await this.insist<Data>(() => this.ringside.ask(...request!), problem);
     }
-    if (answer && !this.isStopped) this.arrived(answer);
+    if (this.isStopped) return;
+    if (answer) this.arrived(answer);
+    else this.root.classList.add('refused');
   }
 
   stop() {
@@ -119,11 +124,14 @@ export abstract class Part<Data> {
 
   /** A duration by its two largest units. */
   duration(seconds: number) {
-    const left = Math.max(0, Math.ceil(seconds));
-    const units = { day: 86_400, hour: 3_600, minute: 60, second: 1 };
-    const parts = Object.entries(units).map(([unit, size]) => [unit, Math.floor((left % (size * ({ day: 1e9, hour: 24, minute: 60, second: 60 } as any)[unit])) / size)] as const);
-    const first = Math.max(0, parts.findIndex(([, value]) => value > 0));
-    const shown = left ? parts.slice(first, first + 2).filter(([, value]) => value) : parts.slice(3);
+    let left = Math.max(0, Math.ceil(seconds));
+    const parts = Object.entries({ day: 86_400, hour: 3_600, minute: 60, second: 1 }).map(([unit, size]) => {
+      const value = Math.floor(left / size);
+      left -= value * size;
+      return [unit, value] as const;
+    });
+    const first = parts.findIndex(([, value]) => value);
+    const shown = first < 0 ? parts.slice(3) : parts.slice(first, first + 2).filter(([, value]) => value);
     return shown.map(([unit, value]) => this.number(value, { style: 'unit', unit, unitDisplay: 'long' })).join(' ');
   }
 

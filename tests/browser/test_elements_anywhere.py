@@ -1,0 +1,324 @@
+"""Elements on pages that give them a hard time: policies, frames, styles, wrong clocks, full storage, odd values."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.async_api import Browser, Route, expect
+
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Visited
+from tests.queries import ADD_CONTENDER, CREATE_BOARD, POST_COMMENT
+from tests.service import ROOT
+from tests.waiting import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NAMES = ("sign-in", "board", "event", "standings", "word", "comments")
+EVERYTHING = "".join(
+    f"<ringside-{name}{' product=ringside-tee' if name == 'comments' else ''}></ringside-{name}>" for name in NAMES
+)
+PACKAGES = ROOT / "tests" / "node" / "node_modules"
+FRAMEWORKS = (PACKAGES / "bootstrap" / "dist" / "css" / "bootstrap.css", PACKAGES / "bulma" / "css" / "bulma.css")
+STRICT = (
+    "default-src 'none'; script-src {api}; connect-src {api} {socket}; img-src data:; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'"
+)
+RED = "rgb(255, 0, 0)"
+LOOKS = """() => {
+  const hosts = [...document.querySelectorAll('#held *')];
+  const inside = hosts.flatMap(({ shadowRoot }) => [...shadowRoot.querySelectorAll('*')]);
+  return inside.map((one) => {
+    const style = getComputedStyle(one);
+    const names = [...style].filter((name) => !name.startsWith('--'));
+    return names.map((name) => `${one.localName}.${one.className} ${name}: ${style.getPropertyValue(name)}`);
+  });
+}"""
+SHIFTS = """globalThis.shifts = [];
+new PerformanceObserver((list) => list.getEntries().forEach(({ value, sources, startTime }) =>
+  shifts.push([value, startTime, ...sources.map(({ node }) => node?.outerHTML?.slice(0, 80) ?? '')])))
+  .observe({ type: 'layout-shift', buffered: true });"""
+
+
+async def shown(page: BrowserPage, *names: str) -> None:
+    """Wait until elements have what they asked for."""
+    marks = {
+        "board": "button.corner:not([aria-disabled])", "event": "fieldset", "standings": "tbody td:nth-child(4)",
+        "word": ".term", "comments": "article", "sign-in": "button",
+    }  # fmt: skip
+    for name in names or NAMES:
+        await expect(page.page.locator(f"ringside-{name}").locator(marks[name]).first).to_be_visible()
+
+
+@asynccontextmanager
+async def under(visited: Visited, browser: Browser, body: str, policy: str) -> AsyncIterator[BrowserPage]:
+    """A page whose content security policy is this one."""
+    async with visited.page(browser, "") as page:
+        await page.page.goto(visited.site.show(body, content_security_policy=policy))
+        yield page
+
+
+async def test_a_strict_policy_that_names_the_service_is_enough(visited: Visited, browser: Browser) -> None:
+    """Nothing inline, nothing from elsewhere, trusted types: every element works, and nothing was blocked."""
+    api = visited.service.url
+    policy = STRICT.format(api=api, socket=api.replace("http", "ws"))
+    async with under(visited, browser, EVERYTHING, policy=policy) as page:
+        await shown(page)
+        await page.page.locator("ringside-board button.corner").first.click()
+        await expect(page.page.locator("ringside-board .progress span")).to_have_text("1 of 276 pairs seen")
+        await expect(page.page.locator("ringside-board .live")).to_have_text("live")
+        assert await page.violations() == []
+        assert page.errors == []
+
+
+async def test_without_connect_src_the_element_says_that_it_cannot_reach_the_service(
+    visited: Visited, browser: Browser
+) -> None:
+    """The browser's console names the directive."""
+    api = visited.service.url
+    policy = f"default-src 'none'; script-src {api}"
+    async with under(visited, browser, EVERYTHING, policy=policy) as page:
+        for name in ("board", "event", "word"):
+            note = page.page.locator(f"ringside-{name} .note")
+            await expect(note).to_have_text("The service cannot be reached. Trying again.")
+        assert any("connect-src" in error for error in page.errors)
+
+
+async def test_without_script_src_the_page_shows_what_stands_between_the_tags(
+    visited: Visited, browser: Browser
+) -> None:
+    body = "<ringside-board>Vote on our other page.</ringside-board>"
+    async with under(visited, browser, body, policy="default-src 'none'") as page:
+        await expect(page.page.get_by_text("Vote on our other page.")).to_be_visible()
+        assert any("script-src" in violated for violated in await page.violations())
+
+
+async def test_a_sandboxed_frame_is_told_that_its_origin_is_not_listed(visited: Visited, browser: Browser) -> None:
+    """Its origin is `null` and its storage closed. With `allow-same-origin` everything works."""
+    inner = visited.site.show("<ringside-board></ringside-board>").removeprefix(visited.site.address)
+    for sandbox, works in (("allow-scripts", False), ("allow-scripts allow-same-origin", True)):
+        frame = f'<iframe sandbox="{sandbox}" src="{inner}" width="900" height="700"></iframe>'
+        async with visited.page(browser, frame) as page:
+            board = page.page.frame_locator("iframe").locator("ringside-board")
+            if works:
+                await expect(board.locator("button.corner").first).to_be_enabled()
+            else:
+                await expect(board.locator(".note")).to_have_text("The service cannot be reached. Trying again.")
+                assert any("RINGSIDE_CORS_ORIGINS" in error for error in page.errors)
+
+
+async def test_unknown_attributes_change_nothing(visited: Visited, browser: Browser) -> None:
+    """Nor do those of HTML, or values that are empty."""
+    odd = 'sort="best" onvote="x()" class="a" style="color: red" title="t" tabindex="0" data-id hidden-results'
+    body = f'<ringside-board {odd}></ringside-board><ringside-event event="next" season {odd}></ringside-event>'
+    async with visited.page(browser, body) as page:
+        await shown(page, "board")
+        await expect(page.page.locator("ringside-event")).to_contain_text(re.compile(r"\w{3}"))
+        assert page.errors == []
+
+
+async def test_ids_that_do_not_exist_are_explained_and_a_changed_attribute_begins_anew(
+    visited: Visited, browser: Browser
+) -> None:
+    """However they are spelt."""
+    wrong = ("no-such", "", "%00", "é" * 300, "&lt;script&gt;", "../../etc", "ＭＡＩＮ")
+    attributes = {"board": "board", "event": "event", "standings": "season", "word": "list", "comments": "product"}
+    for text in wrong:
+        body = "".join(f'<ringside-{name} {of}="{text}"></ringside-{name}>' for name, of in attributes.items())
+        body += f'<ringside-standings id="league" season="2026" league="{text}"></ringside-standings>'
+        async with visited.page(browser, body) as page:
+            for name in attributes:
+                element = page.page.locator(f"ringside-{name}").first
+                await expect(element.locator("p, h2, td").filter(has_text=re.compile(r"\w{3}")).first).to_be_visible()
+                await expect(element.locator(".wait:visible")).to_have_count(0)
+            await page.page.evaluate("document.querySelector('ringside-board').setAttribute('board', 'main')")
+            await shown(page, "board")
+            assert not [error for error in page.errors if "Error" in error]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_two_of_a_kind_work_beside_each_other_and_survive_moves(
+    visited: Visited, browser: Browser, name: str
+) -> None:
+    """Moved, removed, added again, and made by a script."""
+    one = re.search(f"<ringside-{name}.*?</ringside-{name}>", EVERYTHING)
+    assert one
+    async with visited.page(browser, f"<main></main>{one[0]}{one[0]}") as page:
+        elements = page.page.locator(f"ringside-{name}")
+        for number in range(2):
+            await expect(elements.nth(number).locator("button, td").last).to_be_visible()
+        await page.page.evaluate(f"""async () => {{
+          const one = document.querySelector('ringside-{name}'), main = document.querySelector('main');
+          main.append(one);
+          one.remove();
+          for (let turn = 0; turn < 20; turn++) {{
+            main.append(one);
+            if (turn % 3) await new Promise((go) => setTimeout(go, turn));
+            one.remove();
+          }}
+          main.append(one, one.cloneNode(), document.createElement('ringside-{name}'));
+        }}""")
+        await expect(elements).to_have_count(4)
+        for number in range(3):
+            await expect(elements.nth(number).locator("button, td").last).to_be_visible()
+        await expect(page.page.locator(".wait:visible")).to_have_count(0)
+        assert page.errors == []
+
+
+async def test_long_and_strange_texts_stay_in_their_places(visited: Visited, browser: Browser) -> None:
+    """Words without spaces, combining marks, right-to-left, one letter: a phone does not scroll sideways."""
+    visited.edit(CREATE_BOARD, slug="strange", title="W" * 100)
+    zalgo = "Z\u0335\u0321\u0321\u0301\u0302" * 12
+    for label in ("N" * 80, zalgo, "مرحبا بالعالم " * 4, "x", "👩👧" * 9):
+        visited.edit(ADD_CONTENDER, board="strange", name=label[:80], description=label * 3)
+    async with visited.page(
+        browser, '<ringside-board board="strange"></ringside-board>', viewport={"width": 320, "height": 640}
+    ) as page:
+        await shown(page, "board")
+        for _ in range(15):
+            await page.page.locator("ringside-board button.corner").first.click()
+            await expect(page.page.locator("ringside-board button.corner").first).to_be_enabled()
+        assert await page.page.evaluate("document.documentElement.scrollWidth") == 320
+        assert page.errors == []
+
+
+@pytest.mark.parametrize("hours", [-30, 9])
+async def test_a_clock_that_is_wrong_by_hours_changes_no_countdown(
+    visited: Visited, browser: Browser, hours: int
+) -> None:
+    """The service's clock counts: an event locks when it does, a quiz is handed in when it may be."""
+    body = "<ringside-event></ringside-event><ringside-word></ringside-word><ringside-board></ringside-board>"
+    async with visited.page(browser, body) as right:
+        await shown(right, "event", "board")
+        expected = await right.page.locator("ringside-event .count").inner_text()
+        when = datetime.now(UTC) + timedelta(hours=hours)
+        async with visited.page(browser, "", member="bo-abara") as page:
+            await page.page.clock.set_system_time(when)
+            await page.page.goto(visited.site.show(body))
+            await shown(page, "event", "board")
+            assert (await page.page.locator("ringside-event .count").inner_text())[:20] == expected[:20]
+            word = page.page.locator("ringside-word")
+            await word.get_by_role("button", name="Take a quiz").click()
+            for _ in range(5):
+                await word.locator(".choices button").first.click()
+            await expect(word.locator("#result")).to_be_visible()
+            assert page.errors == []
+
+
+BLOCKED_STORAGE = """Object.defineProperty(window, 'localStorage', {
+  get() { throw new DOMException('The document is sandboxed', 'SecurityError'); } });"""
+FULL_STORAGE = """try { for (let size = 2 ** 22, n = 0; size >= 1; n++) {
+  try { localStorage.setItem(`full ${n}`, 'x'.repeat(size)); } catch { size /= 2; } } } catch {}"""
+
+
+@pytest.mark.parametrize("storage", [BLOCKED_STORAGE, FULL_STORAGE], ids=["blocked", "full"])
+async def test_storage_that_is_blocked_or_full_costs_only_what_it_would_keep(
+    visited: Visited, browser: Browser, storage: str
+) -> None:
+    """A visitor votes on, as the same one until the page is closed."""
+    async with visited.page(browser, "") as page:
+        await page.page.add_init_script(storage)
+        await page.page.goto(visited.site.show(EVERYTHING))
+        await shown(page)
+        for seen in (1, 2):
+            await page.page.locator("ringside-board button.corner").first.click()
+            await expect(page.page.locator("ringside-board .progress span")).to_have_text(f"{seen} of 276 pairs seen")
+        await page.page.locator("ringside-event input[type=radio]").first.check()
+        await expect(page.page.locator("ringside-event .team.chosen").first).to_be_visible()
+        assert page.errors == []
+
+
+async def test_a_slow_service_is_waited_for(visited: Visited, browser: Browser) -> None:
+    """What is known is shown, and the buttons wait."""
+    async with visited.page(browser, "") as page:
+        waiting: list[Route] = []
+        released = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            waiting.append(route)
+            await released.wait()
+            await route.continue_()
+
+        await page.page.route(f"{visited.service.url}/graphql**", hold)
+        await page.page.goto(visited.site.show("<ringside-board></ringside-board>"))
+        corner = page.page.locator("ringside-board button.corner").first
+        await expect(corner).to_have_attribute("aria-disabled", "true")
+        await until(lambda: len(waiting) == 2, "both requests are under way")
+        released.set()
+        await shown(page, "board")
+
+
+async def test_an_older_or_newer_service_asks_for_a_reload(visited: Visited, browser: Browser) -> None:
+    """It does not know the page's documents any more, or not yet."""
+    async with visited.page(browser, "") as page:
+
+        async def alter(route: Route) -> None:
+            await route.continue_(url=re.sub(r"documentId=\w+", "documentId=0123456789", route.request.url))
+
+        await page.page.route(f"{visited.service.url}/graphql?documentId=**", alter)
+        await page.page.goto(visited.site.show("<ringside-event></ringside-event><ringside-word></ringside-word>"))
+        for name in ("event", "word"):
+            note = page.page.locator(f"ringside-{name} .note")
+            await expect(note).to_have_text("This page is out of date. Please load it again.")
+
+
+# ── other people's styles, and what moves ──
+
+
+def framework_styles() -> str:
+    """The stylesheets of two frameworks, and what pages write themselves for every element there is."""
+    if not all(file.exists() for file in FRAMEWORKS):
+        pytest.skip("the frameworks are not here: make test")
+    sheets = [file.read_text(encoding="utf-8") for file in FRAMEWORKS]
+    assert all(len(sheet.splitlines()) >= 10_000 for sheet in sheets)
+    return "".join(sheets)
+
+
+async def test_the_styles_of_two_frameworks_change_nothing_but_what_is_inherited_on_purpose(
+    visited: Visited, browser: Browser
+) -> None:
+    """Every computed style of everything inside is the same. Font and colour scheme are the page's."""
+    everywhere = "* { color: red; letter-spacing: 3px; text-transform: uppercase; line-height: 4; cursor: help }"
+    styles = framework_styles() + everywhere
+    body = f'<div id="held" style="width: 900px; font-family: serif; color-scheme: light">{EVERYTHING}</div>'
+    async with visited.page(browser, body, member="ada-abara") as page:
+        await shown(page)
+        await expect(page.page.locator("ringside-board .live")).to_have_text("live")
+        before = await page.page.evaluate(LOOKS)
+        await page.page.add_style_tag(content=styles)
+        assert await page.page.evaluate("getComputedStyle(document.querySelector('ringside-word')).color") == RED
+        after = await page.page.evaluate(LOOKS)
+        assert len(before) > 300
+        changed = [
+            looks for pair in zip(before, after, strict=True) for looks in zip(*pair, strict=True) if len({*looks}) > 1
+        ]
+        assert changed == []
+        await page.page.evaluate("held.style = 'font-family: monospace; color-scheme: dark'")
+        root = "getComputedStyle(document.querySelector('ringside-word').shadowRoot.querySelector('.root'))"
+        assert await page.page.evaluate(f"[{root}.fontFamily, {root}.colorScheme]") == ["monospace", "dark"]
+
+
+async def test_live_updates_move_nothing_that_is_being_read(visited: Visited, browser: Browser) -> None:
+    """Votes, results and comments of others arrive, and Chromium reports no shift of the layout."""
+    body = EVERYTHING.replace("<ringside-sign-in></ringside-sign-in>", "")
+    async with visited.page(browser, body, viewport={"width": 1280, "height": 6000}) as page:
+        await shown(page, "board", "event", "standings", "word", "comments")
+        await expect(page.page.locator("ringside-board .live")).to_have_text("live")
+        await page.page.evaluate(SHIFTS)
+        await page.page.evaluate("shifts.length = 0")
+        votes = await page.page.locator("ringside-board tbody").inner_text()
+        async with visited.page(browser, "<ringside-board></ringside-board>") as other:
+            for seen in range(1, 6):
+                await other.page.locator("ringside-board button.corner").first.click()
+                await expect(other.page.locator("ringside-board .progress span")).to_contain_text(f"{seen} of")
+        with visited.client("cy-abara") as client:
+            given = {"product": "ringside-tee", "language": "en", "rating": 4, "body": "Live and well."}
+            client.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}}).raise_for_status()
+        await expect(page.page.locator("ringside-board tbody")).not_to_have_text(votes, use_inner_text=True)
+        await expect(page.page.locator("ringside-comments")).to_contain_text("Show 1 new comment")
+        assert await page.page.evaluate("shifts.filter(([value]) => value > 0)") == []
