@@ -3,16 +3,16 @@
 | wanted                           | read or write                                                     | requests    |
 |----------------------------------|-------------------------------------------------------------------|-------------|
 | mark a comment, or take it back  | HELPFUL and the mark, each after a consistent GetItem             | 2, and 1    |
-| a product's most helpful ones    | gsi1 HELPFUL#<p>, best first; a process keeps them for 2 s        | 1           |
-| a page of these                  | BatchGetItem COMMENT#<ulid>                                       | 1           |
-| the page after them              | as in `pages`, without those that were shown                      | 1-25        |
+| a page of the most helpful ones  | gsi1 HELPFUL#<p>, best first                                      | 1           |
+| the page after them              | as in `pages`; BatchGetItem of the numbers of marked comments     | 2           |
 | how many found comments helpful  | BatchGetItem HELPFUL#<p> COMMENT#<ulid>, of marked ones           | 1 for 100   |
 | whether a member did             | the same, and BatchGetItem USER#<u> HELPFUL#<ulid>#<p>            | 2 for 100   |
 
 A comment is marked itself at the first member's mark: so one that nobody has marked costs nothing, and a page knows
-which numbers to read. HELPFUL repeats the language and rating of its comment, by which the order is filtered; a change
-of the comment changes it in the same transaction, and deleting the comment deletes it. Members' marks stay, and are
-worth nothing without the number that they say they belong to (`since`): a comment that an import brings back has none.
+which numbers to read. HELPFUL repeats its comment, as long as that is published: so a page of the most helpful ones is
+one query. A change of the comment changes it in the same transaction, and deleting the comment deletes it. Members'
+marks stay, and are worth nothing without the number that they say they belong to (`since`): a comment that an import
+brings back has none.
 
 The number of one comment is one item, and each mark names the number that it has read: one comment takes about twenty
 marks a second.
@@ -23,13 +23,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.pages import CommentPage, ReadReport, read_page
 from datastore.comments.planner import CommentCounts, Filter, plans
 from datastore.comments.records import COMMENT, Comment
 from datastore.comments.verified import mark_writes
-from datastore.dynamo import PageRequest, Table, chunks, optimistic
+from datastore.dynamo import PageRequest, Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
 
@@ -48,6 +49,22 @@ class Helpful:
     rating: int | None = None
     number: int = 0
     verified: bool | None = None
+    comment: Comment | None = None
+    """The comment as it is, if it is published."""
+
+    @classmethod
+    def of(cls, comment: Comment, since: datetime) -> Helpful:
+        return cls(comment.product, comment.ulid, since, number=1, **_repeated(comment))
+
+
+def _repeated(comment: Comment) -> dict[str, Any]:
+    """What is stored of a comment beside its number."""
+    return {
+        "language": comment.language,
+        "rating": comment.rating,
+        "verified": None if comment.verified_at is None else True,
+        "comment": comment if comment.held is None else None,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +112,13 @@ def counts(mark: Mark | None, number: Helpful | None) -> bool:
 
 
 def _first_mark(comment: Comment, user: str, mark: Mark | None, now: datetime) -> list[Write]:
-    """A comment that was changed since it was read has perhaps another language: the condition names its revision."""
-    verified = None if comment.verified_at is None else True
-    number = Helpful(comment.product, comment.ulid, now, comment.language, comment.rating, 1, verified)
-    unmarked = present() & where(revision=comment.revision, removed=None, marked=None)
+    """The comment must be as it was read, since it is repeated."""
+    marked = replace(comment, marked=True)
+    as_read = present() & where(revision=comment.revision, threaded=comment.threaded, removed=None, marked=None)
     return [
-        HELPFUL.put(number, when=absent()),
+        HELPFUL.put(Helpful.of(marked, now), when=absent()),
         _put_mark(Mark(user, comment.product, comment.ulid, now), mark),
-        COMMENT.update(COMMENT.item_key(comment), values={"marked": True}, when=unmarked),
+        COMMENT.update(COMMENT.item_key(comment), values={"marked": True}, when=as_read),
         *mark_writes(comment, marked=True),
     ]
 
@@ -126,10 +142,7 @@ def change_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
     if old is None or not old.marked:
         return
     key = HELPFUL.at(product=old.product, ulid=old.ulid)
-    if new is None:
-        yield HELPFUL.delete(key)
-    elif (new.language, new.rating) != (old.language, old.rating):
-        yield HELPFUL.update(key, values={"language": new.language, "rating": new.rating}, when=present())
+    yield HELPFUL.delete(key) if new is None else HELPFUL.update(key, values=_repeated(new), when=present())
 
 
 async def read_numbers(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Helpful]:
@@ -169,65 +182,77 @@ async def delete_mark(table: Table, mark: Mark) -> None:
 # ── the order ──
 
 MOST_RANKED = 500
+_AT_ONCE = 100
+_TAIL = "t"
+_ALL = "~"
+"""After every place in the order."""
 
 
-async def read_most_helpful(table: Table, product: str) -> tuple[Helpful, ...]:
-    """A product's most helpful comments, best first, of equal ones the newest first."""
-    found = await table.query(HELPFUL.on("gsi1", product=product), limit=MOST_RANKED)
-    return tuple(sorted(found.records, key=_place, reverse=True))
-
-
-def _place(number: Helpful) -> tuple[int, str]:
-    return number.number, number.ulid
-
-
-async def read_helpful_page(
-    table: Table, wanted: Filter, counts: CommentCounts, request: PageRequest, ranked: Sequence[Helpful]
-) -> CommentPage:
+async def read_helpful_page(table: Table, wanted: Filter, counts: CommentCounts, request: PageRequest) -> CommentPage:
     """The most helpful comments that a filter matches, then the newest without them. Stubs are left out.
 
-    A position is the number and the id among the first, the id alone among the others.
+    A position is how many of the first were passed and the last one's place among them; of the others it is the place
+    at which the first ended, and the id.
     """
     plan = plans(wanted, counts, request.wanted)
     report = ReadReport(plan, plan[0])
-    read: list[tuple[str, Comment]] = []
-    position = request.position
-    if position is None or "#" in position:
-        matching = [one for one in ranked if wanted.matches(one.language, one.rating, verified=bool(one.verified))]
-        read = await _read_ranked(table, _after(matching, position), request)
+    kind, _, place = (request.position or "0#").partition("#")
+    if kind == _TAIL:
+        edge, _, position = place.rpartition("#")
+        read: list[tuple[str, Comment]] = []
+    else:
+        read, edge = await _read_ranked(table, wanted, int(kind), place, request.wanted)
         position = None
-    shown = {one.ulid for one in ranked}
     missing = request.wanted - len(read)
     while missing > 0:
-        page = await read_page(table, wanted, counts, replace(request, size=missing, position=position))
-        read += [(place, one) for place, one in page.items if not one.removed and place not in shown]
+        page = await read_page(table, wanted, counts, replace(request, size=missing, position=position or None))
+        others = await _without_ranked(table, page.nodes, edge)
+        read += [(f"{_TAIL}#{edge}#{one.ulid}", one) for one in others]
         report, position = page.report, page.last
         if not page.has_next_page:
             break
         if len(page.items) < missing:  # short, as those that nobody verified may be
-            return CommentPage.cut(read, request, end=position, filter=wanted, report=report)
+            return CommentPage.cut(read, request, end=f"{_TAIL}#{edge}#{position}", filter=wanted, report=report)
         missing = 2 * missing if len(read) < request.wanted else 0
     return CommentPage.cut(read, request, filter=wanted, report=report)
 
 
-def _after(ranked: list[Helpful], position: str | None) -> list[Helpful]:
-    if position is None:
-        return ranked
-    number, _, ulid = position.partition("#")
-    return [one for one in ranked if _place(one) < (int(number), ulid)]
-
-
-async def _read_ranked(table: Table, ranked: list[Helpful], request: PageRequest) -> list[tuple[str, Comment]]:
-    """Their comments; one that was held or deleted since is passed over."""
+async def _read_ranked(
+    table: Table, wanted: Filter, passed: int, place: str, number: int
+) -> tuple[list[tuple[str, Comment]], str]:
+    """So many comments after a place in the order, with their positions; and the place where the order ends."""
     read: list[tuple[str, Comment]] = []
-    for some in chunks(ranked, request.wanted):
-        places = [COMMENT.at(product=one.product, ulid=one.ulid) for one in some]
-        for one, comment in zip(some, await table.get_many(places), strict=True):
-            if comment is not None and not comment.removed:
-                read.append((f"{one.number}#{one.ulid}", comment))
-        if len(read) >= request.wanted:
-            break
-    return read
+    rest = HELPFUL.on("gsi1", product=wanted.product).past(place or None)
+    while len(read) < number:
+        if passed >= MOST_RANKED:
+            return read, place
+        some = await table.query(rest, limit=min(MOST_RANKED - passed, max(number - len(read), _least(wanted))))
+        for sort, one in some.items:
+            passed, place = passed + 1, sort
+            shown = one.comment
+            if shown is not None and wanted.matches(one.language, one.rating, verified=bool(one.verified)):
+                read.append((f"{passed}#{sort}", shown))
+        if some.last is None:
+            return read, _ALL
+        rest = rest.past(some.last)
+    return read, place
+
+
+def _least(wanted: Filter) -> int:
+    """How many to read at least, where a filter passes over some."""
+    return 1 if (wanted.languages, wanted.ratings, wanted.verified) == (None, None, None) else _AT_ONCE
+
+
+async def _without_ranked(table: Table, comments: Sequence[Comment], edge: str) -> list[Comment]:
+    """Those that are not among the most helpful ones, whose order ends at a place."""
+    marked = [(one.product, one.ulid) for one in comments if one.marked]
+    numbers = await read_numbers(table, marked) if marked else {}
+
+    def is_ranked(one: Comment) -> bool:
+        number = numbers.get((one.product, one.ulid))
+        return number is not None and number.number > 0 and HELPFUL.sort_key(number, "gsi1") <= edge
+
+    return [one for one in comments if not one.removed and not is_ranked(one)]
 
 
 # ── auditing ──

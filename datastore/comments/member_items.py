@@ -92,11 +92,11 @@ MEMBER_ITEMS = MemberItems(
         REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
         REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
         REVIEW_PLACE: left_out("Says which of your comments, which the file has, is your review of a product.", _HELD),
+        HELPFUL: left_out("Repeats one of your comments, which the file has, for lists of helpful ones.", _HELD),
         VERIFIED: left_out("Repeats one of your comments, which the file has, for lists of verified ones.", _HELD),
         POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
         **of_nobody(
             DIGEST_MAIL,
-            HELPFUL,
             IMPORT_BATCH,
             LATE_ARRIVAL,
             LEADER,

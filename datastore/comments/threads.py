@@ -29,6 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from datastore.comments.helpful import change_writes
 from datastore.comments.records import COMMENT, HELD, REPLY, Comment, entity_for, published_place, stub_in_place_of
 from datastore.comments.verified import mark_writes
 from datastore.dynamo import Page, PageRequest, Stale, Table
@@ -126,9 +127,10 @@ class ThreadState:
             raise Stale  # the thread ended meanwhile
         root, hidden = self.root, None if is_visible(self.root) else Hidden.GONE
         if root is not None:
-            when = present() & where(revision=root.revision, threaded=None)
+            when = present() & where(revision=root.revision, threaded=None, marked=root.marked)
             yield entity_for(root).update(entity_for(root).item_key(root), values={"threaded": True}, when=when)
             yield from mark_writes(root, threaded=True)
+            yield from change_writes(root, replace(root, threaded=True))
             hidden = None if is_visible(root) else Hidden.HELD
         yield THREAD.put(Thread(self.product, self.ulid, replies, hidden), when=absent())
         if hidden is not None:

@@ -68,7 +68,7 @@ def entry_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
 
 
 def mark_writes(comment: Comment, **values: Any) -> Iterator[Write]:
-    """What sets a value of a comment in place, in its second entry."""
+    """What sets values of a comment in place, in its second entry."""
     if _has_entry(comment):
         yield VERIFIED.update(VERIFIED.item_key(comment), values=values, when=present())
 

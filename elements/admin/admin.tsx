@@ -7,6 +7,7 @@ import type { Doc } from '../service';
 import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
 import type { Area } from './area';
+import { Boards } from './boards';
 import { Imports } from './imports';
 import { Journal } from './journal';
 import { Members } from './members';
@@ -156,13 +157,22 @@ class Admin extends Part<AdminViewerData> {
   protected arrived({ viewer }: AdminViewerData) {
     this.viewer = viewer;
     this.others = {
-      ...(this.has('editor') && { imports: new Imports(this) }),
+      ...(this.has('editor') && this.editing()),
       ...(this.has('moderator') && { members: new Members(this, this.has('admin')), journal: new Journal(this) }),
       ...(this.has('admin') && { service: new ServiceState(this) }),
     };
     document.title = this.t('title');
     if (viewer && !this.areas.length) void this.lookForRole();
     void this.open();
+  }
+
+  private editing(): Record<string, Area> {
+    const imports = new Imports(this);
+    const addMany = (board: string) => {
+      imports.addTo(board);
+      location.hash = '#/imports';
+    };
+    return { boards: new Boards(this, addMany), imports };
   }
 
   /** Whoever was just given a role need not load the page again. */

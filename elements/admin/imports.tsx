@@ -21,12 +21,18 @@ export class Imports implements Area {
   private outcome: Outcome | null = null;
   private wasCheck = false;
   private text = '';
+  private place = '';
   private svgs: Map<string, string> = new Map();
 
   constructor(private page: Page) {}
 
+  /** Contenders of a board are what is added next. */
+  addTo(board: string) {
+    [this.kind, this.place, this.outcome] = ['contenders', board, null];
+  }
+
   async open() {
-    this.places ??= await this.page.insist(() => ask(PLACES, {}));
+    this.places = await this.page.insist(() => ask(PLACES, {}));
   }
 
   private async send(event: Event, dryRun: boolean) {
@@ -76,7 +82,7 @@ export class Imports implements Area {
             {(Object.keys(FORMS) as Kind[]).map((kind) => <option value={kind} selected={kind === this.kind}>{page.t(kind)}</option>)}
           </select>
         </label>
-        {this.kind !== 'events' && <label>{page.t('where')}<select name="place">{places?.map(([id, name]) => <option value={id}>{name}</option>)}</select></label>}
+        {this.kind !== 'events' && <label>{page.t('where')}<select name="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{places?.map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
         <label>{page.t('paste')}
           <textarea name="text" rows="12" value={this.text} placeholder={FORMS[this.kind]} oninput={(event: any) => { this.text = event.currentTarget.value; }} />
         </label>

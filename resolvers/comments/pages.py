@@ -10,11 +10,10 @@ from enum import StrEnum
 from typing import Any
 
 from datastore.comments import pages, records
-from datastore.comments.helpful import Helpful, read_most_helpful
 from datastore.comments.pages import ReadReport
 from datastore.comments.planner import Filter
 from datastore.comments.records import Answer, Comment, Status
-from datastore.dynamo import PageRequest, Reads, Window, metered
+from datastore.dynamo import PageRequest, Window, metered
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
@@ -35,7 +34,7 @@ from resolvers.comments.visibility import (
 from resolvers.live.feed import Arrival, ResumePoint, Source
 from resolvers.loading.batched import batched
 from resolvers.people import visibility as member_visibility
-from resolvers.requests.context import AnyId, BothWaysWindow, Context, Services
+from resolvers.requests.context import AnyId, BothWaysWindow, Context
 from resolvers.values.node_ids import parse_node_key
 
 # ── a product's comments ──
@@ -79,20 +78,7 @@ async def _read_page(ctx: Context, comment_filter: Filter, request: PageRequest,
     counts = ctx.services.get(CountsCache).recent(comment_filter)
     if order is CommentOrder.NEWEST:
         return await read_page(ctx, comment_filter, counts, request)
-    ranked = await ctx.services.get(most_helpful_reads).load(comment_filter.product)
-    return await read_helpful_page(ctx, comment_filter, counts, request, ranked or ())
-
-
-_RANKED_SECONDS = 2.0
-
-
-def most_helpful_reads(services: Services) -> Reads[str, tuple[Helpful, ...]]:
-    """The most helpful comments of products, at most two seconds old."""
-
-    async def read(product: str) -> tuple[Helpful, ...]:
-        return await read_most_helpful(services.table, product)
-
-    return services.cache.each("most helpful comments", read, age=_RANKED_SECONDS, kept=_RANKED_SECONDS)
+    return await read_helpful_page(ctx, comment_filter, counts, request)
 
 
 def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, milliseconds: float) -> dict[str, Any]:

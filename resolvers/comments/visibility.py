@@ -13,7 +13,6 @@ from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, helpful, pages, records, threads
 from datastore.comments.changes import Decisions, RefusedDecision
-from datastore.comments.helpful import Helpful
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
 from datastore.comments.records import Comment, MemberComments, Reports, Status
@@ -147,10 +146,10 @@ async def read_page(ctx: Context, comment_filter: Filter, counts: CommentCounts,
 
 
 async def read_helpful_page(
-    ctx: Context, comment_filter: Filter, counts: CommentCounts, request: PageRequest, ranked: Sequence[Helpful]
+    ctx: Context, comment_filter: Filter, counts: CommentCounts, request: PageRequest
 ) -> ShownPage:
     """The published comments of a product, the most helpful ones first."""
-    return ShownPage(await helpful.read_helpful_page(ctx.table, comment_filter, counts, request, ranked))
+    return ShownPage(await helpful.read_helpful_page(ctx.table, comment_filter, counts, request))
 
 
 async def _with_own_held(ctx: Context, comments: Sequence[Comment | None]) -> list[Comment | None]:

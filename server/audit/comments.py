@@ -112,8 +112,8 @@ class _Records:
     unmatched_entries: int = 0
     """The sum of the hashes of published, verified comments, minus those of their second entries."""
     threads: _Threads = field(default_factory=_Threads)
-    marked: set[Place] = field(default_factory=set)
-    """The comments that members have found helpful, as they say themselves."""
+    marked: dict[Place, int] = field(default_factory=dict)
+    """The comments that members have found helpful, as they say themselves; a hash of each that is published, or 0."""
 
     def add(self, record: Comment | ProductTally | Leader | Pointer | Thread) -> None:
         match record:
@@ -137,7 +137,7 @@ class _Records:
         if comment.removed:
             return
         if comment.marked:
-            self.marked.add((comment.product, comment.ulid))
+            self.marked[comment.product, comment.ulid] = 0 if comment.held is not None else hash(comment)
         self.unmatched[comment.author] -= hash(pointer_to(comment))
         recount = self.recount[comment.product]
         if comment.held is not None:
@@ -172,8 +172,8 @@ async def _read(services: Services) -> _Records:
     return records
 
 
-async def _helpful_breaches(services: Services, marked: set[Place]) -> AsyncIterator[str]:
-    """A comment is marked if and only if it has a number, which counts the marks that belong to it."""
+async def _helpful_breaches(services: Services, marked: dict[Place, int]) -> AsyncIterator[str]:
+    """A comment is marked if and only if it has a number, which counts the marks that belong to it and repeats it."""
     numbers: dict[Place, Helpful] = {}
     marks: Counter[tuple[Place, datetime]] = Counter()
     async for record in all_marks(services.table):
@@ -182,10 +182,12 @@ async def _helpful_breaches(services: Services, marked: set[Place]) -> AsyncIter
             numbers[place] = record
         else:
             marks[place, record.since] += 1
-    for place in sorted(marked ^ numbers.keys()):
+    for place in sorted(marked.keys() ^ numbers.keys()):
         yield f"comments: product {place[0]}, comment {place[1]}: its mark and its number do not go together"
     for place, number in sorted(numbers.items()):
         expected = marks[place, number.since]
+        if marked.get(place, 0) != (0 if number.comment is None else hash(number.comment)):
+            yield f"comments: product {place[0]}, comment {place[1]}: its number repeats another text"
         if number.number != expected:
             yield f"comments: product {place[0]}, comment {place[1]}: {number.number} found it helpful, not {expected}"
 

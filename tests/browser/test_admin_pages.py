@@ -13,7 +13,8 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
+from tests.browser.admin import Keys, assert_clean, opened
+from tests.browser.pages import BrowserPage, new_context
 from tests.browser.sites import Visited
 from tests.service import ringside_process
 
@@ -24,28 +25,6 @@ HOLD = (
     "mutation ($input: ModerateCommentsInput!) { moderateComments(input: $input) "
     "{ ... on CommentsModerated { comments { id } } } }"
 )
-
-
-async def opened(visited: Visited, browser: Browser, role: str | None, path: str = "", **options: Any) -> BrowserPage:
-    """The page of a member with this role, or of a visitor."""
-    context = await new_context(browser, **{"locale": "en-GB", "viewport": {"width": 390, "height": 844}, **options})
-    page = BrowserPage(await context.new_page(), visited.service.url)
-    await page.page.add_init_script(RECORD_VIOLATIONS)
-    if role:
-        token = visited.service.token("mira", "--role", role)
-        stored = json.dumps(json.dumps({"member": {"token": token, "expiresAt": "2100-01-01"}}))
-        await page.page.add_init_script(f"localStorage.setItem('ringside {visited.service.url}/', {stored})")
-    await page.page.goto(f"{visited.service.url}/admin{path}")
-    return page
-
-
-async def assert_clean(page: BrowserPage) -> None:
-    """Axe finds nothing, nothing is wider than the page, and the policy blocks nothing."""
-    assert await page.barriers() == []
-    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    assert not await page.page.evaluate(wide)
-    assert await page.violations() == []
-    assert page.errors == []
 
 
 async def test_a_visitor_learns_who_may_use_the_pages(visited: Visited, browser: Browser) -> None:
@@ -92,31 +71,6 @@ def writer(visited: Visited, user: str) -> str:
     posted = visited.edit(POST, user=user, role="member", product="shelf", language="en", body="Buy mine.")
     comment = ask(visited, f'{{ comment(id: "{posted["comment"]["id"]}") {{ author {{ name }} }} }}')["comment"]
     return str(comment["author"]["name"])
-
-
-class Keys:
-    """A keyboard that counts what is pressed; text that is pasted counts as one."""
-
-    def __init__(self, page: BrowserPage) -> None:
-        self.page = page
-        self.pressed = 0
-
-    async def press(self, key: str, times: int = 1) -> None:
-        for _ in range(times):
-            await self.page.page.keyboard.press(key)
-        self.pressed += times
-
-    async def paste(self, text: str) -> None:
-        await self.page.page.keyboard.insert_text(text)
-        self.pressed += 1
-
-    async def to(self, role: Any, name: str) -> None:
-        """Tab until the control has the focus."""
-        control = self.page.page.get_by_role(role, name=name, exact=True)
-        await control.wait_for()
-        while not await control.evaluate("(node) => node.getRootNode().activeElement === node"):
-            await self.press("Tab")
-            assert self.pressed < 200, name
 
 
 async def test_an_editor_pastes_twenty_contenders_with_their_pictures(

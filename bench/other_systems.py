@@ -1,0 +1,96 @@
+"""Comments of another system imported: `python -m bench.other_systems [--comments 100000] [--read 1000000]`.
+
+A Disqus file of so many comments, a third of them replies, is imported by its command; the table is exported, and
+imported by `ringside import all`. Then a larger file is read to its end, with its threads, and nothing written. Items
+are of the table: each comment has several. Memory is the largest resident set of each process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bench.moves import run
+from bench.services.measurement import repository_root
+from resolvers.comments.other_systems.files import disqus
+from resolvers.comments.other_systems.threads import in_threads
+
+PAGES = 1_000
+AUTHORS = 5_000
+START = datetime(2015, 1, 1, tzinfo=UTC)
+HEAD = (
+    '<?xml version="1.0" encoding="utf-8"?>\n'
+    '<disqus xmlns="http://disqus.com" xmlns:dsq="http://disqus.com/disqus-internals">'
+)
+THREAD = '<thread dsq:id="{page}"><id/><link>https://example.com/{page}/</link></thread>'
+POST = (
+    '<post dsq:id="{id}"><message><![CDATA[<p>{text}</p>]]></message><createdAt>{at}</createdAt><isDeleted>false'
+    "</isDeleted><isSpam>false</isSpam><author><name>Author {author}</name><isAnonymous>false</isAnonymous><username>"
+    'a{author}</username></author><thread dsq:id="{page}"/>{parent}</post>'
+)
+WORDS = ("scene", "mask", "finale", "ring", "crowd", "story", "book", "champion", "night", "page")
+
+
+def write(file: Path, comments: int) -> None:
+    chance = random.Random(7)
+    with file.open("w", encoding="utf-8") as out:
+        print(HEAD, file=out)
+        for page in range(PAGES):
+            print(THREAD.format(page=page), file=out)
+        for number in range(comments):
+            parent = number - PAGES * chance.randint(1, 5)
+            answered = f'<parent dsq:id="p{parent}"/>' if parent >= 0 and number % 3 == 0 else ""
+            at = (START + timedelta(seconds=300 * number)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            text = " ".join(chance.choices(WORDS, k=40))
+            post = POST.format(id=f"p{number}", text=text, at=at, author=chance.randrange(AUTHORS), page=number % PAGES,
+                               parent=answered)  # fmt: skip
+            print(post, file=out)
+        print("</disqus>", file=out)
+
+
+def read(file: Path) -> tuple[float, float]:
+    """Seconds and megabytes of a process that reads a file to its end."""
+    began = time.perf_counter()
+    arguments = [sys.executable, "-m", "bench.other_systems", "--only-read", str(file)]
+    pid = os.posix_spawn(sys.executable, arguments, {**os.environ, "PYTHONPATH": str(repository_root())})
+    _, status, usage = os.wait4(pid, 0)
+    if os.waitstatus_to_exitcode(status):
+        raise SystemExit(f"{file} could not be read")
+    return time.perf_counter() - began, usage.ru_maxrss * 1024 / 1e6
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--comments", type=int, default=100_000)
+    parser.add_argument("--read", type=int, default=1_000_000)
+    parser.add_argument("--only-read", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.only_read:
+        print(f"{sum(row.problem is None for row in in_threads(disqus(given.only_read))):,} comments were read.")
+        return
+    with tempfile.TemporaryDirectory(prefix="ringside-imports-") as name:
+        folder = Path(name)
+        file, export = folder / "disqus.xml", folder / "table.export"
+        write(file, given.comments)
+        imported = run("import disqus", ("import", "disqus", str(file), "--product", "{path}"), folder / "data")
+        run("export", ("export", "all", str(export)), folder / "data")
+        items = export.read_bytes().count(b'"pk":')
+        moved = run("import all", ("import", "all", str(export)), folder / "other")
+        per_second, items_per_second = given.comments / imported.seconds, items / moved.seconds
+        write(file, given.read)
+        seconds, megabytes = read(file)
+    print(f"import disqus: {given.comments:,} comments, {imported.seconds:.0f} s, {imported.megabytes:.0f} MB")
+    print(f"import all: {items:,} items, {moved.seconds:.0f} s")
+    print(f"comments a second for each item a second: {per_second / items_per_second:.2f}")
+    print(f"reading {given.read:,} comments: {seconds:.0f} s, {megabytes:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

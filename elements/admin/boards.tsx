@@ -1,0 +1,348 @@
+// Boards: making one, its hours and voters, its contenders, and voters who vote as honest ones rarely do.
+
+import { h } from '../base/dom';
+import { newKey, pause, picture } from '../base/part';
+import { ask } from '../service';
+import {
+  ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, JOB, PREVIEW_CONTENDER,
+  type PreviewContenderData, RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, VOID_VOTERS,
+} from '../generated/admin';
+import type { Area, Page } from './area';
+import { Draft } from './draft';
+
+type Board = NonNullable<BoardCardData['board']>;
+type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; resultsVisible: string };
+
+const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
+const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
+const MOST_SVG = 48 * 1024;
+const SLUG = /[^a-z0-9]+/g;
+
+/** A moment as a field for local times has it, and back. */
+const local = (iso: string | null) => (iso ? new Date(Date.parse(iso) - new Date(iso).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : '');
+const moment = (value: string) => (value ? new Date(value).toISOString() : null);
+
+export class Boards implements Area {
+  private boards: BoardsData['boards']['nodes'] | null = null;
+  private board: Board | null = null;
+  private fresh: Draft<{ title: string; slug: string }>;
+  private settings: Draft<Settings> | null = null;
+  private contender: Draft<{ name: string; description: string; link: string }>;
+  private shown: PreviewContenderData['previewContender'] | null = null;
+  private svg = '';
+  private suspects: SuspectsData['suspects'] | null = null;
+  private suspected = new Set<string>();
+  private voided: string | null = null;
+
+  /** `addMany` leads to where a list of contenders is pasted. */
+  constructor(private page: Page, private addMany: (board: string) => void) {
+    [this.fresh, this.contender] = [this.emptyBoard(), this.emptyContender()];
+  }
+
+  async open() {
+    const data = await this.page.insist(() => ask(BOARDS, {}));
+    if (data) this.boards = data.boards.nodes;
+  }
+
+  private emptyBoard() {
+    return new Draft(this.page, 'new-board', { title: '', slug: '' });
+  }
+
+  private emptyContender() {
+    return new Draft(this.page, 'contender', { name: '', description: '', link: '' });
+  }
+
+  // ── a board ──
+
+  private async create(event: Event) {
+    event.preventDefault();
+    const { title, slug } = this.fresh.values;
+    const made = await this.fresh.send(CREATE_BOARD, { title, slug: slug || title.toLowerCase().replace(SLUG, '-').replace(/^-|-$/g, '') });
+    if (!made) return;
+    this.fresh = this.emptyBoard();
+    await this.open();
+    await this.choose(made.board.slug);
+    this.page.say(this.page.t('boardMade', { name: made.board.title }));
+  }
+
+  private async choose(slug: string) {
+    [this.suspects, this.voided, this.shown, this.svg, this.contender] = [null, null, null, '', this.emptyContender()];
+    this.suspected.clear();
+    const values = await this.read(slug);
+    if (values) this.settings = new Draft(this.page, 'board', values);
+    await this.page.focus('#chosen-board');
+  }
+
+  private async read(slug: string): Promise<Settings | null> {
+    const data = await this.page.insist(() => ask(BOARD_CARD, { board: slug }));
+    if (!data?.board) return null;
+    this.board = data.board;
+    const { title, opensAt, closesAt, electorate, resultsVisible } = data.board;
+    return { title, opensAt: local(opensAt), closesAt: local(closesAt), electorate, resultsVisible };
+  }
+
+  private async more() {
+    const { board } = this;
+    const data = await this.page.insist(() => ask(BOARD_CARD, { board: board!.slug, after: board!.contenders.pageInfo.endCursor }));
+    const next = data?.board?.contenders;
+    if (!next || this.board !== board) return;
+    const first = this.board!.contenders.nodes.length;
+    this.board = { ...board!, contenders: { ...next, nodes: [...board!.contenders.nodes, ...next.nodes] } };
+    await this.page.focus(`#contender-${first}`);
+  }
+
+  private async save(event: Event) {
+    event.preventDefault();
+    const { board } = this;
+    const { title, opensAt, closesAt, electorate, resultsVisible } = this.settings!.values;
+    const changed: Record<string, unknown> = { title, electorate, resultsVisible };
+    if (opensAt !== local(board!.opensAt)) changed.opensAt = moment(opensAt);
+    if (closesAt !== local(board!.closesAt)) changed.closesAt = moment(closesAt);
+    const answer = await this.settings!.send(UPDATE_BOARD, { slug: board!.slug, ...changed, revision: board!.revision }, () => this.read(board!.slug));
+    if (!answer) return;
+    await this.read(board!.slug);
+    await this.open();
+    this.page.say(this.page.t('saved'));
+  }
+
+  // ── contenders ──
+
+  private async pick(files: FileList | null) {
+    const file = files?.[0];
+    this.shown = null;
+    this.svg = '';
+    if (!file) return this.page.render();
+    if (file.size > MOST_SVG) return this.page.say(this.page.t('pictureTooLarge'));
+    this.svg = await file.text();
+    const data = await this.page.insist(() => ask(PREVIEW_CONTENDER, { svg: this.svg }));
+    this.shown = data?.previewContender ?? null;
+    if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
+    this.page.render();
+  }
+
+  private async add(event: Event) {
+    event.preventDefault();
+    const { name, description, link } = this.contender.values;
+    const input = { board: this.board!.slug, name, description: description || null, link: link || null, svg: this.svg || null };
+    if (!(await this.contender.send(ADD_CONTENDER, input))) return;
+    [this.contender, this.shown, this.svg] = [this.emptyContender(), null, ''];
+    this.page.find<HTMLFormElement>('#add-contender')?.reset();
+    await this.read(this.board!.slug);
+    this.page.say(this.page.t('contenderAdded', { name }));
+    await this.page.focus('#contender-name');
+  }
+
+  private async retire({ id, name, retired }: Board['contenders']['nodes'][number]) {
+    const answer = await this.page.mutate<any>(retired ? RESTORE_CONTENDER : RETIRE_CONTENDER, { input: { contender: id, idempotencyKey: newKey() } });
+    if (!answer) return;
+    if (answer.code) return this.page.say(this.page.refusal(answer));
+    await this.read(this.board!.slug);
+    this.page.say(this.page.t(retired ? 'contenderBack' : 'contenderRetired', { name }));
+  }
+
+  // ── suspects ──
+
+  /** The job, once it has ended; what it has done is said meanwhile. */
+  private async ended(id: string): Promise<boolean> {
+    for (;;) {
+      const job = (await this.page.insist(() => ask(JOB, { id })))?.job;
+      if (!job) return false;
+      if (job.state !== 'RUNNING') {
+        this.page.say(job.message ?? this.page.t(job.state));
+        return job.state === 'DONE';
+      }
+      this.page.say(this.page.t('working', { n: job.done }));
+      await pause(1);
+    }
+  }
+
+  private async job(document: any, input: object): Promise<string | null> {
+    const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
+    if (answer?.code) this.page.say(this.page.refusal(answer));
+    if (!answer?.job) return null;
+    return (await this.ended(answer.job.id)) ? answer.job.id : null;
+  }
+
+  private async seek() {
+    if (await this.job(FIND_SUSPECTS, { board: this.board!.slug })) await this.showSuspects();
+  }
+
+  private async showSuspects() {
+    const data = await this.page.insist(() => ask(SUSPECTS, { board: this.board!.slug }));
+    this.suspects = data?.suspects ?? null;
+    this.suspected.clear();
+    await this.page.focus('#suspects');
+  }
+
+  private async voidChosen() {
+    const voters = [...this.suspected];
+    if (!voters.length) return this.page.say(this.page.t('chooseVoters'));
+    this.voided = await this.job(VOID_VOTERS, { board: this.board!.slug, voters });
+    if (this.voided) await this.read(this.board!.slug);
+    this.page.render();
+  }
+
+  private async restore() {
+    const job = await this.job(RESTORE_VOTERS, { job: this.voided });
+    if (job) {
+      this.voided = null;
+      await this.read(this.board!.slug);
+    }
+    this.page.render();
+  }
+
+  // ── views ──
+
+  view() {
+    const { page } = this;
+    return (
+      <div class="stack">
+        <h2>{page.t('boards')}</h2>
+        {!this.boards ? <p>{page.t('loading')}</p> : (
+          <ul class="row">
+            {this.boards.map(({ slug, title, closed }) => (
+              <li key={slug}><button type="button" aria-pressed={String(slug === this.board?.slug)} onclick={() => this.choose(slug)}>
+                <span dir="auto">{title}</span>{closed && ` · ${page.t('closed')}`}
+              </button></li>
+            ))}
+          </ul>
+        )}
+        <form class="row end" onsubmit={(event: Event) => this.create(event)}>
+          {this.fresh.field('title', page.t('newBoard'), { required: true })}
+          {this.fresh.field('slug', page.t('slug'), { placeholder: page.t('slugHint') })}
+          <button type="submit">{page.t('create')}</button>
+        </form>
+        {this.board && this.chosen(this.board)}
+      </div>
+    );
+  }
+
+  private chosen(board: Board) {
+    const { page } = this;
+    return (
+      <section class="stack" key={board.slug}>
+        <h2 id="chosen-board" tabindex="-1" dir="auto">{board.title}</h2>
+        <div class="row between">
+          <p class="soft">{page.t('boardCounts', { contenders: board.contenderCount, votes: board.votes ?? 0 })}</p>
+          <button type="button" onclick={() => this.addMany(board.slug)}>{page.t('imports')}</button>
+        </div>
+        <div class="two even">
+          {this.settingsForm()}
+          {this.contenderForm()}
+        </div>
+        {this.contenders(board)}
+        {this.suspectsSection()}
+      </section>
+    );
+  }
+
+  private settingsForm() {
+    const { page } = this;
+    const options = (names: string[], chosen: string) => names.map((name) => <option value={name} selected={name === chosen}>{page.t(name)}</option>);
+    const draft = this.settings!;
+    return (
+      <form class="stack" onsubmit={(event: Event) => this.save(event)}>
+        <h3>{page.t('settings')}</h3>
+        {draft.field('title', page.t('boardTitle'), { required: true })}
+        {draft.field('opensAt', page.t('opensAt'), { type: 'datetime-local' })}
+        {draft.field('closesAt', page.t('closesAt'), { type: 'datetime-local' })}
+        {draft.field('electorate', page.t('electorate'), { tag: 'select' }, ...options(ELECTORATES, draft.values.electorate))}
+        {draft.field('resultsVisible', page.t('resultsVisible'), { tag: 'select' }, ...options(RESULTS, draft.values.resultsVisible))}
+        <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
+      </form>
+    );
+  }
+
+  private contenderForm() {
+    const { page } = this;
+    return (
+      <form class="stack" id="add-contender" onsubmit={(event: Event) => this.add(event)}>
+        <h3>{page.t('addContender')}</h3>
+        {this.contender.field('name', page.t('name'), { required: true })}
+        {this.contender.field('description', page.t('description'))}
+        {this.contender.field('link', page.t('link'), { type: 'url' })}
+        <label>{page.t('picture')}<input type="file" accept=".svg,image/svg+xml" onchange={(event: any) => this.pick(event.currentTarget.files)} /></label>
+        {this.shown && (
+          <figure class="stack tight">
+            <img src={picture(this.shown)} alt={page.t('preview')} width="96" height="96" />
+            {this.shown.removed.length ? <figcaption class="error">{page.t('pictureRemoved', { names: this.shown.removed.join(', ') })}</figcaption> : null}
+          </figure>
+        )}
+        <div class="row"><button type="submit">{page.t('add')}</button></div>
+      </form>
+    );
+  }
+
+  private contenders({ contenders }: Board) {
+    const { page } = this;
+    if (!contenders.nodes.length) return <p>{page.t('noContenders')}</p>;
+    return (
+      <section class="stack">
+        <h3>{page.t('contenders')}</h3>
+        <div class="scroll" tabindex="0" role="region" aria-label={page.t('contenders')}>
+          <table>
+            <thead><tr>{['rank', 'name', 'record', 'score', ''].map((name) => (name ? <th scope="col">{page.t(name)}</th> : <td />))}</tr></thead>
+            <tbody>
+              {contenders.nodes.map((one, place) => (
+                <tr key={one.id}>
+                  <td>{one.rank == null ? '–' : page.number(one.rank)}</td>
+                  <th scope="row" dir="auto">{one.name}{one.retired && ` · ${page.t('retired')}`}</th>
+                  <td dir="ltr">{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
+                  <td>{page.number(one.score ?? 0)}</td>
+                  <td><button id={`contender-${place}`} type="button" onclick={() => this.retire(one)}>
+                    {page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span>
+                  </button></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {contenders.pageInfo.hasNextPage && <div class="row"><button type="button" onclick={() => this.more()}>{page.t('more')}</button></div>}
+      </section>
+    );
+  }
+
+  private suspectsSection() {
+    const { page, suspects } = this;
+    return (
+      <section class="stack">
+        <h3 id="suspects" tabindex="-1">{page.t('suspects')}</h3>
+        <p class="soft">{page.t('suspectsWhat')}</p>
+        <div class="row">
+          <button type="button" onclick={() => this.seek()}>{page.t('findSuspects')}</button>
+          <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
+          {this.voided && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
+        </div>
+        {suspects && (suspects.computedAt ? this.found(suspects) : <p>{page.t('noSearch')}</p>)}
+      </section>
+    );
+  }
+
+  private found(suspects: SuspectsData['suspects']) {
+    const { page } = this;
+    if (!suspects.nodes.length) return <p>{page.t('noSuspects', { n: suspects.votesSeen })}</p>;
+    const choose = (voter: string) => {
+      if (!this.suspected.delete(voter)) this.suspected.add(voter);
+      page.render();
+    };
+    return (
+      <div class="stack">
+        <p>{page.t('suspectsOf', { n: suspects.votesSeen, honest: page.number(suspects.expectedHonest, { maximumFractionDigits: 1 }) })}</p>
+        <ul class="stack">
+          {suspects.nodes.map((one, place) => (
+            <li key={one.voter}>
+              <label class="pick"><input type="checkbox" checked={this.suspected.has(one.voter)} onchange={() => choose(one.voter)} />
+                {page.t('suspect', { place: place + 1, n: one.votes })}</label>
+              <ul class="reasons">{one.reasons.map((reason) => <li>{reason}</li>)}</ul>
+              {one.changes.map(({ contender, rank, without }) => <p class="soft">{page.t('rankChange', { name: contender.name, rank, without })}</p>)}
+            </li>
+          ))}
+        </ul>
+        <div class="row">
+          <button type="button" onclick={() => { this.suspected = new Set(suspects.nodes.map(({ voter }) => voter)); page.render(); }}>{page.t('chooseAll')}</button>
+          <button type="button" class="primary" onclick={() => this.voidChosen()}>{page.t('voidVotes')}</button>
+        </div>
+      </div>
+    );
+  }
+}

@@ -1,0 +1,58 @@
+"""The admin pages in Chromium: opening them with a role, and a keyboard that counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.async_api import Browser
+
+from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
+from tests.browser.sites import Visited
+
+
+async def opened(visited: Visited, browser: Browser, role: str | None, path: str = "", **options: Any) -> BrowserPage:
+    """The page of a member with this role, or of a visitor."""
+    context = await new_context(browser, **{"locale": "en-GB", "viewport": {"width": 390, "height": 844}, **options})
+    page = BrowserPage(await context.new_page(), visited.service.url)
+    await page.page.add_init_script(RECORD_VIOLATIONS)
+    if role:
+        token = visited.service.token("mira", "--role", role)
+        stored = json.dumps(json.dumps({"member": {"token": token, "expiresAt": "2100-01-01"}}))
+        await page.page.add_init_script(f"localStorage.setItem('ringside {visited.service.url}/', {stored})")
+    await page.page.goto(f"{visited.service.url}/admin{path}")
+    return page
+
+
+async def assert_clean(page: BrowserPage) -> None:
+    """Axe finds nothing, nothing is wider than the page, and the policy blocks nothing."""
+    assert await page.barriers() == []
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert not await page.page.evaluate(wide)
+    assert await page.violations() == []
+    assert page.errors == []
+
+
+class Keys:
+    """A keyboard that counts what is pressed; text that is pasted counts as one."""
+
+    def __init__(self, page: BrowserPage) -> None:
+        self.page = page
+        self.pressed = 0
+
+    async def press(self, key: str, times: int = 1) -> None:
+        for _ in range(times):
+            await self.page.page.keyboard.press(key)
+        self.pressed += times
+
+    async def paste(self, text: str) -> None:
+        await self.page.page.keyboard.insert_text(text)
+        self.pressed += 1
+
+    async def to(self, role: Any, name: str) -> None:
+        """Tab until the control has the focus."""
+        control = self.page.page.get_by_role(role, name=name, exact=True)
+        await control.wait_for()
+        while not await control.evaluate("(node) => node.getRootNode().activeElement === node"):
+            await self.press("Tab")
+            assert self.pressed < 200, name

@@ -1,0 +1,145 @@
+"""The area of boards at /admin, in Chromium, by keyboard alone where it says so."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.admin import Keys, assert_clean, opened
+from tests.browser.sites import Visited
+from tests.queries import CAST_VOTE, DRAW_MATCHUP
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+CREATE = "mutation ($input: CreateBoardInput!) { createBoard(input: $input) { __typename ...on Refused { code } } }"
+UPDATE = "mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) { __typename ...on Refused { code } } }"
+ADD = "mutation ($input: AddContenderInput!) { addContender(input: $input) { __typename ...on Refused { code } } }"
+
+
+async def test_a_board_of_twenty_contenders_is_made_from_nothing(
+    visited: Visited, browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By keyboard alone but for the files: the board, then its contenders from a pasted list, with their pictures."""
+    page = await opened(visited, browser, "editor", "#/boards", viewport={"width": 1280, "height": 900})
+    names = [f"Hero {number}" for number in range(20)]
+    for name in names:
+        (tmp_path / f"{name}.svg").write_text('<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>', encoding="utf-8")
+    keys = Keys(page)
+    title = page.page.get_by_label("Title of a new board")
+    await title.click()
+    await keys.paste("Heroes of 2027")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("heading", name="Heroes of 2027")).to_be_focused()
+    await keys.to("button", "Add many")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("combobox", name="Where")).to_have_value("heroes-of-2027")
+    await page.page.get_by_label("Or choose files").set_input_files(sorted(tmp_path.glob("*.svg")))
+    await page.page.get_by_role("combobox", name="Where").focus()
+    await keys.to("textbox", "Paste a list, or a table")
+    await keys.paste("\n".join(names))
+    await keys.to("button", "Add")
+    await keys.press("Enter")
+    await expect(page.page.locator("section").get_by_text("20 were added.")).to_be_visible()
+    with capsys.disabled():
+        sys.stdout.write(f"\nA board of twenty contenders, from nothing: {keys.pressed} keystrokes.\n")
+    assert keys.pressed <= 25
+    await page.page.get_by_role("link", name="Boards").click()
+    await page.page.get_by_role("button", name="Heroes of 2027").click()
+    await expect(page.page.get_by_role("row")).to_have_count(21)
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+@pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "dark"), ("ar", "light")])
+async def test_the_area_is_readable_by_everybody(visited: Visited, browser: Browser, locale: str, scheme: str) -> None:
+    page = await opened(visited, browser, "editor", "#/boards", locale=locale, color_scheme=scheme)
+    await page.page.get_by_role("list").get_by_role("button").first.click()
+    await expect(page.page.get_by_role("table")).to_be_visible()
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def board(visited: Visited, slug: str) -> None:
+    visited.edit(CREATE, slug=slug, title=f"Board {slug}")
+
+
+async def test_two_editors_of_one_board_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
+    """Nothing is overwritten unseen: what the other wrote stands at its field, and what was typed stays."""
+    await board(visited, "shared")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board shared").click()
+    title = page.page.get_by_label("Title", exact=True)
+    await title.fill("Mine")
+    visited.edit(UPDATE, slug="shared", title="Theirs", electorate="MEMBERS")
+    save = page.page.get_by_role("button", name="Save")
+    await save.click()
+    await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
+    await expect(title).to_have_value("Mine")
+    await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
+    await assert_clean(page)
+    await save.click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    await expect(page.page.get_by_role("button", name="Mine")).to_be_visible()
+    await page.page.context.close()
+
+
+async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Browser) -> None:
+    """A name that is taken, a closing time that has passed, a picture with a script, and texts that break nothing."""
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_label("Title of a new board").fill("<img src=x onerror=alert(1)>")
+    await page.page.get_by_label("Name in addresses").fill("main")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.locator("#new-board-slug-refused")).to_be_visible()
+    await page.page.get_by_label("Name in addresses").fill("hostile")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_role("heading", name="<img src=x onerror=alert(1)>")).to_be_visible()
+    await page.page.get_by_label("Closes at").fill("2020-01-01T10:00")
+    await page.page.get_by_role("button", name="Save").click()
+    await expect(page.page.locator("#board-closesAt-refused")).to_be_visible()
+    svg = '<svg viewBox="0 0 9 9"><script>alert(1)</script><path d="M0 0h9v9z" onload="alert(1)"/></svg>'
+    await page.page.get_by_label("Picture (SVG)").set_input_files(
+        {"name": "Evil.svg", "mimeType": "image/svg+xml", "buffer": svg.encode()}
+    )
+    await expect(page.page.get_by_alt_text("Preview of the picture")).to_be_visible()
+    await expect(page.page.get_by_text("Not allowed and removed")).to_contain_text("script")
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("rowheader", name="Evil")).to_be_visible()
+    await page.page.get_by_role("button", name="Retire Evil").click()
+    await expect(page.page.get_by_role("button", name="Bring back Evil")).to_be_visible()
+    await page.page.context.close()
+
+
+async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser: Browser) -> None:
+    """One whose every vote is for the left side, within seconds."""
+    await board(visited, "gamed")
+    for number in range(12):
+        visited.edit(ADD, board="gamed", name=f"Star {number}")
+    vote_left(visited, "gamed", 60)
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board gamed").click()
+    await page.page.get_by_role("button", name="Look for suspects").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Votes seen")
+    await expect(page.page.get_by_text("Voter 1")).to_be_visible()
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Choose all").click()
+    await page.page.get_by_role("button", name="Void their votes").click()
+    await page.page.get_by_role("button", name="Restore what was voided").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Votes restored")
+    await page.page.context.close()
+
+
+def vote_left(visited: Visited, slug: str, votes: int) -> None:
+    """A member's votes, all for the left side."""
+    with visited.client("sinister", "member") as client:
+
+        def ask(query: str, **variables: str) -> Any:
+            answer = client.post("/graphql", json={"query": query, "variables": variables}).json()
+            return next(iter(answer["data"].values()))
+
+        for _ in range(votes):
+            ask(CAST_VOTE, token=ask(DRAW_MATCHUP, board=slug)["token"], verdict="LEFT")
