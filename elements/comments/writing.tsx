@@ -35,6 +35,8 @@ export async function load(part: Comments) {
 
 export class Writing {
   private forms: Form[] = [];
+  /** The drafts that were opened already: one that the writer has put aside stays so until the page is loaded again. */
+  private opened = new Set<string>();
   private asking: { comment: Reply; toDelete: boolean; reason: string; problem: string } | null = null;
   /** The comment whose mark was refused, and why. */
   private unmarked = { id: '', problem: '' };
@@ -55,6 +57,7 @@ export class Writing {
   private open(kind: Kind, to: Reply | null, values = NOTHING, draft: string | null = null) {
     const open = this.form(kind, to?.id);
     if (open) return open;
+    if (draft) this.opened.add(draft);
     const form = new Form(this.part, kind, to, values, draft);
     this.forms.push(form);
     return form;
@@ -71,7 +74,7 @@ export class Writing {
 
   /** Opens the forms of what was begun before the page was loaded. */
   restore() {
-    const drafts = this.part.drafts();
+    const drafts = this.part.drafts().filter((draft) => !this.opened.has(draft));
     if (drafts.includes(this.part.draft)) this.open('post', null, NOTHING, this.part.draft);
     for (const comment of this.part.comments ?? []) {
       for (const one of [comment, ...comment.replies.nodes]) {
@@ -133,7 +136,7 @@ export class Writing {
     part.render();
     let answer = await part.mutate<any>(document, { input: sent });
     if (answer?.code === 'CHALLENGE_NEEDED') {
-      const solution = await (await import('../challenge')).default(part.ringside.ask);
+      const solution = await import('../challenge').then((solver) => solver.default(part.ringside.ask)).catch(() => null);
       answer = await part.mutate<any>(document, { input: { ...sent, solution } });
     }
     form.isSending = false;

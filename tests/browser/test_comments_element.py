@@ -163,6 +163,7 @@ async def test_what_arrives_is_announced_and_moves_nothing(visited: Visited, bro
 
 async def test_a_member_replies_and_a_draft_outlives_a_reload(visited: Visited, browser: Browser) -> None:
     """Also to a reply, with the keyboard alone; then changes and deletes what they wrote."""
+    say(visited, "threads", "Who came?")
     root = say(visited, "threads", "Who wins?")
     say(visited, "threads", "Not me", user="bo-abara", inReplyTo=root)
     async with visited.page(browser, COMMENTS % "threads", member="cy-abara") as page:
@@ -171,6 +172,12 @@ async def test_a_member_replies_and_a_draft_outlives_a_reload(visited: Visited, 
         await expect(field).to_be_focused()
         await page.page.keyboard.type("Why not?")
         await page.page.reload()
+        await expect(field).to_have_value("Why not?")
+        await button(page, "Cancel").click()
+        await element(page).get_by_label("Order").select_option("Most helpful first")
+        await expect(element(page).locator("section[aria-busy]")).to_have_count(0)
+        await expect(field).to_have_count(0)
+        await thread(page).first.get_by_role("button", name="Reply to").click()
         await expect(field).to_have_value("Why not?")
         await element(page).locator("form button[type=submit]").click()
         await expect(thread(page).nth(1)).to_contain_text("Why not?")
