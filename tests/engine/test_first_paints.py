@@ -52,4 +52,5 @@ async def test_a_first_paint_is_one_simple_request_and_few_dependent_calls(
         assert response.headers["access-control-allow-origin"] == site
     board = calls.pop("Board")
     assert board <= 3  # its settings, its counters, and the pictures of those who lead
+    assert calls.pop("Comments") <= 3  # the page, replies and authors, and the names of those who replied
     assert all(number <= 2 for number in calls.values()), calls

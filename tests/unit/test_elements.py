@@ -22,7 +22,7 @@ SHARED = ("part", "streams")
 TEXTS = {"de": 3 * KIB, "es": 3 * KIB, "ar": 3.75 * KIB}
 """Arabic has six forms for numbers where the others have two."""
 SOLVER = "challenge"
-LIMITS = dict.fromkeys(ELEMENTS, 10 * KIB) | {"comments": 13 * KIB}
+LIMITS = dict.fromkeys(ELEMENTS, 10 * KIB) | {"board": 10.25 * KIB, "comments": 13 * KIB}
 
 
 @pytest.fixture(scope="module")
