@@ -1,0 +1,324 @@
+"""The states of elements, brought about for real: a stopped service, an ended session, a suspension, empty data."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Browser, expect
+
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Site, Visited, running_site
+from tests.queries import (
+    ADD_CONTENDER,
+    ADD_MATCH,
+    ADD_WORDS,
+    CREATE_BOARD,
+    CREATE_EVENT,
+    CREATE_LIST,
+    RECORD_RESULT,
+    SCORE_EVENT,
+    SUSPEND,
+    UPDATE_BOARD,
+)
+from tests.service import running_service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+UNREACHABLE = "The service cannot be reached. Trying again."
+GUEST = (
+    """mutation { signInAsGuest(input: { name: "Ann" }) { ... on SignedIn { token } ... on Refused { message } } }"""
+)
+SIGN_OUT = "mutation { signOut(input: {}) { __typename } }"
+USE = """async ([address, token]) =>
+  (await import(address)).session.use({ token, expiresAt: '2100-01-01T00:00:00Z' })"""
+
+
+class Restartable(Visited):
+    """A service that can be stopped and started again at the same address, and where guests may take part."""
+
+    def __init__(self, folder: Path, site: Site) -> None:
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self._port = str(found.getsockname()[1])
+        self._variables = {
+            "RINGSIDE_DATA": str(folder),
+            "RINGSIDE_CORS_ORIGINS": site.address,
+            "RINGSIDE_GUESTS": "comments,predictions,quizzes",
+            "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0",
+        }
+        self._running = ExitStack()
+        self.site = site
+        self.start()
+        site.api = self.service.url
+
+    def start(self) -> None:
+        self.service = self._running.enter_context(running_service(self._variables, ["--demo", "--port", self._port]))
+
+    def stop(self) -> None:
+        self._running.close()
+
+    @asynccontextmanager
+    async def stopped(self) -> AsyncIterator[None]:
+        await asyncio.to_thread(self.stop)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.start)
+
+    def new_session(self) -> httpx.Client:
+        """A guest's session on the site, used outside of any browser."""
+        client = httpx.Client(base_url=self.service.url, headers={"origin": self.site.address}, timeout=60)
+        token = client.post("/graphql", json={"query": GUEST}).json()["data"]["signInAsGuest"]["token"]
+        client.headers["authorization"] = f"Bearer {token}"
+        return client
+
+
+@pytest.fixture(scope="module")
+def restartable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restartable]:
+    with running_site() as site:
+        restartable = Restartable(tmp_path_factory.mktemp("restartable"), site)
+        yield restartable
+        restartable.stop()
+
+
+async def use(page: BrowserPage, visited: Visited, token: str) -> None:
+    """Sign the page in with a token."""
+    await page.page.evaluate(USE, [f"{visited.service.url}/elements.js", token])
+
+
+async def pick_all(page: BrowserPage) -> None:
+    for match in await page.page.locator("ringside-event").get_by_role("group").all():
+        await match.get_by_role("radio").first.check()
+
+
+def new_event(visited: Visited, slug: str, **more: Any) -> tuple[str, list[str]]:
+    """An event with two matches; its id and theirs."""
+    starts = iso(utc_now() + timedelta(days=20))
+    given = {"slug": slug, "name": slug.title(), "season": f"season {slug}", "startsAt": starts, **more}
+    event = visited.edit(CREATE_EVENT, **given)["event"]["id"]
+    teams = [{"members": ["Ada"]}, {"members": ["Bea"]}]
+    matches = [
+        visited.edit(ADD_MATCH, event=event, name=name, teams=teams)["match"]["id"] for name in ("First", "Second")
+    ]
+    return event, matches
+
+
+# ── the service ──
+
+
+async def test_a_service_that_is_stopped_is_asked_again_by_every_element(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """What was pressed meanwhile counts once it is back, and streams go on."""
+    body = "<ringside-board></ringside-board><ringside-event></ringside-event>"
+    async with restartable.page(browser, body) as page:
+        board, event = page.page.locator("ringside-board"), page.page.locator("ringside-event")
+        with restartable.new_session() as session:
+            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+        await expect(event.get_by_role("button", name="Save picks")).to_be_visible()
+        await expect(board.locator("button.corner:not([aria-disabled])").first).to_be_visible()
+        await expect(board.locator(".live")).to_have_text("live")
+        await pick_all(page)
+        async with restartable.stopped():
+            await expect(board.locator(".live")).to_have_text("not live")
+            await board.locator("button.corner").first.click()
+            await event.get_by_role("button", name="Save picks").click()
+            for element in (board, event):
+                await expect(element.locator(".note")).to_have_text(UNREACHABLE)
+            assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+        await expect(board.locator(".note")).to_contain_text("A vote for")
+        await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
+        await expect(board.locator(".live")).to_have_text("live")
+
+
+async def test_a_page_that_is_opened_while_the_service_is_stopped_shows_what_stands_between_the_tags(
+    restartable: Restartable, browser: Browser
+) -> None:
+    body = "<ringside-board>The vote opens on Friday.</ringside-board>"
+    async with restartable.stopped(), restartable.page(browser, body) as page:
+        await expect(page.page.get_by_text("The vote opens on Friday.")).to_be_visible()
+
+
+# ── the session ──
+
+
+async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Restartable, browser: Browser) -> None:
+    """It is ended elsewhere while somebody chooses. The element says so, and the next session saves the same picks."""
+    body = "<ringside-event></ringside-event><ringside-word></ringside-word>"
+    async with restartable.page(browser, body) as page:
+        event, word = page.page.locator("ringside-event"), page.page.locator("ringside-word")
+        with restartable.new_session() as session:
+            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            await expect(event.get_by_role("button", name="Save picks")).to_be_visible()
+            await expect(word.get_by_role("button", name="Take a quiz")).to_be_visible()
+            await pick_all(page)
+            session.post("/graphql", json={"query": SIGN_OUT}).raise_for_status()
+        await event.get_by_role("button", name="Save picks").click()
+        await expect(event.locator(".note")).to_contain_text("Your sign-in has ended.")
+        await expect(event.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(word.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(event.get_by_role("radio", checked=True)).not_to_have_count(0)
+        with restartable.new_session() as session:
+            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+        await event.get_by_role("button", name="Save picks").click()
+        await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
+
+
+async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """By itself and where something else of the page did it; the session itself ends."""
+    async with restartable.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
+        element = page.page.locator("ringside-sign-in")
+        await expect(element).to_contain_text("You are not signed in.")
+        await page.page.evaluate(
+            "heard = []; addEventListener('ringside-signed-in', ({ detail }) => heard.push(detail))"
+        )
+        with restartable.new_session() as session:
+            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            await expect(element).to_contain_text("Signed in as Ann")
+            await element.get_by_role("button", name="Sign out").click()
+            await expect(element).to_contain_text("You are not signed in.")
+            assert session.post("/graphql", json={"query": "{ viewer { id } }"}).status_code == 401
+        assert [each["user"] and each["user"]["name"] for each in await page.page.evaluate("heard")] == ["Ann", None]
+
+
+async def test_a_suspended_member_is_told_by_each_element(visited: Visited, browser: Browser) -> None:
+    """Reading goes on."""
+    with visited.client("sus-pended") as client:
+        viewer = client.post("/graphql", json={"query": 'mutation { updateProfile(input: { name: "Sue" }) { ... on ProfileUpdated { user { id } } } }'})  # fmt: skip  # noqa: E501
+        user = viewer.json()["data"]["updateProfile"]["user"]["id"]
+    visited.edit(SUSPEND, role="moderator", user=user, reason="A test", days=1)
+    body = "<ringside-board></ringside-board><ringside-event></ringside-event><ringside-word></ringside-word>"
+    async with visited.page(browser, body, member="sus-pended") as page:
+        await expect(page.page.locator("ringside-event")).to_contain_text("You cannot take part at present.")
+        await expect(page.page.locator("ringside-board .notice")).to_contain_text(re.compile("suspended"))
+        await page.page.locator("ringside-word").get_by_role("button", name="Take a quiz").click()
+        await expect(page.page.locator("ringside-word .note")).to_contain_text(re.compile("suspended"))
+
+
+# ── data ──
+
+
+async def test_what_is_empty_says_so(visited: Visited, browser: Browser) -> None:
+    """A board without contenders, a list without words, a season without points, a card without matches."""
+    visited.edit(CREATE_BOARD, slug="bare", title="Bare")
+    words = visited.edit(CREATE_LIST, name="Bare", public=True, level=1)["list"]["id"]
+    starts = iso(utc_now() + timedelta(days=30))
+    event = visited.edit(CREATE_EVENT, slug="bare", name="Bare", season="1999", startsAt=starts)["event"]["id"]
+    body = (
+        f'<ringside-board board="bare"></ringside-board><ringside-event event="{event}"></ringside-event>'
+        f'<ringside-word list="{words}"></ringside-word><ringside-standings season="1999"></ringside-standings>'
+        '<ringside-event season="1900" id="never"></ringside-event>'
+    )
+    async with visited.page(browser, body) as page:
+        for name, text in {
+            "ringside-board .notice": "There is nothing to vote on yet",
+            f'ringside-event[event="{event}"] .notice': "The card is still empty.",
+            "ringside-word": "There is no word today.",
+            "ringside-standings": "Nobody has points yet.",
+            "#never": "No event is coming up.",
+        }.items():
+            await expect(page.page.locator(name)).to_contain_text(text)
+        assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+
+
+async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visited, browser: Browser) -> None:
+    """The ballot that was drawn before is refused in words, and the leaderboard stays."""
+    visited.edit(CREATE_BOARD, slug="closing", title="Closing")
+    for name in ("Ada", "Bea", "Cleo"):
+        visited.edit(ADD_CONTENDER, board="closing", name=name)
+    async with visited.page(browser, '<ringside-board board="closing"></ringside-board>') as page:
+        corner = page.page.locator("ringside-board button.corner:not([aria-disabled])").first
+        await corner.click()
+        await expect(page.page.locator("ringside-board .note")).to_contain_text("A vote for")
+        visited.edit(UPDATE_BOARD, slug="closing", closesAt=iso(utc_now() + timedelta(seconds=1)))
+        await asyncio.sleep(1.5)
+        await corner.click()
+        await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting")
+        await page.page.reload()
+        await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting ended on")
+        await expect(page.page.locator("ringside-board tbody tr").first).to_be_visible()
+
+
+async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points_as_they_come(
+    visited: Visited, browser: Browser
+) -> None:
+    """Without a reload: the lock, the winner, how many picked whom, and the member's own points."""
+    event, matches = new_event(visited, "locking", startsAt=iso(utc_now() + timedelta(seconds=25)))
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="di-abara") as page:
+        element = page.page.locator("ringside-event")
+        await expect(element.locator(".count")).to_contain_text("Locks in")
+        await pick_all(page)
+        await element.get_by_role("button", name="Save picks").click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        await expect(element.locator(".state")).to_have_text("Locked")
+        await expect(element.get_by_role("radio").first).to_be_disabled()
+        await expect(element.locator(".note")).to_contain_text("The event is locked now.")
+        for match in matches:
+            visited.edit(RECORD_RESULT, event=event, match=match, winner=0, outcome="WON")
+        await expect(element.get_by_text("Winner")).to_have_count(2)
+        visited.edit(SCORE_EVENT, event=event)
+        await expect(element.locator(".points")).to_contain_text("2 points")
+        await expect(element.get_by_text("You were right.")).to_have_count(2)
+        await expect(element.locator(".share").first).to_contain_text("100%")
+        assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+
+
+async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Visited, browser: Browser) -> None:
+    """Answers that are given too soon are handed in when they may be."""
+    words = visited.edit(CREATE_LIST, name="Colours", public=True, level=1)["list"]["id"]
+    terms = [{"term": f"word {letter}", "definition": f"meaning {letter}", "reading": f"[{letter}]"} for letter in "abcdefgh"]  # noqa: E501  # fmt: skip
+    visited.edit(ADD_WORDS, list=words, words=terms)
+    async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>', member="ed-abara") as page:
+        element = page.page.locator("ringside-word")
+        await expect(element.locator(".reading")).to_be_visible()
+        await element.get_by_role("button", name="Take a quiz").click()
+        for number in range(1, 6):
+            await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
+            await element.locator(".choices button").first.click()
+        await expect(element.locator("#result")).to_contain_text("of 5 right")
+        await expect(element.locator(".answers li")).to_have_count(5)
+        assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+
+
+async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_field(
+    visited: Visited, browser: Browser
+) -> None:
+    """The element says that a link is on its way."""
+    async with visited.page(browser, "<ringside-word></ringside-word>") as page:
+        element = page.page.locator("ringside-word")
+        await element.get_by_role("button", name="One a day by email").click()
+        field = element.get_by_label("Your address")
+        await field.fill("ada@localhost")
+        await element.get_by_role("button", name="Send me the link").click()
+        await expect(element.locator("#problem")).to_be_visible()
+        await expect(field).to_have_attribute("aria-invalid", "true")
+        await field.fill("ada@example.org")
+        await element.get_by_role("button", name="Send me the link").click()
+        await expect(element.locator(".note")).to_have_text("A link is on its way to ada@example.org.")
+
+
+async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
+    """A code that is nobody's is refused at its field."""
+    async with visited.page(browser, "<ringside-standings></ringside-standings>", member="ada-abara") as page:
+        element = page.page.locator("ringside-standings")
+        await expect(element.locator("tbody tr.own")).to_be_visible()
+        await element.get_by_label("League").select_option(label="Ringside Regulars")
+        await expect(element.get_by_role("heading")).to_have_text("Ringside Regulars")
+        await element.get_by_role("button", name="Join a league").click()
+        await element.get_by_label("Code of the league").fill("nobody's")
+        await element.get_by_role("button", name="Join", exact=True).click()
+        await expect(element.locator("#problem")).to_be_visible()
+        assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []

@@ -1,0 +1,83 @@
+"""What the guide shows about elements, as a reader would run it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.sites import EXAMPLES, Visited
+from tests.queries import POST_COMMENT
+from tests.service import ROOT
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SCRIPT = ROOT / "docs" / "elements-script.md"
+RUN = """
+const posted = 'subscription { commentPosted(product: "lines") { body } }';
+const draw = `mutation { drawMatchup(input: {}) {
+  ... on Ballot { token voter left { name } } ... on Refused { message } } }`;
+globalThis.heard = [];
+live(posted, {}, ({ commentPosted }) => heard.push(commentPosted.body));
+globalThis.ready = (async () => {
+  const { leaderboard } = await ask('{ leaderboard(first: 3) { nodes { contender { name } } } }');
+  const drawn = [await ask(draw), await ask(draw)];
+  return [leaderboard.nodes.length, ...drawn.map(({ drawMatchup }) => drawMatchup.token)];
+})();
+"""
+
+
+def plain_lines() -> str:
+    """The guide's script without any of ours."""
+    text = SCRIPT.read_text(encoding="utf-8")
+    (script,) = re.findall(r"```js\n(const api = .*?)```", text, re.DOTALL)
+    return str(script)
+
+
+async def test_the_guides_thirty_lines_ask_and_listen(visited: Visited, browser: Browser) -> None:
+    """On another site, in no more than thirty lines: the visitor is the same in both draws, and a comment arrives."""
+    script = plain_lines()
+    assert len([line for line in script.splitlines() if line.strip()]) <= 30
+    visited.site.pages["/thirty.js"] = script + RUN
+    async with visited.page(browser, '<script type="module" src="/thirty.js"></script>') as page:
+        leaders, first, second = await page.page.evaluate("ready")
+        assert leaders == 3
+        assert first == second
+        with visited.client("cy-abara") as client:
+            given = {"product": "lines", "language": "en", "rating": 4, "body": "In thirty lines."}
+            client.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}}).raise_for_status()
+        await page.page.wait_for_function("heard.includes('In thirty lines.')")
+
+
+async def test_the_guide_shows_each_element_with_its_attributes(
+    visited: Visited, browser: Browser, tmp_path: Path
+) -> None:
+    """Against the service that the reader names; an attribute that is changed shows at once."""
+    shutil.copy(ROOT / "zensical.toml", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    zensical = Path(sys.executable).with_name("zensical")
+    built = subprocess.run([zensical, "build"], capture_output=True, cwd=tmp_path, check=False)
+    assert built.returncode == 0, built.stdout
+    visited.site.folder = tmp_path / "site"
+    try:
+        async with visited.page(browser, "") as page:
+            await page.page.goto(f"{visited.site.address}/elements-try/")
+            await page.page.get_by_label("Service").fill(visited.service.url)
+            for name in ("board", "event", "standings", "word", "comments", "sign-in"):
+                await page.page.get_by_label("Element").select_option(f"ringside-{name}")
+                await expect(page.page.locator(f"#tried ringside-{name} button").first).to_be_visible()
+            await page.page.get_by_label("Element").select_option("ringside-board")
+            await page.page.get_by_label("board", exact=True).fill("nothing-here")
+            await page.page.get_by_label("lang").fill("de")
+            await page.page.get_by_label("lang").blur()
+            await expect(page.page.locator("#tried ringside-board")).to_contain_text("nothing-here")
+            await expect(page.page.locator("#try code")).to_contain_text(
+                '<ringside-board board="nothing-here" lang="de">'
+            )
+    finally:
+        visited.site.folder = EXAMPLES

@@ -1,0 +1,38 @@
+"""The guide's pages about elements: what they name exists, and the page that they show is the one that is tested."""
+
+from __future__ import annotations
+
+import re
+
+from tests.generated import ROOT
+
+DOCS = ROOT / "docs"
+
+
+def test_each_function_and_state_of_elements_has_a_test_in_chromium() -> None:
+    """By the names in the guide's table."""
+    named = re.findall(
+        r"^\| .+ \| `(\w+)` \|$", (DOCS / "elements-states.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    tests = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "browser").glob("test_*.py"))
+    assert len(named) > 25
+    assert sorted(set(named) - set(re.findall(r"^(?:async )?def (test_\w+)", tests, re.MULTILINE))) == []
+
+
+def test_the_guide_shows_the_page_of_the_examples_in_twelve_lines() -> None:
+    """All parts, signed in."""
+    page = (ROOT / "examples" / "page.html").read_text(encoding="utf-8")
+    (shown,) = re.findall(
+        r"```html\n(<!doctype html>\n.*?)```", (DOCS / "elements.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert shown == page
+    assert len(shown.splitlines()) == 12
+    assert set(re.findall(r"<ringside-([\w-]+)", shown)) == {"sign-in", "board", "event", "comments", "word"}
+
+
+def test_every_element_has_a_page_of_the_guide() -> None:
+    """With its attributes, events, parts, requests and policy."""
+    for name in ("board", "event", "standings", "word", "sign-in"):
+        page = (DOCS / f"elements-{name}.md").read_text(encoding="utf-8")
+        for part in ("| event | `detail` |", "**Parts**", "**Requests**", "**Content security policy**"):
+            assert part in page, (name, part)
