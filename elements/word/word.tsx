@@ -201,7 +201,7 @@ export default class WordOfTheDay extends Part<Data> {
         <div class="row">
           {this.hasQuiz && (viewer ? <button type="button" class="primary" part="button" onclick={() => this.startQuiz()}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
-          {daily.list.public && !this.isSubscribing && <button type="button" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
+          {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
         {this.hasQuiz && !viewer && <p class="soft">{this.t('quizNeeds')}</p>}
         {this.isSubscribing && this.subscription()}

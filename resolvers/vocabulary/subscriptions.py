@@ -22,7 +22,7 @@ from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Context, Services
 from resolvers.vocabulary.cache import VocabularyCache, profile_screens
 from resolvers.vocabulary.lists import CHANGE_RATE, ListId
-from resolvers.vocabulary.visibility import ShownSubscription, require_input_list, show_subscriptions
+from resolvers.vocabulary.visibility import ShownList, ShownSubscription, require_input_list, show_subscriptions
 
 # ── subscriptions of members ──
 
@@ -103,6 +103,10 @@ _AT_ONCE = 8
 
 
 # ── asking ──
+
+
+async def subscribable_by_email(ctx: Context, word_list: ShownList, /) -> bool:
+    return word_list.public and ctx.services.get(Confirmations).can_send
 
 
 async def request_subscription(

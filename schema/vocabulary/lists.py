@@ -101,6 +101,10 @@ class WordList(Node):
         "The number of subscribed members. A member with both character sets counts once.",
         complexity=READ,
     )
+    subscribable_by_email: bool = field(
+        subscriptions.subscribable_by_email,
+        "Whether `requestSubscription` takes an address: the list is public, and this site sends emails.",
+    )
     words: WordConnection = field(visibility.words, "Its words, in the order they were added.", complexity=READ)
     daily_word: DailyWord | None = field(
         daily_words.daily_word,

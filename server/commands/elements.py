@@ -6,7 +6,6 @@ import typer
 
 from server import Failed
 from server.commands import out
-from server.http.elements import Elements
 from server.settings import Settings
 
 app = typer.Typer()
@@ -15,6 +14,8 @@ app = typer.Typer()
 @app.command()
 def elements() -> None:
     """Prints two script tags for RINGSIDE_PUBLIC_URL: the current elements, and this build of them by its digest."""
+    from server.http.elements import Elements  # other commands start without what serves pages
+
     try:
         tags = Elements().tags(Settings.load().public_url)
     except FileNotFoundError:

@@ -201,7 +201,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     # ── vocabulary ──
     "WordList": _each(
         EVERYBODY,
-        "id name level public owner createdAt wordCount subscriberCount words dailyWord review revision",
+        "id name level public owner createdAt wordCount subscriberCount subscribableByEmail words dailyWord review "
+        "revision",
     ),
     "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition"),
     "DailyWord": _each(EVERYBODY, "list date word"),

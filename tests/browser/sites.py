@@ -149,10 +149,11 @@ class Visited:
     def _token(self, user: str, *roles: str) -> str:
         return self.service.token(user, *(part for role in roles for part in ("--role", role)))
 
-    def edit(self, query: str, *, user: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
+    def edit(self, query: str, *, by: str = "editor", role: str = "editor", **given: Any) -> dict[str, Any]:
         """The payload of a mutation by an editor, or by somebody else."""
-        with self.client(user, role) as client:
+        with self.client(by, role) as client:
             answer = client.post("/graphql", json={"query": query, "variables": {"input": given}}).json()
+        assert "errors" not in answer, answer["errors"]
         (payload,) = answer["data"].values()
         assert "code" not in payload, payload
         return dict(payload)

@@ -45,9 +45,9 @@ async def test_an_editor_sees_what_happened(visited: Visited, browser: Browser, 
 
 
 async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: Visited, browser: Browser) -> None:
-    ids = [visited.edit(POST, user=f"writer-{n}", role="member", product="shelf", language="en", body=f"No {n}.")
+    ids = [visited.edit(POST, by=f"writer-{n}", role="member", product="shelf", language="en", body=f"No {n}.")
            ["comment"]["id"] for n in range(50)]  # fmt: skip
-    visited.edit(HOLD, user="mo", role="moderator", comments=ids, status="PENDING")
+    visited.edit(HOLD, by="mo", role="moderator", comments=ids, status="PENDING")
     page = await opened(visited, browser, "moderator", "#/comments/held")
     articles = page.page.locator("ringside-admin article")
     await expect(articles.nth(49)).to_be_visible()
@@ -63,7 +63,7 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
 
 def writer(visited: Visited, user: str) -> str:
     """The name that the site gives a new member who has posted a comment."""
-    posted = visited.edit(POST, user=user, role="member", product="shelf", language="en", body="Buy mine.")
+    posted = visited.edit(POST, by=user, role="member", product="shelf", language="en", body="Buy mine.")
     comment = ask(visited, f'{{ comment(id: "{posted["comment"]["id"]}") {{ author {{ name }} }} }}')["comment"]
     return str(comment["author"]["name"])
 

@@ -48,7 +48,7 @@ mutation ($input: MarkHelpfulInput!) { markHelpful(input: $input) {
 def say(visited: Visited, product: str, body: str, *, user: str = "ada-abara", **more: Any) -> str:
     """The id of a comment that somebody posted elsewhere."""
     given = {"product": product, "language": "en", "body": body, **more}
-    comment: dict[str, Any] = visited.edit(POST_COMMENT, user=user, role="member", **given)["comment"]
+    comment: dict[str, Any] = visited.edit(POST_COMMENT, by=user, role="member", **given)["comment"]
     return str(comment["id"])
 
 
@@ -107,7 +107,7 @@ async def test_its_scripts_stay_small(visited: Visited, browser: Browser) -> Non
 async def test_the_most_helpful_come_first_if_a_reader_or_the_page_wants_it(visited: Visited, browser: Browser) -> None:
     best = say(visited, "ordered", "The helpful one", rating=4)
     say(visited, "ordered", "The newest one", rating=2)
-    visited.edit(MARK_HELPFUL, user="bo-abara", role="member", comment=best, helpful=True)
+    visited.edit(MARK_HELPFUL, by="bo-abara", role="member", comment=best, helpful=True)
     both = [re.compile("The newest one"), re.compile("The helpful one")]
     async with visited.page(browser, COMMENTS % "ordered") as page:
         await expect(element(page).locator("article")).to_have_text(both)
@@ -220,7 +220,7 @@ async def test_a_comment_that_was_deleted_elsewhere_cannot_be_marked(visited: Vi
     gone = say(visited, "gone", "Soon gone")
     async with visited.page(browser, COMMENTS % "gone", member="bo-abara") as page:
         await expect(element(page).locator("article")).to_have_count(1)
-        visited.edit(DELETE_COMMENT, user="ada-abara", role="member", comment=gone)
+        visited.edit(DELETE_COMMENT, by="ada-abara", role="member", comment=gone)
         await button(page, HELPFUL).click()
         await expect(element(page).locator("li .error")).to_contain_text("There is no such comment, or it was deleted.")
         assert await barriers(page) == []
@@ -356,7 +356,7 @@ async def test_a_thread_with_its_forms_is_accessible_in_every_language(
     root = say(visited, product, "Does it run small?", rating=4, title="A question")
     say(visited, product, "قليلا", user="bo-abara", language="ar", inReplyTo=root)
     visited.edit(ANSWER_COMMENT, comment=root, body="A little.")
-    visited.edit(MARK_HELPFUL, user="bo-abara", role="member", comment=root, helpful=True)
+    visited.edit(MARK_HELPFUL, by="bo-abara", role="member", comment=root, helpful=True)
     options: dict[str, Any] = {
         "color_scheme": scheme, "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True,
     }  # fmt: skip

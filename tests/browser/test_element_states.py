@@ -6,10 +6,9 @@ import asyncio
 import re
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +18,7 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Site, Visited, running_site
+from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
     ADD_CONTENDER,
     ADD_MATCH,
@@ -32,6 +32,7 @@ from tests.queries import (
     UPDATE_BOARD,
 )
 from tests.service import running_service
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -45,9 +46,12 @@ USE = """async ([address, token]) =>
 
 
 class Restartable(Visited):
-    """A service that can be stopped and started again at the same address, and where guests may take part."""
+    """A service that can be stopped and started again at the same address, and where guests may take part.
 
-    def __init__(self, folder: Path, site: Site) -> None:
+    It sends emails.
+    """
+
+    def __init__(self, folder: Path, site: Site, mail_server: str) -> None:
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self._port = str(found.getsockname()[1])
@@ -56,6 +60,7 @@ class Restartable(Visited):
             "RINGSIDE_CORS_ORIGINS": site.address,
             "RINGSIDE_GUESTS": "comments,predictions,quizzes",
             "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0",
+            "RINGSIDE_SMTP_URL": mail_server,
         }
         self._running = ExitStack()
         self.site = site
@@ -76,18 +81,20 @@ class Restartable(Visited):
         finally:
             await asyncio.to_thread(self.start)
 
-    def new_session(self) -> httpx.Client:
+    @contextmanager
+    def new_session(self) -> Iterator[httpx.Client]:
         """A guest's session on the site, used outside of any browser."""
-        client = httpx.Client(base_url=self.service.url, headers={"origin": self.site.address}, timeout=60)
-        token = client.post("/graphql", json={"query": GUEST}).json()["data"]["signInAsGuest"]["token"]
-        client.headers["authorization"] = f"Bearer {token}"
-        return client
+        with httpx.Client(base_url=self.service.url, headers={"origin": self.site.address}, timeout=60) as client:
+            token = client.post("/graphql", json={"query": GUEST}).json()["data"]["signInAsGuest"]["token"]
+            client.headers["authorization"] = f"Bearer {token}"
+            yield client
 
 
 @pytest.fixture(scope="module")
 def restartable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restartable]:
-    with running_site() as site:
-        restartable = Restartable(tmp_path_factory.mktemp("restartable"), site)
+    folder = tmp_path_factory.mktemp("restartable")
+    with running_site() as site, mail_server_beside(Mailbox(), folder) as mail_server:
+        restartable = Restartable(folder, site, mail_server)
         yield restartable
         restartable.stop()
 
@@ -102,14 +109,14 @@ async def pick_all(page: BrowserPage) -> None:
         await match.get_by_role("radio").first.check()
 
 
-def new_event(visited: Visited, slug: str, **more: Any) -> tuple[str, list[str]]:
+def new_event(visited: Visited, name: str, *, starts: timedelta) -> tuple[str, list[str]]:
     """An event with two matches; its id and theirs."""
-    starts = iso(utc_now() + timedelta(days=20))
-    given = {"slug": slug, "name": slug.title(), "season": f"season {slug}", "startsAt": starts, **more}
-    event = visited.edit(CREATE_EVENT, **given)["event"]["id"]
+    at = iso(utc_now() + starts)
+    event = visited.edit(CREATE_EVENT, name=name, season=f"Season of {name}", startsAt=at)["event"]["id"]
     teams = [{"members": ["Ada"]}, {"members": ["Bea"]}]
     matches = [
-        visited.edit(ADD_MATCH, event=event, name=name, teams=teams)["match"]["id"] for name in ("First", "Second")
+        visited.edit(ADD_MATCH, event=event, name=name, teams=teams, points=1)["match"]["id"]
+        for name in ("First", "Second")
     ]
     return event, matches
 
@@ -199,7 +206,7 @@ async def test_a_suspended_member_is_told_by_each_element(visited: Visited, brow
     with visited.client("sus-pended") as client:
         viewer = client.post("/graphql", json={"query": 'mutation { updateProfile(input: { name: "Sue" }) { ... on ProfileUpdated { user { id } } } }'})  # fmt: skip  # noqa: E501
         user = viewer.json()["data"]["updateProfile"]["user"]["id"]
-    visited.edit(SUSPEND, role="moderator", user=user, reason="A test", days=1)
+    visited.edit(SUSPEND, role="moderator", user=user, reason="A test")
     body = "<ringside-board></ringside-board><ringside-event></ringside-event><ringside-word></ringside-word>"
     async with visited.page(browser, body, member="sus-pended") as page:
         await expect(page.page.locator("ringside-event")).to_contain_text("You cannot take part at present.")
@@ -216,7 +223,7 @@ async def test_what_is_empty_says_so(visited: Visited, browser: Browser) -> None
     visited.edit(CREATE_BOARD, slug="bare", title="Bare")
     words = visited.edit(CREATE_LIST, name="Bare", public=True, level=1)["list"]["id"]
     starts = iso(utc_now() + timedelta(days=30))
-    event = visited.edit(CREATE_EVENT, slug="bare", name="Bare", season="1999", startsAt=starts)["event"]["id"]
+    event = visited.edit(CREATE_EVENT, name="Bare", season="1999", startsAt=starts)["event"]["id"]
     body = (
         f'<ringside-board board="bare"></ringside-board><ringside-event event="{event}"></ringside-event>'
         f'<ringside-word list="{words}"></ringside-word><ringside-standings season="1999"></ringside-standings>'
@@ -243,8 +250,9 @@ async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visite
         corner = page.page.locator("ringside-board button.corner:not([aria-disabled])").first
         await corner.click()
         await expect(page.page.locator("ringside-board .note")).to_contain_text("A vote for")
-        visited.edit(UPDATE_BOARD, slug="closing", closesAt=iso(utc_now() + timedelta(seconds=1)))
-        await asyncio.sleep(1.5)
+        closes = utc_now() + timedelta(seconds=11)
+        visited.edit(UPDATE_BOARD, slug="closing", closesAt=iso(closes))
+        await until(lambda: utc_now() > closes, "the board has closed")
         await corner.click()
         await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting")
         await page.page.reload()
@@ -256,7 +264,7 @@ async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points
     visited: Visited, browser: Browser
 ) -> None:
     """Without a reload: the lock, the winner, how many picked whom, and the member's own points."""
-    event, matches = new_event(visited, "locking", startsAt=iso(utc_now() + timedelta(seconds=25)))
+    event, matches = new_event(visited, "Locking", starts=timedelta(seconds=25))
     async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="di-abara") as page:
         element = page.page.locator("ringside-event")
         await expect(element.locator(".count")).to_contain_text("Locks in")
@@ -267,7 +275,7 @@ async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points
         await expect(element.get_by_role("radio").first).to_be_disabled()
         await expect(element.locator(".note")).to_contain_text("The event is locked now.")
         for match in matches:
-            visited.edit(RECORD_RESULT, event=event, match=match, winner=0, outcome="WON")
+            visited.edit(RECORD_RESULT, match=match, winner=0, outcome="WON")
         await expect(element.get_by_text("Winner")).to_have_count(2)
         visited.edit(SCORE_EVENT, event=event)
         await expect(element.locator(".points")).to_contain_text("2 points")
@@ -294,10 +302,13 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
 
 
 async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_field(
-    visited: Visited, browser: Browser
+    restartable: Restartable, visited: Visited, browser: Browser
 ) -> None:
-    """The element says that a link is on its way."""
+    """The element says that a link is on its way. Where no emails are sent, it offers none."""
     async with visited.page(browser, "<ringside-word></ringside-word>") as page:
+        await expect(page.page.locator("ringside-word .entry")).to_be_visible()
+        await expect(page.page.get_by_role("button", name="One a day by email")).to_have_count(0)
+    async with restartable.page(browser, "<ringside-word></ringside-word>") as page:
         element = page.page.locator("ringside-word")
         await element.get_by_role("button", name="One a day by email").click()
         field = element.get_by_label("Your address")

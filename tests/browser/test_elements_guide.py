@@ -21,13 +21,13 @@ SCRIPT = ROOT / "docs" / "elements-script.md"
 RUN = """
 const posted = 'subscription { commentPosted(product: "lines") { body } }';
 const draw = `mutation { drawMatchup(input: {}) {
-  ... on Ballot { token voter left { name } } ... on Refused { message } } }`;
+  ... on Ballot { voter left { name } } ... on Refused { message } } }`;
 globalThis.heard = [];
 live(posted, {}, ({ commentPosted }) => heard.push(commentPosted.body));
 globalThis.ready = (async () => {
   const { leaderboard } = await ask('{ leaderboard(first: 3) { nodes { contender { name } } } }');
   const drawn = [await ask(draw), await ask(draw)];
-  return [leaderboard.nodes.length, ...drawn.map(({ drawMatchup }) => drawMatchup.token)];
+  return [leaderboard.nodes.length, ...drawn.map(({ drawMatchup }) => drawMatchup.voter)];
 })();
 """
 
