@@ -56,9 +56,9 @@ const DEFINITIONS: Record<string, Definition> = {
 };
 
 const TEXTS: Record<string, () => Promise<{ default: object }>> = {
-  de: () => import('./texts/de.json'),
-  es: () => import('./texts/es.json'),
-  ar: () => import('./texts/ar.json'),
+  de: () => import('translated:texts/de'),
+  es: () => import('translated:texts/es'),
+  ar: () => import('translated:texts/ar'),
 };
 
 /** The texts of an element's language, with the language; undefined for English, which each part has. */

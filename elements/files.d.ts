@@ -13,6 +13,17 @@ declare module 'english:*' {
   export default texts;
 }
 
+declare module 'translated:texts/*' {
+  /** Of each part, in the order of its English texts. */
+  const texts: Record<string, import('./base/part').Translated>;
+  export default texts;
+}
+
+declare module 'translated:*' {
+  const texts: import('./base/part').Translated;
+  export default texts;
+}
+
 declare module 'documents:admin' {
   /** The text of each document of the admin pages by its id. */
   const texts: Record<string, string>;

@@ -21,6 +21,24 @@ const english = {
   },
 };
 
+// `translated:admin/texts/de` is a file of texts in the order of its English one, without their names: a quarter of its size.
+const translated = {
+  name: 'translated',
+  resolveId: (id) => (id.startsWith('translated:') ? `\0${id}` : null),
+  load(id) {
+    if (!id.startsWith('\0translated:')) return null;
+    const path = id.slice('\0translated:'.length);
+    const [names, texts] = [path.replace(/\w+$/, 'en'), path].map((each) =>
+      JSON.parse(readFileSync(new URL(`../elements/${each}.json`, import.meta.url), 'utf8')),
+    );
+    const inOrder = (english, others) => Object.keys(english).map((name) => others[name] ?? null);
+    const ofParts = path.startsWith('texts/');
+    return `export default ${JSON.stringify(
+      ofParts ? Object.fromEntries(Object.keys(names).map((part) => [part, inOrder(names[part], texts[part])])) : inOrder(names, texts),
+    )}`;
+  },
+};
+
 export default defineConfig({
   root: fileURLToPath(new URL('../elements', import.meta.url)),
   // The scripts find one another by relative addresses, wherever the service is.
@@ -28,6 +46,7 @@ export default defineConfig({
   plugins: [
     gzipped,
     english,
+    translated,
     {
       name: 'service-list',
       generateBundle() {
@@ -35,7 +54,7 @@ export default defineConfig({
       },
     },
   ],
-  oxc: { jsx: { runtime: 'classic', pragma: 'h', pragmaFrag: 'Fragment' } },
+  oxc: { jsx: { runtime: 'classic', pragma: 'h', pragmaFrag: 'Fragment', pure: false } },
   build: {
     outDir: '../server/http/pages/elements',
     emptyOutDir: true,

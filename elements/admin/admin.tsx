@@ -370,9 +370,9 @@ class Admin extends Part<AdminViewerData> {
 }
 
 const TEXTS: Record<string, () => Promise<any[]>> = {
-  de: () => Promise.all([import('./texts/de.json'), import('../texts/de.json')]),
-  es: () => Promise.all([import('./texts/es.json'), import('../texts/es.json')]),
-  ar: () => Promise.all([import('./texts/ar.json'), import('../texts/ar.json')]),
+  de: () => Promise.all([import('translated:admin/texts/de'), import('translated:texts/de')]),
+  es: () => Promise.all([import('translated:admin/texts/es'), import('translated:texts/es')]),
+  ar: () => Promise.all([import('translated:admin/texts/ar'), import('translated:texts/ar')]),
 };
 
 customElements.define(

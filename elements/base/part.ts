@@ -8,6 +8,8 @@ import type { Ringside } from '../elements';
 
 type Text = string | Record<string, string>;
 type Texts = Record<string, Text>;
+/** Texts of another language, in the order of the English ones; null where it has none. */
+export type Translated = (Text | null)[];
 
 const RIGHT_TO_LEFT = ['ar'];
 const sheets = new Map<string, CSSStyleSheet>();
@@ -18,6 +20,9 @@ function sheet(text: string) {
   sheets.set(text, made);
   return made;
 }
+
+const inLanguage = (english: Texts, translated?: Translated) =>
+  Object.fromEntries(Object.entries(english).map(([name, text], place) => [name, translated?.[place] ?? text]));
 
 export const pause = (seconds: number) => new Promise((go) => setTimeout(go, seconds * 1000));
 
@@ -50,7 +55,7 @@ export abstract class Part<Data> {
     this.language = translated?.language ?? 'en';
     const [bare] = this.language.split('-');
     this.locale = this.language !== bare ? this.language : (navigator.languages.find((one) => one.split('-')[0] === bare) ?? this.language);
-    this.texts = { ...common, ...english, ...translated?.common, ...translated?.[name] };
+    this.texts = { ...inLanguage(common, translated?.common), ...inLanguage(english, translated?.[name]) };
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
     const rtl = RIGHT_TO_LEFT.includes(bare!);
@@ -101,9 +106,9 @@ export abstract class Part<Data> {
   }
 
   /** Adds the looks and texts of what is loaded later. */
-  extend(style: string, english: Texts, translated?: Texts) {
+  extend(style: string, english: Texts, translated?: Translated) {
     this.host.shadowRoot!.adoptedStyleSheets.push(sheet(style));
-    Object.assign(this.texts, english, translated);
+    Object.assign(this.texts, inLanguage(english, translated));
   }
 
   // ── texts ──
@@ -127,7 +132,7 @@ export abstract class Part<Data> {
     let left = Math.max(0, Math.ceil(seconds));
     const parts = Object.entries({ day: 86_400, hour: 3_600, minute: 60, second: 1 }).map(([unit, size]) => {
       const value = Math.floor(left / size);
-      left -= value * size;
+      left %= size;
       return [unit, value] as const;
     });
     const first = parts.findIndex(([, value]) => value);
@@ -176,7 +181,7 @@ export abstract class Part<Data> {
         const { code, message, retryAfterSeconds } = failed;
         if (!(failed instanceof this.ringside.Failed)) throw failed;
         const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL', 'BAD_REQUEST'].includes(code);
-        this.say(this.refusal({ code: code === 'PERSISTED_QUERY_NOT_FOUND' || code === 'PERSISTED_QUERY_NOT_SUPPORTED' ? 'OUT_OF_DATE' : code, message }));
+        this.say(this.refusal({ code: code.startsWith('PERSISTED_QUERY') ? 'OUT_OF_DATE' : code, message }));
         if (!passes) return null;
         await Promise.race([pause(Math.max(wait, retryAfterSeconds)), new Promise((go) => addEventListener('online', go, { once: true }))]);
       }

@@ -61,10 +61,14 @@ export default class Board extends Part<BoardData> {
   }
 
   protected signedInOrOut() {
-    void this.drawing.then(() => (this.drawing = this.draw()));
+    void this.drawing.then(() => this.drawAgain());
   }
 
   // ── voting ──
+
+  private drawAgain() {
+    this.drawing = this.draw();
+  }
 
   private async draw() {
     const answer = await this.insist(() => this.drawFirst());
@@ -84,27 +88,27 @@ export default class Board extends Part<BoardData> {
 
   private drew(drawn: Drawn) {
     this.chosen = null;
-    this.ballot = drawn.token === undefined ? null : (drawn as Ballot);
-    this.refused = drawn.token === undefined ? (drawn as Refused) : null;
-    if (this.refused?.code === 'LOCKED') this.awaitOpening(this.refused.retryAfterSeconds);
-    if (this.refused?.code === 'LOCKED' && this.board?.resultsHidden) void this.reveal();
-    for (const contender of this.ballot ? [this.ballot.left, this.ballot.right] : []) this.keepPicture(contender);
+    [this.ballot, this.refused] = drawn.token ? [drawn as Ballot, null] : [null, drawn as Refused];
+    if (this.refused?.code === 'LOCKED') {
+      this.awaitOpening(this.refused.retryAfterSeconds);
+      if (this.board?.resultsHidden) void this.reveal();
+    }
+    if (this.ballot) [this.ballot.left, this.ballot.right].forEach((contender) => this.keepPicture(contender));
     this.render();
   }
 
   /** The hours may be changed, so the service is asked again after a minute at most. */
   private awaitOpening(seconds: number | null | undefined) {
-    if (seconds == null) return;
-    const timer = setTimeout(() => void (this.drawing = this.draw()), Math.min(seconds + 0.2, 60) * 1000);
-    this.until(() => clearTimeout(timer));
+    if (seconds != null) this.later(seconds, () => this.drawAgain());
   }
 
   /** Draws again when the board has closed: it then shows its results. */
   private awaitClosing(closesAt: string) {
-    const timer = setTimeout(() => {
-      if (this.secondsTo(closesAt) > 0) this.awaitClosing(closesAt);
-      else this.drawing = this.draw();
-    }, Math.min(Math.max(this.secondsTo(closesAt), 0) + 0.5, 60) * 1000);
+    this.later(this.secondsTo(closesAt), () => (this.secondsTo(closesAt) > 0 ? this.awaitClosing(closesAt) : this.drawAgain()));
+  }
+
+  private later(seconds: number, act: () => void) {
+    const timer = setTimeout(act, Math.min(Math.max(seconds, 0) + 0.5, 60) * 1000);
     this.until(() => clearTimeout(timer));
   }
 
@@ -115,10 +119,7 @@ export default class Board extends Part<BoardData> {
     this.render();
     const variables = { token: ballot.token, verdict, board: this.slug };
     const answer = await this.insist(() => this.ringside.ask(CAST_VOTE, variables));
-    if (!answer) {
-      this.drawing = this.draw();
-      return;
-    }
+    if (!answer) return this.drawAgain();
     const { castVote, drawMatchup } = answer;
     this.drew(drawMatchup);
     if ('code' in castVote && castVote.code) this.say(this.refusal(castVote as Refused));
@@ -127,9 +128,8 @@ export default class Board extends Part<BoardData> {
 
   private voted(verdict: Verdict, { left, right }: Ballot) {
     const winner = { LEFT: left, RIGHT: right, TIE: null, SKIP: null }[verdict];
-    const again = this.ballot && this.ballot.progress.seen === 0;
     this.say(
-      again
+      this.ballot?.progress.seen === 0
         ? this.t('again')
         : verdict === 'SKIP'
           ? this.t('skipped')
@@ -213,7 +213,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private pair() {
-    const ready = Boolean(this.ballot) && !this.chosen;
+    const ready = this.ballot && !this.chosen;
     const { seen = 0, remaining = 0 } = this.ballot?.progress ?? {};
     return (
       <div class="stack" onkeydown={this.onKey}>
@@ -310,14 +310,12 @@ export default class Board extends Part<BoardData> {
   private row(row: Row, low: number, high: number): View {
     const { id, name } = row.contender;
     const shown = this.pictures.get(id);
-    const [wins, losses] = [row.wins ?? 0, row.losses ?? 0];
-    const score = this.number(row.score ?? 0, { signDisplay: 'exceptZero' });
     return (
-      <tr key={id} class={this.moved.has(id) ? 'moved' : ''} tabindex="-1">
+      <tr class={this.moved.has(id) ? 'moved' : ''} tabindex="-1">
         <td>{this.number(row.rank ?? 0)}</td>
         <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} width="32" height="32" referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
-        <td>{this.number(wins)} – {this.number(losses)}</td>
-        <td>{score}</td>
+        <td>{this.number(row.wins ?? 0)} – {this.number(row.losses ?? 0)}</td>
+        <td>{this.number(row.score ?? 0, { signDisplay: 'exceptZero' })}</td>
         <td class="strength">{interval(this, row.strength, low, high)}</td>
       </tr>
     );

@@ -24,9 +24,11 @@ export function interval({ t, number }: Part<any>, strength: Strength | null, lo
     : t('unknown');
   return (
     <svg viewBox="0 0 104 16" role="img" aria-label={label}>
-      {strength && <line x1={x(0)} x2={x(0)} y1="1" y2="15" />}
-      {strength && <line class="span" x1={x(strength.low)} x2={x(strength.high)} y1="8" y2="8" />}
-      {strength && <circle cx={x(strength.value)} cy="8" r="3.5" />}
+      {strength && [
+        <line x1={x(0)} x2={x(0)} y1="1" y2="15" />,
+        <line class="span" x1={x(strength.low)} x2={x(strength.high)} y1="8" y2="8" />,
+        <circle cx={x(strength.value)} cy="8" r="3.5" />,
+      ]}
     </svg>
   );
 }
@@ -42,8 +44,7 @@ export function axis({ t, number }: Part<any>, low: number, high: number) {
   const one = { maximumFractionDigits: 1 };
   return (
     <svg viewBox="0 0 104 16" role="img" aria-label={t('scale', { low: number(low, one), high: number(high, one) })}>
-      {steps.map(({ x, value }) => <text x={x} y="9">{number(value)}</text>)}
-      {steps.map(({ x }) => <line x1={x} x2={x} y1="12" y2="16" />)}
+      {steps.map(({ x, value }) => [<text x={x} y="9">{number(value)}</text>, <line x1={x} x2={x} y1="12" y2="16" />])}
     </svg>
   );
 }

@@ -37,6 +37,8 @@ export default class Comments extends Part<CommentsData> {
   /** Comments that arrived meanwhile, and replies by their comment. They are shown when the reader asks: nothing jumps. */
   fresh: Comment[] = [];
   freshReplies = new Map<string, Reply[]>();
+  /** When the page was read, by the service's clock. */
+  private readAt = '';
   writing: Writing | null = null;
   private loading: Promise<Writing | null> | null = null;
   private isLoading = false;
@@ -75,7 +77,8 @@ export default class Comments extends Part<CommentsData> {
   // ── reading ──
 
   protected arrived(data: CommentsData) {
-    const { comments, commentStatistics, viewer } = data;
+    const { now, comments, commentStatistics, viewer } = data;
+    this.readAt = now;
     this.comments = comments.nodes;
     this.take(data);
     this.statistics = commentStatistics;
@@ -162,12 +165,13 @@ export default class Comments extends Part<CommentsData> {
     }
   }
 
-  /** A reply to a thread with further pages is on one of these. */
+  /** A reply to a thread with further pages is on one of these, and is counted there if it was posted before the page was read. */
   private replyArrived(reply: Arrived) {
     const { id, inReplyTo } = reply.inReplyTo!;
     const root = this.rootOf(id) ?? (inReplyTo && this.rootOf(inReplyTo.id));
     const waiting = root && (this.freshReplies.get(root.id) ?? []);
     if (!root || waiting!.some((one) => one.id === reply.id)) return;
+    if (root.replies.pageInfo.hasNextPage && reply.createdAt < this.readAt) return;
     root.replyCount += 1;
     if (!root.replies.pageInfo.hasNextPage) this.freshReplies.set(root.id, [...waiting!, reply]);
     this.say(this.t('replyArrived', { name: reply.author.name }));

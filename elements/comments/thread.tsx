@@ -39,6 +39,7 @@ function article(part: Comments, { author, removed, createdAt, editedAt, status,
       {!removed && (
         <p class="row head">
           <strong dir="auto" part="author">{author.name}</strong>
+          {author.isGuest && <span class="soft">{t('guest')}</span>}
           {marks}
           <time class="soft" datetime={createdAt}>{part.date(createdAt)}</time>
           {editedAt && <span class="soft">{t('wasEdited')}</span>}

@@ -11,16 +11,17 @@ import {
   POST_COMMENT,
   REPORT_COMMENT,
 } from '../generated/writing';
+import type { Translated } from '../base/part';
 import type Comments from './comments';
 import type { Comment, Reply } from './comments';
 import { Form, type Kind, type Values } from './form';
 import english from './texts/en.json';
 import css from './writing.css?inline';
 
-const TEXTS: Record<string, () => Promise<{ default: object }>> = {
-  de: () => import('./texts/de.json'),
-  es: () => import('./texts/es.json'),
-  ar: () => import('./texts/ar.json'),
+const TEXTS: Record<string, () => Promise<{ default: Translated }>> = {
+  de: () => import('translated:comments/texts/de'),
+  es: () => import('translated:comments/texts/es'),
+  ar: () => import('translated:comments/texts/ar'),
 };
 const NOTHING: Values = { rating: null, title: '', body: '' };
 const DOCUMENTS = { post: POST_COMMENT, reply: POST_COMMENT, edit: EDIT_COMMENT, answer: ANSWER_COMMENT };
@@ -29,7 +30,7 @@ const DONE = { post: 'posted', reply: 'replied', edit: 'edited', answer: 'answer
 
 export async function load(part: Comments) {
   const translated = await TEXTS[part.language.split('-')[0]!]?.();
-  part.extend(css, english, translated?.default as typeof english | undefined);
+  part.extend(css, english, translated?.default);
   return new Writing(part);
 }
 

@@ -171,9 +171,9 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private row({ rank, user, correct, points }: Row): View {
     const isOwn = user.id === this.viewer?.id;
     return (
-      <tr key={user.id} class={isOwn ? 'own' : ''} tabindex="-1" part={isOwn ? 'row own' : 'row'}>
+      <tr class={isOwn ? 'own' : ''} tabindex="-1" part={isOwn ? 'row own' : 'row'}>
         <td>{this.number(rank)}</td>
-        <td><span dir="auto">{user.name}</span>{isOwn && <span class="soft"> {this.t('you')}</span>}</td>
+        <td><span dir="auto">{user.name}</span>{user.isGuest && <span class="soft"> {this.t('guest')}</span>}{isOwn && <span class="soft"> {this.t('you')}</span>}</td>
         <td>{this.number(correct)}</td>
         <td><strong>{this.number(points)}</strong></td>
       </tr>

@@ -37,6 +37,7 @@ AS_STORED: Final[Mapping[str, str]] = {
     "GradedAnswer": "The viewer's own.",
     "QuizGraded": "The viewer's own.",
     "WordList.subscriberCount": "Shown with its list.",
+    "WordList.subscribableByEmail": "Shown with its list.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 

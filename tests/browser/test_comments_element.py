@@ -89,6 +89,19 @@ async def test_a_first_paint_is_one_request_with_the_first_replies(visited: Visi
         assert page.errors == []
 
 
+async def test_replies_that_are_replayed_to_the_page_are_counted_once(visited: Visited, browser: Browser) -> None:
+    """The stream begins where the newest comment was posted, so it repeats replies that the page has counted."""
+    root = say(visited, "replayed", "Who was there?")
+    for number in range(5):
+        say(visited, "replayed", f"Reply {number}", user="bo-abara", inReplyTo=root)
+    async with visited.page(browser, COMMENTS % "replayed") as page:
+        await expect(button(page, "Show 2 more replies")).to_be_visible()
+        say(visited, "replayed", "This comes after what is repeated.")
+        await expect(button(page, "Show 1 new comment")).to_be_visible()
+        await button(page, "Show 2 more replies").click()
+        await expect(thread(page)).to_have_count(5)
+
+
 async def test_its_scripts_stay_small(visited: Visited, browser: Browser) -> None:
     """What a page with comments loads, with the shared base, and what it loads with the first use of a form."""
     async with visited.page(browser, COMMENTS % "small") as page:

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import BrowserPage
+from tests.browser.pages import LONGEST_WAIT, BrowserPage
 from tests.browser.sites import Site, Visited, running_site
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
@@ -26,10 +26,12 @@ from tests.queries import (
     CREATE_BOARD,
     CREATE_EVENT,
     CREATE_LIST,
+    POST_COMMENT,
     RECORD_RESULT,
     SCORE_EVENT,
     SUSPEND,
     UPDATE_BOARD,
+    mutation,
 )
 from tests.service import running_service
 from tests.waiting import until
@@ -41,6 +43,9 @@ GUEST = (
     """mutation { signInAsGuest(input: { name: "Ann" }) { ... on SignedIn { token } ... on Refused { message } } }"""
 )
 SIGN_OUT = "mutation { signOut(input: {}) { __typename } }"
+MEANING = re.compile("^meaning [ab]$")
+DUE_COUNT = "{ viewer { dueCount } }"
+REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
 USE = """async ([address, token]) =>
   (await import(address)).session.use({ token, expiresAt: '2100-01-01T00:00:00Z' })"""
 
@@ -243,15 +248,15 @@ async def test_what_is_empty_says_so(visited: Visited, browser: Browser) -> None
 
 async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visited, browser: Browser) -> None:
     """The ballot that was drawn before is refused in words, and the leaderboard stays."""
-    visited.edit(CREATE_BOARD, slug="closing", title="Closing")
+    visited.edit(CREATE_BOARD, slug="soon-closed", title="Soon closed")
     for name in ("Ada", "Bea", "Cleo"):
-        visited.edit(ADD_CONTENDER, board="closing", name=name)
-    async with visited.page(browser, '<ringside-board board="closing"></ringside-board>') as page:
+        visited.edit(ADD_CONTENDER, board="soon-closed", name=name)
+    async with visited.page(browser, '<ringside-board board="soon-closed"></ringside-board>') as page:
         corner = page.page.locator("ringside-board button.corner:not([aria-disabled])").first
         await corner.click()
         await expect(page.page.locator("ringside-board .note")).to_contain_text("A vote for")
         closes = utc_now() + timedelta(seconds=11)
-        visited.edit(UPDATE_BOARD, slug="closing", closesAt=iso(closes))
+        visited.edit(UPDATE_BOARD, slug="soon-closed", closesAt=iso(closes))
         await until(lambda: utc_now() > closes, "the board has closed")
         await corner.click()
         await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting")
@@ -299,6 +304,50 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
         await expect(element.locator("#result")).to_contain_text("of 5 right")
         await expect(element.locator(".answers li")).to_have_count(5)
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+
+
+async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
+    visited: Visited, browser: Browser
+) -> None:
+    """The meaning is shown when it is asked for; the next word follows each grade, and the last one ends the review."""
+    words = visited.edit(CREATE_LIST, name="Tastes", public=True, level=1)["list"]["id"]
+    terms = [
+        {"term": f"taste {n}", "definition": f"meaning {n}", "audioUrl": "https://127.0.0.1:9/a.mp3"} for n in "ab"
+    ]
+    for each in visited.edit(ADD_WORDS, list=words, words=terms)["words"]:
+        visited.edit(REVIEW_WORD, by="flo-abara", role="member", word=each["id"], grade="AGAIN")
+    with visited.client("flo-abara") as client:
+        await until(
+            lambda: client.post("/graphql", json={"query": DUE_COUNT}).json()["data"]["viewer"]["dueCount"] == 2,
+            "both words are due, after a minute",
+            LONGEST_WAIT / 1000,
+        )
+    async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>', member="flo-abara") as page:
+        element = page.page.locator("ringside-word")
+        await element.get_by_role("button", name="Listen").click()
+        await expect(element.locator(".note")).to_have_text("The sound cannot be played.")
+        await element.get_by_role("button", name="Review 2 words").click()
+        for _ in range(2):
+            await expect(element.get_by_text(MEANING)).to_have_count(0)
+            await element.get_by_role("button", name="Show the meaning").click()
+            await expect(element.get_by_text(MEANING)).to_be_visible()
+            assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+            await element.get_by_role("button", name="Good").click()
+        await expect(element.locator(".note")).to_have_text("All reviewed. Well done.")
+        await expect(element.get_by_role("button", name=re.compile("^Review"))).to_have_count(0)
+
+
+async def test_a_guest_s_name_is_marked_as_one(restartable: Restartable, browser: Browser) -> None:
+    """Anybody may have chosen it."""
+    given = {"product": "ringside-tee", "language": "en", "rating": 4, "body": "By a guest."}
+    with restartable.new_session() as session:
+        session.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}}).raise_for_status()
+    async with restartable.page(browser, '<ringside-comments product="ringside-tee"></ringside-comments>') as page:
+        written = page.page.locator("ringside-comments article").filter(has_text="By a guest.")
+        await expect(written.get_by_text("guest", exact=True)).to_be_visible()
+        others = page.page.locator("ringside-comments article").filter(has_not_text="By a guest.")
+        await expect(others.first).to_be_visible()
+        await expect(others.get_by_text("guest", exact=True)).to_have_count(0)
 
 
 async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_field(

@@ -7,13 +7,16 @@ import re
 from typing import Any
 
 import pytest
+from graphql import parse, print_ast, separate_operations
 
 from datastore.dynamo import Table
 from server.demo import seed
 from server.http.elements import Elements
 from server.settings import Settings
-from tests.client import serving
+from tests.client import Client, serving
+from tests.comments import post
 from tests.dependent_calls import dependent_calls
+from tests.generated import ROOT
 
 FIRST: dict[str, dict[str, Any]] = {
     "Board": {"board": "main"},
@@ -54,3 +57,33 @@ async def test_a_first_paint_is_one_simple_request_and_few_dependent_calls(
     assert board <= 3  # its settings, its counters, and the pictures of those who lead
     assert calls.pop("Comments") <= 3  # the page, replies and authors, and the names of those who replied
     assert all(number <= 2 for number in calls.values()), calls
+
+
+def document(name: str) -> str:
+    """The text of an operation of the elements, with the fragments that it needs."""
+    files = sorted((ROOT / "elements" / "documents").glob("*.graphql"))
+    together = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return print_ast(separate_operations(parse(together))[name])
+
+
+async def test_comments_with_their_first_replies_wait_for_two_calls(one_client: Client) -> None:
+    """A process that does not know the names of those who replied asks for them with a third."""
+    writers = [one_client.member(f"writer {number}") for number in range(12)]
+    roots = [await post(writer, rating=4) for writer in writers[:8]]
+    for root in roots[::2]:
+        for writer in writers[6:]:
+            await post(writer, rating=None, inReplyTo=root["id"])
+    given: dict[str, Any] = {"product": "42", "languages": [], "ratings": [], "order": "NEWEST"}
+    for known, expected in ((set(), 3), ({"profiles"}, 2)):
+        waited = []
+        for _ in range(3):  # a busy machine may answer the calls of one round one after the other
+            for kind in one_client.services.cache.kinds:
+                if kind.name not in known:
+                    kind.forget_all()
+            asked = one_client.ask(document("Comments"), **given)
+            answer, rounds = await dependent_calls(one_client.services.table, asked)
+            nodes = answer["comments"]["nodes"]
+            assert [len(node["replies"]["nodes"]) for node in nodes] == [0, 3] * 4
+            assert all(reply["author"]["name"] for node in nodes for reply in node["replies"]["nodes"])
+            waited.append(rounds)
+        assert min(waited) == expected

@@ -19,10 +19,9 @@ KIB = 1024
 ELEMENTS = ("board", "comments", "event", "standings", "word", "sign-in")
 SHARED = ("part", "streams")
 """What every element loads beside its own script."""
-TEXTS = {"de": 3 * KIB, "es": 3 * KIB, "ar": 3.75 * KIB}
-"""Arabic has six forms for numbers where the others have two."""
+LANGUAGES = ("de", "es", "ar")
 SOLVER = "challenge"
-LIMITS = dict.fromkeys(ELEMENTS, 10 * KIB) | {"board": 10.25 * KIB, "comments": 13 * KIB}
+LIMITS = dict.fromkeys(ELEMENTS, 10 * KIB) | {"comments": 13 * KIB}
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +50,16 @@ def test_a_page_with_one_element_loads_little_beyond_it(sizes: dict[str, int], e
 def test_all_elements_together_are_small(sizes: dict[str, int]) -> None:
     """With what is loaded only when it is needed, such as the window for signing in."""
     assert set(ELEMENTS) <= set(sizes)
-    assert sum(size for name, size in sizes.items() if name not in {*TEXTS, SOLVER}) <= 36 * KIB
+    assert sum(size for name, size in sizes.items() if name not in {*LANGUAGES, SOLVER}) <= 36 * KIB
 
 
-@pytest.mark.parametrize("language", TEXTS)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_texts_of_a_language_are_small(language: str) -> None:
     """A page loads those of one language, and English stands in the parts."""
     files = list(BUILT.rglob(f"{language}.*.js"))
     if not files:
         pytest.skip("the elements are not here: make pages")
-    assert max(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= TEXTS[language]
+    assert max(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= 3 * KIB
 
 
 def test_the_solver_of_challenges_is_small(sizes: dict[str, int]) -> None:
