@@ -12,7 +12,9 @@ import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
 import { Members } from './members';
+import { Rules } from './rules';
 import { ServiceState } from './service-state';
+import { Webhooks } from './webhooks';
 import css from './admin.css?inline';
 import english from './texts/en.json';
 
@@ -159,8 +161,8 @@ class Admin extends Part<AdminViewerData> {
     this.viewer = viewer;
     this.others = {
       ...(this.has('editor') && this.editing()),
-      ...(this.has('moderator') && { members: new Members(this, this.has('admin')), journal: new Journal(this) }),
-      ...(this.has('admin') && { service: new ServiceState(this) }),
+      ...(this.has('moderator') && { rules: new Rules(this, this.has('admin')), members: new Members(this, this.has('admin')), journal: new Journal(this) }),
+      ...(this.has('admin') && { webhooks: new Webhooks(this), service: new ServiceState(this) }),
     };
     document.title = this.t('title');
     if (viewer && !this.areas.length) void this.lookForRole();

@@ -23,7 +23,7 @@ export class Draft<V extends Values> {
   private theirs: Partial<V> = {};
 
   /** `id` tells the forms of a page apart; `stored` are the values that the service has. */
-  constructor(private page: Page, private id: string, private stored: V) {
+  constructor(private page: Page, readonly id: string, private stored: V) {
     this.values = { ...stored };
   }
 

@@ -4,26 +4,18 @@ import { h } from '../base/dom';
 import { newKey } from '../base/part';
 import { ask } from '../service';
 import {
-  ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, REMOVE_MATCH,
+  ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, RECORD_TIE_BREAK, REMOVE_MATCH,
   REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT,
 } from '../generated/admin';
 import { type Area, type Page, ended, local, moment } from './area';
+import { parseMatch } from './cards';
 import { Draft } from './draft';
 
 type Card = NonNullable<EventCardData['event']>;
 type Match = Card['matches'][number];
-type Settings = { name: string; startsAt: string; place: string; cancelled: boolean };
+type Settings = { name: string; startsAt: string; place: string; question: string; unit: string; cancelled: boolean };
 
 const OTHERS = ['DRAWN', 'NO_CONTEST', 'CANCELLED'];
-const VERSUS = /\s+(?:v|vs|gegen|contra|ضد)\.?\s+/i;
-
-/** A line of a card: `Ada & Bo v Cy`, with a name before a colon and points after a bar, if it has them. */
-function parseMatch(line: string) {
-  const [, named, rest] = /^(?:([^:|]+):)?(.*)$/.exec(line)!;
-  const [sides = '', points = '1'] = rest!.split('|');
-  const teams = sides.split(VERSUS).map((side) => ({ members: side.split(/\s*[&,]\s*/).map((name) => name.trim()).filter(Boolean) }));
-  return { name: (named ?? sides).trim(), points: Number(points) || 1, teams };
-}
 
 export class Events implements Area {
   private events: EventsData['events']['nodes'] | null = null;
@@ -31,6 +23,7 @@ export class Events implements Area {
   private fresh: Draft<{ name: string; season: string; startsAt: string; matches: string }>;
   private settings: Draft<Settings> | null = null;
   private matches: Draft<{ matches: string }>;
+  private answer: Draft<{ answer: string }> | null = null;
   private dragged: string | null = null;
 
   constructor(private page: Page) {
@@ -66,6 +59,7 @@ export class Events implements Area {
   private async choose(id: string) {
     const values = await this.read(id);
     if (values) this.settings = new Draft(this.page, 'event', values);
+    this.answer = new Draft(this.page, 'tie-break', { answer: String(this.card?.tieBreak?.answer ?? '') });
     await this.page.focus('#chosen-event');
   }
 
@@ -73,20 +67,28 @@ export class Events implements Area {
     const data = await this.page.insist(() => ask(EVENT_CARD, { event: id }));
     if (!data?.event) return null;
     this.card = data.event;
-    const { name, startsAt, place, state } = data.event;
-    return { name, startsAt: local(startsAt), place: place ?? '', cancelled: state === 'CANCELLED' };
+    const { name, startsAt, place, state, tieBreak } = data.event;
+    return { name, startsAt: local(startsAt), place: place ?? '', question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
   }
 
   private async save(event: Event) {
     event.preventDefault();
     const card = this.card!;
-    const { name, startsAt, place, cancelled } = this.settings!.values;
+    const { name, startsAt, place, question, unit, cancelled } = this.settings!.values;
     const changed: Record<string, unknown> = { name, place: place || null, cancelled };
     if (startsAt !== local(card.startsAt)) changed.startsAt = moment(startsAt);
+    if (question !== (card.tieBreak?.question ?? '') || unit !== (card.tieBreak?.unit ?? '')) changed.tieBreak = question ? { question, unit: unit || null } : null;
     const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
     if (!answer) return;
     await this.read(card.id);
     await this.open();
+    this.page.say(this.page.t('saved'));
+  }
+
+  private async answerTieBreak(event: string) {
+    const answer = await this.answer!.send(RECORD_TIE_BREAK, { event, answer: Number(this.answer!.values.answer) });
+    if (!answer) return;
+    await this.read(event);
     this.page.say(this.page.t('saved'));
   }
 
@@ -190,6 +192,7 @@ export class Events implements Area {
           {card.state === 'SCORED' && <button type="button" onclick={() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow')}>{page.t('unscore')}</button>}
         </div>
         {this.matchesTable(card)}
+        {card.tieBreak && card.state !== 'UPCOMING' && this.answerForm(card)}
         <div class="two even">
           <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.addAll(); }}>
             {this.matches.field('matches', page.t('moreMatches'), { tag: 'textarea', rows: 4, hint: page.t('matchesHint') })}
@@ -199,11 +202,22 @@ export class Events implements Area {
             {draft.field('name', page.t('name'), { required: true })}
             {draft.field('startsAt', page.t('startsAt'), { type: 'datetime-local', required: true })}
             {draft.field('place', page.t('place'))}
+            <div class="row end">{draft.field('question', page.t('tieBreak'), { hint: page.t('tieBreakHint') })}{draft.field('unit', page.t('unit'))}</div>
             {draft.field('cancelled', page.t('cancelEvent'), { type: 'checkbox' })}
             <div class="row"><button type="submit" class="primary">{page.t('save')}</button></div>
           </form>
         </div>
       </section>
+    );
+  }
+
+  private answerForm({ id, tieBreak }: Card) {
+    const { page } = this;
+    return (
+      <form class="row end" onsubmit={(event: Event) => { event.preventDefault(); void this.answerTieBreak(id); }}>
+        {this.answer!.field('answer', page.t('tieBreakAnswer', { question: tieBreak!.question }), { type: 'number', step: 'any', required: true })}
+        <button type="submit">{page.t('recordAnswer')}</button>
+      </form>
     );
   }
 

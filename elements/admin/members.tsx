@@ -6,7 +6,7 @@ import { ask } from '../service';
 import {
   ERASE_MEMBER, EXPORT_MEMBER, MEMBERS, type MembersData, REINSTATE_MEMBER, SET_ROLES, SUSPEND_MEMBER, TAKE_BACK,
 } from '../generated/admin';
-import { type Area, type Page, field } from './area';
+import { type Area, type Page, ended, field } from './area';
 import { Draft } from './draft';
 
 type Member = MembersData['members']['nodes'][number];
@@ -45,28 +45,31 @@ export class Members implements Area {
   private async act(document: any, more: object, said: string) {
     const answer = await this.page.mutate(document, { input: { user: this.chosen!.id, ...more, idempotencyKey: newKey() } });
     if (answer?.code) return this.page.say(this.page.refusal(answer));
-    if (answer) this.done(answer, said);
+    if (answer) await this.done(answer, said);
   }
 
   private async suspend(event: Event) {
     event.preventDefault();
     const answer = await this.reason.send(SUSPEND_MEMBER, { user: this.chosen!.id, ...this.reason.values });
-    if (answer) this.done(answer, 'nowSuspended');
+    if (answer) await this.done(answer, 'nowSuspended');
   }
 
-  private done(answer: any, said: string) {
+  /** What takes long is a job, which the page waits for. */
+  private async done(answer: any, said: string) {
+    const { name } = this.chosen!;
+    if (answer.job && !(await ended(this.page, answer.job.id))) return;
     if (answer.user) {
       this.chosen = answer.user;
       this.found = this.found!.map((one) => (one.id === answer.user.id ? answer.user : one));
     }
     if (answer.url) this.file = answer.url;
-    this.page.say(this.page.t(said, { name: this.chosen!.name }));
+    this.page.say(this.page.t(said, { name }));
   }
 
   private erase(event: Event) {
     event.preventDefault();
     if (field(event, 'name') !== this.chosen!.name) return this.page.say(this.page.t('typeName'));
-    void this.act(ERASE_MEMBER, { contributions: field(event, 'keep') ? 'ANONYMISE' : 'REMOVE' }, 'erasing');
+    void this.act(ERASE_MEMBER, { contributions: field(event, 'keep') ? 'ANONYMISE' : 'REMOVE' }, 'erased');
   }
 
   view() {
@@ -103,7 +106,7 @@ export class Members implements Area {
     };
     const takeBack = (event: Event) => {
       event.preventDefault();
-      void this.act(TAKE_BACK, { parts: new FormData(event.currentTarget as HTMLFormElement).getAll('part') }, 'takingBack');
+      void this.act(TAKE_BACK, { parts: new FormData(event.currentTarget as HTMLFormElement).getAll('part') }, 'tookBack');
     };
     return (
       <section class="stack" key={member.id}>
@@ -137,7 +140,7 @@ export class Members implements Area {
         </form>
         {this.isAdmin && (
           <div class="stack">
-            <button type="button" onclick={() => this.act(EXPORT_MEMBER, {}, 'exporting')}>{page.t('export')}</button>
+            <button type="button" onclick={() => this.act(EXPORT_MEMBER, {}, 'exported')}>{page.t('export')}</button>
             {this.file && <p><a href={this.file}>{page.t('file')}</a></p>}
             <form class="stack" onsubmit={(event: Event) => this.erase(event)}>
               <label>{page.t('eraseName')}<input name="name" autocomplete="off" /></label>

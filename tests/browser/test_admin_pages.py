@@ -137,7 +137,7 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
     await expect(page.page.get_by_role("status")).to_contain_text("Type the name exactly")
     await page.page.get_by_label("To erase them, type their name").fill(name)
     await page.page.get_by_role("button", name="Erase").click()
-    await expect(page.page.get_by_role("status")).to_contain_text("is being erased")
+    await expect(page.page.get_by_role("status")).to_contain_text("was erased")
     await page.page.get_by_role("link", name="Service").click()
     await expect(page.page.get_by_text("ERASE_MEMBER").first).to_be_visible()
     await assert_clean(page)

@@ -1,0 +1,34 @@
+// Cards of matches as an editor types them, a line each, and whole seasons of them.
+
+const VERSUS = /\s+(?:v|vs|gegen|contra|ضد)\.?\s+/i;
+
+/** A line of a card: `Ada & Bo v Cy`, with a name before a colon and points after a bar, if it has them. */
+export function parseMatch(line: string) {
+  const [, named, rest] = /^(?:([^:|]+):)?(.*)$/.exec(line)!;
+  const [sides = '', points = '1'] = rest!.split('|');
+  const teams = sides.split(VERSUS).map((side) => ({ members: side.split(/\s*[&,]\s*/).map((name) => name.trim()).filter(Boolean) }));
+  return { name: (named ?? sides).trim(), points: Number(points) || 1, teams };
+}
+
+const local = (text: string) => (Number.isNaN(Date.parse(text.replace(' ', 'T'))) ? text : new Date(text.replace(' ', 'T')).toISOString());
+
+/**
+ * A season: for each event a line with its name, season and beginning, parted by bars, the lines of its matches, and an
+ * empty line. `lineOf` tells where in the text a problem with an event stands: its message begins with the path.
+ */
+export function parseSeason(text: string) {
+  const starts: number[] = [];
+  const events: Record<string, any>[] = [];
+  let isNew = true;
+  for (const [place, line] of text.split('\n').entries()) {
+    if (!line.trim()) isNew = true;
+    else if (isNew) {
+      const [name = '', season = '', startsAt = ''] = line.split('|').map((part) => part.trim());
+      events.push({ name, season, startsAt: local(startsAt), matches: [] });
+      starts.push(place + 1);
+      isNew = false;
+    } else events.at(-1)!.matches.push(parseMatch(line.trim()));
+  }
+  const lineOf = (event: number, message: string) => (starts[event - 1] ?? event) + Number(/matches[.\s]+(\d+)/.exec(message)?.[1] ?? -1) + 1;
+  return { document: JSON.stringify({ events }), lineOf };
+}

@@ -1,0 +1,171 @@
+// Webhooks: who is told what happens, what became of each message, and telling it again. For admins.
+
+import { h } from '../base/dom';
+import { newKey } from '../base/part';
+import {
+  ADD_WEBHOOK, DELIVERIES, type DeliveriesData, REDELIVER, REMOVE_WEBHOOK, ROTATE_WEBHOOK_SECRET, WEBHOOKS, type WebhooksData,
+} from '../generated/admin';
+import { ask } from '../service';
+import { type Area, type Page, ended, moment } from './area';
+import { Draft } from './draft';
+
+type Webhook = WebhooksData['webhooks']['nodes'][number];
+type Deliveries = NonNullable<NonNullable<DeliveriesData['node']>['deliveries']>;
+type Delivery = Deliveries['nodes'][number];
+
+export class Webhooks implements Area {
+  private webhooks: Webhook[] | null = null;
+  private chosen: Webhook | null = null;
+  private deliveries: Delivery[] = [];
+  private next: string | null = null;
+  private secret: string | null = null;
+  private fresh: Draft<{ url: string; kinds: string }>;
+  private since: Draft<{ since: string }>;
+
+  constructor(private page: Page) {
+    this.fresh = this.empty();
+    this.since = new Draft(page, 'redeliver', { since: '' });
+  }
+
+  private empty() {
+    return new Draft(this.page, 'webhook', { url: '', kinds: '' });
+  }
+
+  async open() {
+    const data = await this.page.insist(() => ask(WEBHOOKS, {}));
+    if (data) this.webhooks = data.webhooks.nodes.filter(({ active }) => active);
+  }
+
+  private async add(event: Event) {
+    event.preventDefault();
+    const { url, kinds } = this.fresh.values;
+    const answer = await this.fresh.send(ADD_WEBHOOK, { url: url.trim(), kinds: kinds.split(/[\s,]+/).filter(Boolean) });
+    if (!answer) return;
+    this.fresh = this.empty();
+    await this.open();
+    await this.choose(answer.webhook);
+    await this.showSecret(answer.secret);
+  }
+
+  private async showSecret(secret: string) {
+    this.secret = secret;
+    this.page.say(this.page.t('secretOnce'));
+    await this.page.focus('#secret');
+  }
+
+  private async choose(webhook: Webhook) {
+    [this.chosen, this.secret, this.deliveries] = [webhook, null, []];
+    await this.more(null);
+    await this.page.focus('#chosen-webhook');
+  }
+
+  private async more(after: string | null) {
+    const data = await this.page.insist(() => ask(DELIVERIES, { webhook: this.chosen!.id, after }));
+    if (!data?.node?.deliveries) return;
+    const { nodes, pageInfo } = data.node.deliveries;
+    this.deliveries = after ? [...this.deliveries, ...nodes] : nodes;
+    this.next = pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null;
+    this.page.render();
+  }
+
+  private async act(document: any): Promise<any> {
+    const answer = await this.page.mutate(document, { input: { webhook: this.chosen!.id, idempotencyKey: newKey() } });
+    if (answer?.code) this.page.say(this.page.refusal(answer));
+    return answer?.code ? null : answer;
+  }
+
+  private async rotate() {
+    const answer = await this.act(ROTATE_WEBHOOK_SECRET);
+    if (answer) await this.showSecret(answer.secret);
+  }
+
+  private async remove() {
+    if (!(await this.act(REMOVE_WEBHOOK))) return;
+    this.page.say(this.page.t('webhookRemoved', { url: this.chosen!.url }));
+    this.chosen = null;
+    await this.open();
+    this.page.render();
+  }
+
+  private async redeliver(event: Event) {
+    event.preventDefault();
+    const answer = await this.since.send(REDELIVER, { webhook: this.chosen!.id, since: moment(this.since.values.since) ?? '' });
+    if (!answer) return;
+    await ended(this.page, answer.job.id);
+    await this.more(null);
+  }
+
+  private async copy() {
+    await navigator.clipboard.writeText(this.secret!);
+    this.page.say(this.page.t('copied'));
+  }
+
+  // ── views ──
+
+  view() {
+    const { page } = this;
+    return (
+      <div class="stack">
+        <h2>{page.t('webhooks')}</h2>
+        <p class="soft">{page.t('webhooksWhat')}</p>
+        {!this.webhooks ? <p>{page.t('loading')}</p> : (
+          <ul class="stack">
+            {this.webhooks.map((webhook) => (
+              <li key={webhook.id}><button type="button" aria-pressed={String(webhook.id === this.chosen?.id)} onclick={() => this.choose(webhook)}><bdi dir="ltr">{webhook.url}</bdi></button></li>
+            ))}
+          </ul>
+        )}
+        {this.chosen && this.detail(this.chosen)}
+        <form class="stack" onsubmit={(event: Event) => this.add(event)}>
+          <h3>{page.t('newWebhook')}</h3>
+          {this.fresh.field('url', page.t('webhookUrl'), { type: 'url', required: true, dir: 'ltr', placeholder: 'https://example.com/ringside' })}
+          {this.fresh.field('kinds', page.t('webhookKinds'), { dir: 'ltr', placeholder: 'comment.posted, member.suspended', hint: page.t('webhookKindsHint') })}
+          <div class="row"><button type="submit" class="primary">{page.t('create')}</button></div>
+        </form>
+      </div>
+    );
+  }
+
+  private detail(webhook: Webhook) {
+    const { page } = this;
+    return (
+      <section class="stack" key={webhook.id}>
+        <h3 id="chosen-webhook" tabindex="-1"><bdi dir="ltr">{webhook.url}</bdi></h3>
+        <p class="soft">{page.t('since', { date: page.date(webhook.createdAt) })} {webhook.kinds.length ? <code dir="ltr">{webhook.kinds.join(', ')}</code> : page.t('allKinds')}</p>
+        {this.secret && (
+          <div class="stack">
+            <p>{page.t('secretOnce')}</p>
+            <pre id="secret" tabindex="0" dir="ltr" aria-label={page.t('secret')}>{this.secret}</pre>
+            <div class="row"><button type="button" onclick={() => this.copy()}>{page.t('copySecret')}</button></div>
+          </div>
+        )}
+        <div class="row">
+          <button type="button" onclick={() => this.rotate()}>{page.t('newSecret')}</button>
+          <button type="button" class="plain" onclick={() => this.remove()}>{page.t('remove')}<span class="hidden"> {webhook.url}</span></button>
+        </div>
+        <form class="row end" onsubmit={(event: Event) => this.redeliver(event)}>
+          {this.since.field('since', page.t('redeliverSince'), { type: 'datetime-local', required: true })}
+          <button type="submit">{page.t('redeliver')}</button>
+        </form>
+        <h4>{page.t('deliveries')}</h4>
+        {this.deliveries.length ? <ul class="stack">{this.deliveries.map((delivery) => this.delivery(delivery))}</ul> : <p>{page.t('noDeliveries')}</p>}
+        <div class="row">
+          {this.next && <button type="button" onclick={() => this.more(this.next)}>{page.t('more')}</button>}
+          <button type="button" onclick={() => this.more(null)}>{page.t('lookAgain')}</button>
+        </div>
+      </section>
+    );
+  }
+
+  private delivery({ id, state, attempts, lastStatus, lastError, nextAt, occurrence }: Delivery) {
+    const { page } = this;
+    const when = (iso: string) => page.date(iso, { dateStyle: 'medium', timeStyle: 'short' });
+    return (
+      <li key={id}>
+        {occurrence && <code dir="ltr">{occurrence.kind}</code>} <strong>{page.t(`delivery${state}`)}</strong> · {page.t('attempts', { n: attempts })}{lastStatus !== null && ` · ${lastStatus}`}{' '}
+        <span class="soft">{occurrence && when(occurrence.at)} {nextAt && page.t('nextAt', { when: when(nextAt) })}</span>
+        {lastError && <p class="error" dir="auto">{lastError}</p>}
+      </li>
+    );
+  }
+}

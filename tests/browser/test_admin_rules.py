@@ -1,0 +1,111 @@
+"""The areas of rules and webhooks at /admin, in Chromium."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
+from tests.browser.admin import assert_clean, opened
+from tests.browser.sites import Visited
+from tests.queries import POST_COMMENT, mutation
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SET_RULES = mutation("setHoldRules", "HoldRulesSet", "rules { revision }")
+
+
+async def test_rules_are_tried_on_the_latest_comments_and_then_saved(visited: Visited, browser: Browser) -> None:
+    """A rule without a condition is refused at its field; what is held afterwards names the rule."""
+    say(visited, "Resale tickets here.")
+    page = await opened(visited, browser, "admin", "#/rules")
+    await page.page.get_by_role("button", name="Add a rule").click()
+    name = page.page.get_by_label("Name", exact=True)
+    await expect(name).to_be_focused()
+    await name.fill("<b>Tickets</b>")
+    await page.page.get_by_role("button", name="Save the rules").click()
+    await expect(page.page.locator("p.error")).to_be_visible()
+    await expect(name).to_be_focused()
+    await assert_clean(page)
+    await page.page.get_by_label("Has one of these words").fill("resale, scalping")
+    await page.page.get_by_role("button", name="Try on the latest comments").click()
+    await expect(page.page.get_by_role("heading", name="of the latest 500 comments would wait")).to_be_visible()
+    await expect(page.page.locator("article")).to_contain_text(["Resale tickets here."])
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Save the rules").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    say(visited, "More resale.")
+    await page.page.get_by_role("link", name="Held and reported").click()
+    held = page.page.locator("article").filter(has_text="More resale.")
+    await expect(held).to_contain_text("Held by <b>Tickets</b>")
+    await page.page.context.close()
+
+
+@pytest.mark.parametrize(("locale", "scheme"), [("de-DE", "dark"), ("ar", "light")])
+async def test_rules_of_somebody_else_are_shown_before_they_are_replaced(
+    visited: Visited, browser: Browser, locale: str, scheme: str
+) -> None:
+    """What was typed stays; taking theirs is one press."""
+    page = await opened(visited, browser, "admin", "#/rules", locale=locale, color_scheme=scheme)
+    await page.page.locator("#add-rule").click()
+    mine = page.page.locator("fieldset").last
+    await mine.locator("[name=name]").fill("Mine")
+    await mine.locator("[name=links]").fill("2")
+    save_theirs(visited)
+    await page.page.locator("button[type=submit]").click()
+    theirs = page.page.get_by_role("button").filter(has_text=re.compile("Mit diesen weitermachen|المتابعة من هذه"))
+    await expect(theirs).to_be_visible()
+    await expect(mine.locator("[name=name]")).to_have_value("Mine")
+    await assert_clean(page)
+    await theirs.click()
+    await expect(page.page.locator("fieldset [name=name]")).to_have_value("Theirs")
+    await page.page.context.close()
+
+
+async def test_a_moderator_tries_rules_and_does_not_save_them(visited: Visited, browser: Browser) -> None:
+    page = await opened(visited, browser, "moderator", "#/rules")
+    await expect(page.page.get_by_text("Admins save them.")).to_be_visible()
+    await expect(page.page.get_by_role("button", name="Save the rules")).to_have_count(0)
+    await page.page.context.close()
+
+
+async def test_a_webhook_is_added_told_again_and_removed(visited: Visited, browser: Browser) -> None:
+    """Its secret is shown once; an address that may not be told anything is refused at its field."""
+    page = await opened(visited, browser, "admin", "#/webhooks")
+    url = page.page.get_by_label("Address")
+    await url.fill("https://127.0.0.1/")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(url).to_have_attribute("aria-invalid", "true")
+    await url.fill("https://hooks.example.com/ringside")
+    await page.page.get_by_label("Kinds").fill("comment.posted")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_label("Secret", exact=True)).to_have_text(re.compile("^whsec_"))
+    first = await page.page.get_by_label("Secret", exact=True).inner_text()
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Give it a new secret").click()
+    await expect(page.page.get_by_label("Secret", exact=True)).not_to_have_text(first)
+    say(visited, "Tell them.")
+    since = iso(utc_now() - timedelta(hours=2))[:16]
+    await page.page.get_by_label("What happened since").fill(since)
+    await page.page.get_by_role("button", name="Tell it again").click()
+    await expect(page.page.locator("section li").filter(has_text="comment.posted").first).to_contain_text("attempt")
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Remove").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("is told nothing any more")
+    await expect(page.page.get_by_role("button", name="hooks.example.com")).to_have_count(0)
+    await page.page.context.close()
+
+
+def save_theirs(visited: Visited) -> None:
+    with visited.client("boss", "admin") as client:
+        found = client.post("/graphql", json={"query": "{ holdRules { revision } }"}).json()["data"]["holdRules"]
+    rules = [{"name": "Theirs", "links": 5}]
+    visited.edit(SET_RULES, by="boss", role="admin", rules=rules, revision=found["revision"])
+
+
+def say(visited: Visited, body: str) -> None:
+    visited.edit(POST_COMMENT, by="talker", role="member", product="rules", language="en", body=body)
