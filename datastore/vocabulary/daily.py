@@ -7,7 +7,7 @@ word itself, so a page of past daily words is one query; only those of a list wi
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
@@ -65,8 +65,12 @@ async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | N
 
 async def _next_word(table: Table, word_list: WordList) -> DrawnWord | None:
     """The list's next word; None if all of its words are removed."""
-    removed = {word.ordinal async for word in removed_words(table, word_list.list)} if word_list.removed else set()
-    return next_word(word_list.list, word_list.order, word_list.next_ordinal, removed)
+    return next_word(word_list.list, word_list.order, word_list.next_ordinal, await _removed(table, word_list))
+
+
+async def _removed(table: Table, word_list: WordList) -> set[int]:
+    """The ordinals of removed words."""
+    return {word.ordinal async for word in removed_words(table, word_list.list)} if word_list.removed else set()
 
 
 async def _refuse_broken(table: Table, word_list: WordList, found: str) -> None:
@@ -93,6 +97,33 @@ async def _draw_once(table: Table, word_list: WordList, drawn: DrawnWord, on: da
             raise
         return stored
     return daily_word
+
+
+async def read_upcoming_words(table: Table, word_list: WordList, days: Sequence[date]) -> list[DailyWord]:
+    """The words of days in a row: those that are drawn, and those that draws will give if the list stays as it is.
+
+    Nothing is drawn. A day that nobody asks about draws no word, so that the later ones come a day later.
+    """
+    partition: Partition[DailyWord] = DAILY.on(None, list=word_list.list)
+    stored = partition.between(f"DAILY#{days[0]}", f"DAILY#{days[-1]}")
+    known = {daily.date: daily async for daily in table.iterate(stored, consistent=True)}
+    ahead = _draws_ahead(word_list, known.values(), await _removed(table, word_list))
+    coming = dict(zip((day for day in days if day not in known), ahead, strict=False))
+    keys = [WORD.at(list=word_list.list, ordinal=drawn.ordinal) for drawn in coming.values()]
+    for (day, drawn), word in zip(coming.items(), await table.get_many(keys, consistent=True), strict=True):
+        if word is not None:
+            known[day] = DailyWord(word_list.list, day, word, word_list.owner_scope, drawn.cycle)
+    return [known[day] for day in days if day in known]
+
+
+def _draws_ahead(word_list: WordList, known: Collection[DailyWord], removed: set[int]) -> Iterator[DrawnWord]:
+    """The words that are drawn next. One of the known days may have been drawn after the list was read."""
+    drawn_meanwhile = {(daily.cycle, daily.word.ordinal) for daily in known}
+    order = word_list.order
+    while drawn := next_word(word_list.list, order, word_list.next_ordinal, removed):
+        order = drawn.after
+        if (drawn.cycle, drawn.ordinal) not in drawn_meanwhile:
+            yield drawn
 
 
 def imported_daily_word(word: Word, on: date) -> DailyWord:

@@ -3,7 +3,7 @@
 import { h } from '../base/dom';
 import { Part, newKey, on, pause } from '../base/part';
 import * as service from '../service';
-import type { Doc } from '../service';
+import type { Doc, Refused } from '../service';
 import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
 import type { Area } from './area';
@@ -15,6 +15,7 @@ import { Members } from './members';
 import { Rules } from './rules';
 import { ServiceState } from './service-state';
 import { Webhooks } from './webhooks';
+import { Words } from './words';
 import css from './admin.css?inline';
 import english from './texts/en.json';
 
@@ -30,6 +31,7 @@ class Admin extends Part<AdminViewerData> {
   private viewer: AdminViewerData['viewer'] | undefined;
   private days: ActivityData['activity'] | null = null;
   private list: Comment[] | null = null;
+  private isRefused = false;
   private current = 0;
   private chosen = new Set<string>();
   private history: HistoryData['user'] = null;
@@ -68,6 +70,11 @@ class Admin extends Part<AdminViewerData> {
         if (!this.viewer || !isEnded || !(await this.signInAgain())) throw failed;
       }
     }
+  }
+
+  /** What is refused for the role alone names no field. Roles may be taken away while the page is open. */
+  override refusal(refused: Refused) {
+    return refused.code === 'NOT_ALLOWED' && !refused.path?.length ? this.t('roleGone') : super.refusal(refused);
   }
 
   /** What matters much asks for a sign-in of the last minutes, which the service then refuses as not signed in. */
@@ -171,11 +178,16 @@ class Admin extends Part<AdminViewerData> {
 
   private editing(): Record<string, Area> {
     const imports = new Imports(this);
-    const addMany = (board: string) => {
-      imports.addTo(board);
+    const addMany = (...place: Parameters<Imports['addTo']>) => {
+      imports.addTo(...place);
       location.hash = '#/imports';
     };
-    return { boards: new Boards(this, addMany), events: new Events(this), imports };
+    return {
+      boards: new Boards(this, ({ slug, title }) => addMany('contenders', slug, title)),
+      events: new Events(this),
+      words: new Words(this, ({ id, name }) => addMany('words', id, name)),
+      imports,
+    };
   }
 
   /** Whoever was just given a role need not load the page again. */
@@ -205,6 +217,7 @@ class Admin extends Part<AdminViewerData> {
       await this.others[place].open();
     } else if (place) {
       const list = await this.insist(() => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then((data) => data.moderationQueue.nodes) : service.ask(LATEST_COMMENTS, {}).then((data) => data.latestComments.nodes)));
+      this.isRefused = !list;
       if (list && place === this.place) await this.show(list);
     }
     this.render();
@@ -345,7 +358,7 @@ class Admin extends Part<AdminViewerData> {
             <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.undo()}>{this.t('undo')}</button>
             <button type="button" onclick={() => { this.chosen = new Set(list?.map(({ id }) => id)); this.render(); }}>{this.t('chooseAll')}</button>
           </div>
-          {!list ? <p>{this.t('loading')}</p> : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}
+          {!list ? !this.isRefused && <p>{this.t('loading')}</p> : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}
         </section>
         <section class="stack">
           {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}

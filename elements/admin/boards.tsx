@@ -9,6 +9,7 @@ import {
 } from '../generated/admin';
 import { type Area, type Page, ended, local, moment } from './area';
 import { Draft } from './draft';
+import { Pages } from './pages';
 
 type Board = NonNullable<BoardCardData['board']>;
 type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; resultsVisible: string };
@@ -19,7 +20,7 @@ const MOST_SVG = 48 * 1024;
 const SLUG = /[^a-z0-9]+/g;
 
 export class Boards implements Area {
-  private boards: BoardsData['boards']['nodes'] | null = null;
+  private boards: Pages<BoardsData['boards']['nodes'][number]>;
   private board: Board | null = null;
   private fresh: Draft<{ title: string; slug: string }>;
   private settings: Draft<Settings> | null = null;
@@ -31,13 +32,13 @@ export class Boards implements Area {
   private voided: string | null = null;
 
   /** `addMany` leads to where a list of contenders is pasted. */
-  constructor(private page: Page, private addMany: (board: string) => void) {
+  constructor(private page: Page, private addMany: (board: Board) => void) {
+    this.boards = new Pages(page, 'board', (after) => ask(BOARDS, { after }).then((data) => data.boards));
     [this.fresh, this.contender] = [this.emptyBoard(), this.emptyContender()];
   }
 
-  async open() {
-    const data = await this.page.insist(() => ask(BOARDS, {}));
-    if (data) this.boards = data.boards.nodes;
+  open() {
+    return this.boards.open();
   }
 
   private emptyBoard() {
@@ -64,17 +65,19 @@ export class Boards implements Area {
   private async choose(slug: string) {
     [this.suspects, this.voided, this.shown, this.svg, this.contender] = [null, null, null, '', this.emptyContender()];
     this.suspected.clear();
-    const values = await this.read(slug);
-    if (values) this.settings = new Draft(this.page, 'board', values);
+    await this.read(slug);
     await this.page.focus('#chosen-board');
   }
 
-  private async read(slug: string): Promise<Settings | null> {
+  /** Also what is typed follows: a change of somebody else is seen before it is overwritten. */
+  private async read(slug: string) {
     const data = await this.page.insist(() => ask(BOARD_CARD, { board: slug }));
-    if (!data?.board) return null;
-    this.board = data.board;
+    if (!data?.board) return;
     const { title, opensAt, closesAt, electorate, resultsVisible } = data.board;
-    return { title, opensAt: local(opensAt), closesAt: local(closesAt), electorate, resultsVisible };
+    const values = { title, opensAt: local(opensAt), closesAt: local(closesAt), electorate, resultsVisible };
+    if (this.board?.slug === slug) this.settings!.follow(values);
+    else this.settings = new Draft<Settings>(this.page, 'board', values);
+    this.board = data.board;
   }
 
   private async more() {
@@ -180,15 +183,16 @@ export class Boards implements Area {
     return (
       <div class="stack">
         <h2>{page.t('boards')}</h2>
-        {!this.boards ? <p>{page.t('loading')}</p> : (
+        {!this.boards.nodes ? this.boards.waiting() : (
           <ul class="row">
-            {this.boards.map(({ slug, title, closed }) => (
-              <li key={slug}><button type="button" aria-pressed={String(slug === this.board?.slug)} onclick={() => this.choose(slug)}>
+            {this.boards.nodes.map(({ slug, title, closed }, place) => (
+              <li key={slug}><button id={`board-${place}`} type="button" aria-pressed={String(slug === this.board?.slug)} onclick={() => this.choose(slug)}>
                 <span dir="auto">{title}</span>{closed && ` · ${page.t('closed')}`}
               </button></li>
             ))}
           </ul>
         )}
+        {this.boards.button()}
         <form class="row end" onsubmit={(event: Event) => this.create(event)}>
           {this.fresh.field('title', page.t('newBoard'), { required: true })}
           {this.fresh.field('slug', page.t('slug'), { placeholder: page.t('slugHint') })}
@@ -206,7 +210,7 @@ export class Boards implements Area {
         <h2 id="chosen-board" tabindex="-1" dir="auto">{board.title}</h2>
         <div class="row between">
           <p class="soft">{page.t('boardCounts', { contenders: board.contenderCount, votes: board.votes ?? 0 })}</p>
-          <button type="button" onclick={() => this.addMany(board.slug)}>{page.t('imports')}</button>
+          <button type="button" onclick={() => this.addMany(board)}>{page.t('imports')}</button>
         </div>
         <div class="two even">
           {this.settingsForm()}

@@ -30,5 +30,5 @@ export function parseSeason(text: string) {
     } else events.at(-1)!.matches.push(parseMatch(line.trim()));
   }
   const lineOf = (event: number, message: string) => (starts[event - 1] ?? event) + Number(/matches[.\s]+(\d+)/.exec(message)?.[1] ?? -1) + 1;
-  return { document: JSON.stringify({ events }), lineOf };
+  return { text: JSON.stringify({ events }), lineOf };
 }

@@ -21,6 +21,7 @@ export class Draft<V extends Values> {
   values: V;
   private refused: { name: string; message: string } | null = null;
   private theirs: Partial<V> = {};
+  private isSending = false;
 
   /** `id` tells the forms of a page apart; `stored` are the values that the service has. */
   constructor(private page: Page, readonly id: string, private stored: V) {
@@ -55,18 +56,29 @@ export class Draft<V extends Values> {
     );
   }
 
-  /** What the service answers; null if it refused, which then stands in the form. `reread` answers what is stored now. */
-  async send(document: Doc<any, any>, input: object, reread?: () => Promise<V | null>): Promise<any> {
+  /**
+   * What the service answers; null if it refused, which then stands in the form. `reread` has the draft follow what is
+   * stored now. What is being sent is not sent a second time.
+   */
+  async send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
+    if (this.isSending) return null;
+    this.isSending = true;
     this.refused = null;
+    const sent = { ...this.values };
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
+    this.isSending = false;
     if (!answer) return null;
     if (!answer.code) {
-      this.stored = { ...this.values };
+      this.stored = sent;
       this.theirs = {};
       return answer;
     }
-    if (answer.code === 'CONFLICT' && reread) await this.compare(await reread());
-    else await this.refuse(answer);
+    if (reread && answer.code === 'CONFLICT' && answer.path?.at(-1) === 'revision') {
+      await reread();
+      this.page.say(this.page.t('changedMeanwhile'));
+    } else {
+      await this.refuse(answer);
+    }
     return null;
   }
 
@@ -78,13 +90,15 @@ export class Draft<V extends Values> {
     if (name) await this.page.focus(`#${this.id}-${name}`);
   }
 
-  private async compare(now: V | null) {
-    if (!now) return;
+  /** Takes what is stored now where nothing was typed here, and marks where somebody else wrote something else. */
+  follow(now: V) {
     const others = Object.keys(now).filter((name) => now[name] !== this.stored[name]);
-    // What was not touched here simply follows.
-    for (const name of others) if (this.values[name] === this.stored[name]) (this.values as Values)[name] = now[name]!;
-    this.theirs = Object.fromEntries(others.filter((name) => this.values[name] !== now[name]).map((name) => [name, now[name]])) as Partial<V>;
+    for (const name of others) {
+      if (this.values[name] === this.stored[name]) (this.values as Values)[name] = now[name]!;
+      else (this.theirs as Values)[name] = now[name]!;
+    }
+    for (const name in this.theirs) if (this.values[name] === now[name]) delete this.theirs[name];
     this.stored = now;
-    this.page.say(this.page.t('changedMeanwhile'));
+    this.page.render();
   }
 }

@@ -10,6 +10,7 @@ import {
 import { type Area, type Page, ended, local, moment } from './area';
 import { parseMatch } from './cards';
 import { Draft } from './draft';
+import { Pages } from './pages';
 
 type Card = NonNullable<EventCardData['event']>;
 type Match = Card['matches'][number];
@@ -18,7 +19,7 @@ type Settings = { name: string; startsAt: string; place: string; question: strin
 const OTHERS = ['DRAWN', 'NO_CONTEST', 'CANCELLED'];
 
 export class Events implements Area {
-  private events: EventsData['events']['nodes'] | null = null;
+  private events: Pages<EventsData['events']['nodes'][number]>;
   private card: Card | null = null;
   private fresh: Draft<{ name: string; season: string; startsAt: string; matches: string }>;
   private settings: Draft<Settings> | null = null;
@@ -27,12 +28,12 @@ export class Events implements Area {
   private dragged: string | null = null;
 
   constructor(private page: Page) {
+    this.events = new Pages(page, 'event', (after) => ask(EVENTS, { after }).then((data) => data.events));
     [this.fresh, this.matches] = [this.emptyEvent(), this.emptyCard()];
   }
 
-  async open() {
-    const data = await this.page.insist(() => ask(EVENTS, {}));
-    if (data) this.events = data.events.nodes;
+  open() {
+    return this.events.open();
   }
 
   private emptyEvent() {
@@ -57,18 +58,20 @@ export class Events implements Area {
   }
 
   private async choose(id: string) {
-    const values = await this.read(id);
-    if (values) this.settings = new Draft(this.page, 'event', values);
+    await this.read(id);
     this.answer = new Draft(this.page, 'tie-break', { answer: String(this.card?.tieBreak?.answer ?? '') });
     await this.page.focus('#chosen-event');
   }
 
-  private async read(id: string): Promise<Settings | null> {
+  /** Also what is typed follows: a change of somebody else is seen before it is overwritten. */
+  private async read(id: string) {
     const data = await this.page.insist(() => ask(EVENT_CARD, { event: id }));
-    if (!data?.event) return null;
-    this.card = data.event;
+    if (!data?.event) return;
     const { name, startsAt, place, state, tieBreak } = data.event;
-    return { name, startsAt: local(startsAt), place: place ?? '', question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
+    const values = { name, startsAt: local(startsAt), place: place ?? '', question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
+    if (this.card?.id === id) this.settings!.follow(values);
+    else this.settings = new Draft<Settings>(this.page, 'event', values);
+    this.card = data.event;
   }
 
   private async save(event: Event) {
@@ -148,15 +151,16 @@ export class Events implements Area {
     return (
       <div class="stack">
         <h2>{page.t('events')}</h2>
-        {!this.events ? <p>{page.t('loading')}</p> : (
+        {!this.events.nodes ? this.events.waiting() : (
           <ul class="row">
-            {this.events.map(({ id, name, state }) => (
-              <li key={id}><button type="button" aria-pressed={String(id === this.card?.id)} onclick={() => this.choose(id)}>
+            {this.events.nodes.map(({ id, name, state }, place) => (
+              <li key={id}><button id={`event-${place}`} type="button" aria-pressed={String(id === this.card?.id)} onclick={() => this.choose(id)}>
                 <span dir="auto">{name}</span> · {page.t(state)}
               </button></li>
             ))}
           </ul>
         )}
+        {this.events.button()}
         {this.card && this.chosen(this.card)}
         {this.newEvent()}
       </div>

@@ -1,91 +1,131 @@
 // Adding many at once: contenders, events or words that an editor pastes or drops. A check tells what is wrong first.
 
 import { h } from '../base/dom';
-import { newKey } from '../base/part';
 import { ask } from '../service';
 import { IMPORT_CONTENDERS, IMPORT_EVENTS, IMPORT_WORDS, PLACES, type PlacesData } from '../generated/admin';
 import type { Area, Page } from './area';
+import { parseSeason } from './cards';
+import { Draft } from './draft';
 
 type Outcome = { added: number; problems: { line: number; message: string }[]; job: object | null };
 
 const FORMS = {
   contenders: 'name,description,link\nCaptain Comet,Unbeaten since spring,https://example.com',
-  events: '[{"name": "Finals", "season": "2027", "startsAt": "2027-05-01T19:00:00Z", "matches": [{"name": "Main", "teams": [{"members": ["Ada"]}, {"members": ["Bo"]}]}]}]',
+  events: 'Finals | 2027 | 2027-05-01 19:00\nAda v Bo\nMain: Cy & Dee v Eve | 2',
   words: 'term,reading,definition\nHaus,,house',
 };
 type Kind = keyof typeof FORMS;
+const HINTS: Partial<Record<Kind, string>> = { events: 'seasonHint', words: 'wordsHint' };
+const DOCUMENTS = { contenders: IMPORT_CONTENDERS, events: IMPORT_EVENTS, words: IMPORT_WORDS };
+
+/** The first line of a table, which names the columns. */
+const HEADERS = { contenders: /^\W*name\b/i, words: /\b(term|simplified)\b.*[,;\t]|[,;\t].*\b(term|simplified)\b/i };
+/** What parts a word from its meaning: the first of these in a line. */
+const BETWEEN = /\t|\s[=–—]\s|[;,]/;
+
+const quoted = (value: string) => `"${value.trim().replaceAll('"', '""')}"`;
+
+/** A table with this header and a row for each line, so that the service's lines are one more than those that were typed. */
+const table = (header: string, text: string, cells: (line: string) => string[]) =>
+  [header, ...text.split('\n').map((line) => (line.trim() ? cells(line).map(quoted).join(',') : ''))].join('\n');
+
+function wordCells(line: string) {
+  const [between] = BETWEEN.exec(line) ?? [''];
+  if (!between) return [line, ''];
+  const at = line.indexOf(between);
+  return [line.slice(0, at), line.slice(at + between.length)];
+}
 
 export class Imports implements Area {
   private places: PlacesData | null = null;
   private kind: Kind = 'contenders';
   private outcome: Outcome | null = null;
   private wasCheck = false;
-  private text = '';
+  private draft: Draft<{ text: string }>;
   private place = '';
+  /** What is added to next, which may not be among the places that were read. */
+  private led: [string, string] | null = null;
+  private isJustLed = false;
   private svgs: Map<string, string> = new Map();
 
-  constructor(private page: Page) {}
+  constructor(private page: Page) {
+    this.draft = new Draft(page, 'import', { text: '' });
+  }
 
-  /** Contenders of a board are what is added next. */
-  addTo(board: string) {
-    [this.kind, this.place, this.outcome] = ['contenders', board, null];
+  /** Contenders of a board, or words of a list, are what is added next. */
+  addTo(kind: Kind, id: string, name: string) {
+    [this.kind, this.place, this.led, this.outcome, this.isJustLed] = [kind, id, [id, name], null, true];
   }
 
   async open() {
-    this.places = await this.page.insist(() => ask(PLACES, {}));
+    this.places = (await this.page.insist(() => ask(PLACES, {}))) ?? this.places;
+    if (this.isJustLed) await this.page.focus('#import-text');
+    this.isJustLed = false;
   }
 
   private async send(event: Event, dryRun: boolean) {
-    const form = event.currentTarget as HTMLFormElement;
-    const place = String(new FormData(form).get('place') ?? '');
-    const text = this.kind === 'contenders' ? this.withPictures(this.text) : this.text;
-    const input = { text, dryRun, idempotencyKey: newKey() };
-    const answer =
-      this.kind === 'contenders' ? await this.page.mutate(IMPORT_CONTENDERS, { input: { ...input, board: place } })
-      : this.kind === 'events' ? await this.page.mutate(IMPORT_EVENTS, { input })
-      : await this.page.mutate(IMPORT_WORDS, { input: { ...input, list: place } });
+    const place = String(new FormData(event.currentTarget as HTMLFormElement).get('place') ?? '');
+    const { text, lineOf } = this.asSent();
+    const into = { contenders: { board: place }, events: {}, words: { list: place } }[this.kind];
+    const answer = await this.draft.send(DOCUMENTS[this.kind], { ...into, text, dryRun });
     if (!answer) return;
-    if (answer.code) return this.page.say(this.page.refusal(answer));
-    [this.outcome, this.wasCheck] = [answer, dryRun];
+    const problems = (answer as Outcome).problems.map(({ line, message }) => ({ line: lineOf(line, message), message }));
+    [this.outcome, this.wasCheck] = [{ ...answer, problems }, dryRun];
     this.page.say(this.page.t(dryRun ? 'wouldAdd' : 'added', { n: answer.added }));
   }
 
-  /** A list of names becomes a table, with the pictures that were dropped under the same names. */
-  private withPictures(text: string) {
-    const lines = text.split('\n').map((line) => line.trim()).filter(Boolean);
-    if (/^name\b/i.test(lines[0] ?? '')) return text;
-    const quoted = (value: string) => `"${value.replaceAll('"', '""')}"`;
-    return ['name,svg', ...lines.map((name) => `${quoted(name)},${quoted(this.svgs.get(name.toLowerCase()) ?? '')}`)].join('\n');
+  /**
+   * What the service reads, and in which of the typed lines a problem is. A list becomes a table: names with the pictures
+   * that were dropped under the same names, or words with their meanings. Cards become a season file.
+   */
+  private asSent(): { text: string; lineOf: (line: number, message: string) => number } {
+    const { text } = this.draft.values;
+    const asTyped = (line: number) => line;
+    if (this.kind === 'events') return /^\s*[{[]/.test(text) ? { text, lineOf: asTyped } : parseSeason(text);
+    if (HEADERS[this.kind].test(text.split('\n')[0]!)) return { text, lineOf: asTyped };
+    const lineOf = (line: number) => line - 1;
+    if (this.kind === 'words') return { text: table('term,definition', text, wordCells), lineOf };
+    const svg = (name: string) => (this.svgs.get(name.trim().toLowerCase()) ?? '').replace(/\s*\n\s*/g, ' ');
+    return { text: table('name,svg', text, (name) => [name, svg(name)]), lineOf };
   }
 
   private async drop(files: FileList | null) {
     for (const file of files ?? []) {
       const text = await file.text();
       if (/\.svg$/i.test(file.name)) this.svgs.set(file.name.replace(/\.svg$/i, '').toLowerCase(), text);
-      else this.text = text;
+      else this.draft.values.text = text;
     }
     this.page.render();
   }
 
+  /** Where they can be added: id and name. */
+  private options(): string[][] {
+    const { boards, wordLists } = this.places ?? { boards: { nodes: [] }, wordLists: { nodes: [] } };
+    const found = this.kind === 'contenders' ? boards.nodes.map(({ slug, title }) => [slug, title]) : wordLists.nodes.filter((list) => list.public).map(({ id, name }) => [id, name]);
+    const { led, place } = this;
+    return led && place === led[0] && !found.some(([id]) => id === place) ? [led, ...found] : found;
+  }
+
   view() {
     const { page } = this;
-    const places = this.kind === 'contenders' ? this.places?.boards.nodes.map(({ slug, title }) => [slug, title]) : this.places?.wordLists.nodes.map(({ id, name }) => [id, name]);
     const submit = (event: Event) => {
       event.preventDefault();
       void this.send(event, (event as SubmitEvent).submitter?.getAttribute('value') === 'check');
+    };
+    const choose = ({ currentTarget }: any) => {
+      [this.kind, this.place, this.led, this.outcome] = [currentTarget.value, '', null, null];
+      page.render();
     };
     return (
       <form class="stack" onsubmit={submit}>
         <h2>{page.t('imports')}</h2>
         <label>{page.t('what')}
-          <select name="kind" onchange={(event: any) => { this.kind = event.currentTarget.value; this.outcome = null; page.render(); }}>
+          <select name="kind" onchange={choose}>
             {(Object.keys(FORMS) as Kind[]).map((kind) => <option value={kind} selected={kind === this.kind}>{page.t(kind)}</option>)}
           </select>
         </label>
-        {this.kind !== 'events' && <label>{page.t('where')}<select name="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{places?.map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
-        <label>{page.t('paste')}
-          <textarea name="text" rows="12" value={this.text} placeholder={FORMS[this.kind]} oninput={(event: any) => { this.text = event.currentTarget.value; }} />
-        </label>
+        {this.kind !== 'events' && <label>{page.t('where')}<select name="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{this.options().map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
+        {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
         <label>{page.t('files')}<input type="file" multiple onchange={(event: any) => this.drop(event.currentTarget.files)} /></label>
         <div class="row">
           <button type="submit" value="check">{page.t('check')}</button>

@@ -12,6 +12,8 @@ type Held = PreviewHoldRulesData['previewHoldRules'];
 type Typed = { name: string; language: string; words: string; links: string; firstComments: string; perHour: string; guests: boolean };
 
 const NUMBERS = ['links', 'firstComments', 'perHour'] as const;
+/** Of those that would be held, as many as somebody looks at. */
+const SHOWN = 50;
 const NO_RULE: Rule = { name: '', language: null, words: [], links: null, firstComments: null, perHour: null, guests: false };
 
 const typed = ({ words, language, links, firstComments, perHour, ...rule }: Rule): Typed => ({
@@ -181,7 +183,7 @@ export class Rules implements Area {
     return (
       <section class="stack">
         <h3>{page.t('wouldHold', { n: held.length })}</h3>
-        {held.map(({ heldBy, comment }) => (
+        {held.slice(0, SHOWN).map(({ heldBy, comment }) => (
           <article key={comment.id}>
             <p class="error">{page.t('heldBy', { rule: heldBy })}</p>
             <p class="soft"><span dir="auto">{comment.author.name}</span> · {page.date(comment.createdAt)}</p>

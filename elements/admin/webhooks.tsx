@@ -8,6 +8,7 @@ import {
 import { ask } from '../service';
 import { type Area, type Page, ended, moment } from './area';
 import { Draft } from './draft';
+import { Pages } from './pages';
 
 type Webhook = WebhooksData['webhooks']['nodes'][number];
 type Deliveries = NonNullable<NonNullable<DeliveriesData['node']>['deliveries']>;
@@ -16,13 +17,13 @@ type Delivery = Deliveries['nodes'][number];
 export class Webhooks implements Area {
   private webhooks: Webhook[] | null = null;
   private chosen: Webhook | null = null;
-  private deliveries: Delivery[] = [];
-  private next: string | null = null;
+  private deliveries: Pages<Delivery>;
   private secret: string | null = null;
   private fresh: Draft<{ url: string; kinds: string }>;
   private since: Draft<{ since: string }>;
 
   constructor(private page: Page) {
+    this.deliveries = new Pages(page, 'delivery', (after) => ask(DELIVERIES, { webhook: this.chosen!.id, after }).then((data) => data.node?.deliveries));
     this.fresh = this.empty();
     this.since = new Draft(page, 'redeliver', { since: '' });
   }
@@ -54,18 +55,9 @@ export class Webhooks implements Area {
   }
 
   private async choose(webhook: Webhook) {
-    [this.chosen, this.secret, this.deliveries] = [webhook, null, []];
-    await this.more(null);
+    [this.chosen, this.secret] = [webhook, null];
+    await this.deliveries.open();
     await this.page.focus('#chosen-webhook');
-  }
-
-  private async more(after: string | null) {
-    const data = await this.page.insist(() => ask(DELIVERIES, { webhook: this.chosen!.id, after }));
-    if (!data?.node?.deliveries) return;
-    const { nodes, pageInfo } = data.node.deliveries;
-    this.deliveries = after ? [...this.deliveries, ...nodes] : nodes;
-    this.next = pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null;
-    this.page.render();
   }
 
   private async act(document: any): Promise<any> {
@@ -92,7 +84,7 @@ export class Webhooks implements Area {
     const answer = await this.since.send(REDELIVER, { webhook: this.chosen!.id, since: moment(this.since.values.since) ?? '' });
     if (!answer) return;
     await ended(this.page, answer.job.id);
-    await this.more(null);
+    await this.deliveries.open();
   }
 
   private async copy() {
@@ -148,20 +140,20 @@ export class Webhooks implements Area {
           <button type="submit">{page.t('redeliver')}</button>
         </form>
         <h4>{page.t('deliveries')}</h4>
-        {this.deliveries.length ? <ul class="stack">{this.deliveries.map((delivery) => this.delivery(delivery))}</ul> : <p>{page.t('noDeliveries')}</p>}
-        <div class="row">
-          {this.next && <button type="button" onclick={() => this.more(this.next)}>{page.t('more')}</button>}
-          <button type="button" onclick={() => this.more(null)}>{page.t('lookAgain')}</button>
-        </div>
+        {!this.deliveries.nodes ? this.deliveries.waiting() : !this.deliveries.nodes.length ? <p>{page.t('noDeliveries')}</p> : (
+          <ul class="stack">{this.deliveries.nodes.map((delivery, place) => this.delivery(delivery, place))}</ul>
+        )}
+        {this.deliveries.button()}
+        <div class="row"><button type="button" onclick={() => this.deliveries.open()}>{page.t('lookAgain')}</button></div>
       </section>
     );
   }
 
-  private delivery({ id, state, attempts, lastStatus, lastError, nextAt, occurrence }: Delivery) {
+  private delivery({ id, state, attempts, lastStatus, lastError, nextAt, occurrence }: Delivery, place: number) {
     const { page } = this;
     const when = (iso: string) => page.date(iso, { dateStyle: 'medium', timeStyle: 'short' });
     return (
-      <li key={id}>
+      <li key={id} id={`delivery-${place}`} tabindex="-1">
         {occurrence && <code dir="ltr">{occurrence.kind}</code>} <strong>{page.t(`delivery${state}`)}</strong> · {page.t('attempts', { n: attempts })}{lastStatus !== null && ` · ${lastStatus}`}{' '}
         <span class="soft">{occurrence && when(occurrence.at)} {nextAt && page.t('nextAt', { when: when(nextAt) })}</span>
         {lastError && <p class="error" dir="auto">{lastError}</p>}

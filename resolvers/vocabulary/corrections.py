@@ -42,6 +42,7 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
     reading: str | Unset | None = UNSET,
     example: str | Unset | None = UNSET,
     audio_url: str | Unset | None = UNSET,
+    revision: int | None = None,
 ) -> Word:
     """Change the given texts. Null clears one that may be missing."""
     list_id, ordinal = await _require_editable_word(ctx, word)
@@ -56,12 +57,14 @@ async def update_word(  # noqa: PLR0913 - a parameter for each text
     written = simplified if term is None else term
 
     def corrected(current: Word) -> Word:
+        require_revision(current.revision or 0, revision)
         spelling = {} if written is None else {"simplified" if current.chinese else "term": written}
         new = replace(as_new_word(current), **given, **spelling)
         return replace(parse_word(list_id, new, ("input",)), ordinal=ordinal)
 
-    changed = await words.change_word(ctx.table, list_id, ordinal, corrected, ctx.unit)
     cache = ctx.services.get(VocabularyCache)
+    cache.words.forget((list_id, ordinal))  # after a conflict, its editor looks at what another process has written
+    changed = await words.change_word(ctx.table, list_id, ordinal, corrected, ctx.unit)
     cache.lists.forget(list_id)
     cache.put_written_word(changed)
     return changed

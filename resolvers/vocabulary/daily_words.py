@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, date
+from datetime import UTC, date, timedelta
+from typing import Final
 
 from datastore.dynamo import Page, Window
-from datastore.refusals import InvalidInput
+from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary.daily import (
     DailyWord,
     daily_words_of_date,
     draw_daily_word,
     read_daily_word,
     read_past_daily_words,
+    read_upcoming_words,
 )
 from resolvers.loading.batched import batched
 from resolvers.people import visibility as member_visibility
 from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache, collect
+from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.schedules import local_day, time_zone
 from resolvers.vocabulary.visibility import (
     ShownDailyWord,
     ShownList,
     ShownWord,
+    require_editable,
     show_current_word,
     show_daily_word,
     show_list,
 )
+
+MOST_DAYS_AHEAD: Final = 31
 
 
 async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[ShownDailyWord]:
@@ -78,6 +84,18 @@ async def daily_word_words(ctx: Context, dailies: Sequence[ShownDailyWord], /) -
     ]
     words = dict(zip(corrected, await cache.words.load_many(corrected), strict=True))
     return [show_current_word(daily, words.get((daily.list, daily.word.ordinal))) for daily in dailies]
+
+
+async def upcoming_words(ctx: Context, /, *, list: ListId, days: int = 14) -> Sequence[ShownDailyWord]:  # noqa: A002
+    """For those who may change the list, who may then correct or remove a word before its day."""
+    word_list = show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(list, 0))
+    if word_list is None:
+        raise NotFound("There is no such list.", path=("list",))
+    require_editable(ctx, word_list)
+    if not 1 <= days <= MOST_DAYS_AHEAD:
+        raise InvalidInput(f"Ask for 1 to {MOST_DAYS_AHEAD} days.", path=("days",))
+    dates = [_utc_today(ctx) + timedelta(days=day) for day in range(days)]
+    return [show_daily_word(word_list, daily) for daily in await read_upcoming_words(ctx.table, word_list, dates)]
 
 
 def _utc_today(ctx: Context) -> date:

@@ -133,6 +133,10 @@ async def words(ctx: Context, word_list: ShownList, /, *, window: Window) -> Pag
     return page.map(map(ShownWord, page.nodes))
 
 
+def word_revision(_: Context, word: ShownWord, /) -> int:
+    return word.revision or 0
+
+
 async def show_changed_word(_: Context, word: Word) -> ShownWord:
     """The answer to whoever was allowed to change it."""
     return ShownWord(word)

@@ -67,6 +67,7 @@ class Word(Node):
     traditional: str | None = described("In traditional characters, if they were given.")
     pinyin: str | None = described("How a Chinese word is pronounced.")
     definition: str = described("What it means.")
+    revision: int = field(visibility.word_revision, "Another number after each change of its texts.")
 
 
 @record_type(
@@ -222,6 +223,15 @@ class VocabularyQuery:
     word_lists: WordListConnection = field(
         visibility.word_lists, "Public lists and the viewer's own private ones, by name."
     )
+    upcoming_words: list[DailyWord] = field(
+        daily_words.upcoming_words,
+        "The words that a list shows today, in UTC, and on the days after it, if it stays as it is and each day's word "
+        "is asked for. None is drawn by this. For those who may change the list.",
+        complexity=4 * READ,
+        most_objects=daily_words.MOST_DAYS_AHEAD,
+        list="The list.",
+        days=f"How many days, 1 to {daily_words.MOST_DAYS_AHEAD}.",
+    )
     daily_words: list[DailyWord] = field(
         daily_words.daily_words,
         "A day's words of all lists the viewer may see, by list name.",
@@ -292,6 +302,7 @@ class VocabularyMutation:
         simplified="A Chinese word in simplified characters, 1 to 100.",
         traditional="The same in traditional characters, up to 100.",
         pinyin="How a Chinese word is pronounced, up to 200 characters.",
+        revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
         **_WORD_TEXTS,
     )
     remove_word = mutation(

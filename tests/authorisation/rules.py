@@ -63,7 +63,7 @@ QUERIES: Final[Mapping[str, Viewers]] = {
         """,
     ),
     **_each(MODERATORS, "moderationQueue latestComments journal members holdRules previewHoldRules"),
-    **_each(EDITORS, "activity previewContender suspects"),
+    **_each(EDITORS, "activity previewContender suspects upcomingWords"),
     **_each(ADMINS, "apiKeys webhooks jobs operations lag"),
 }
 
@@ -204,7 +204,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         "id name level public owner createdAt wordCount subscriberCount subscribableByEmail words dailyWord review "
         "revision",
     ),
-    "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition"),
+    "Word": _each(EVERYBODY, "id term reading example audioUrl simplified traditional pinyin definition revision"),
     "DailyWord": _each(EVERYBODY, "list date word"),
     "ListSubscription": _each(EVERYBODY, "list characterSet active since"),
     "QuizResult": _each(EVERYBODY, "id user list date correct total submittedAt proven"),

@@ -191,6 +191,7 @@ QUERY_ARGUMENTS: Final[Mapping[str, str]] = {
     "commentStatistics": 'product: "p"',
     "commentStatisticsOf": 'products: ["p"]',
     "wordList": 'id: "{public list}"',
+    "upcomingWords": 'list: "{public list}"',
     "quizLeaderboard": 'on: "2026-01-01"',
     "activity": PERIOD,
     "previewContender": PICTURE,

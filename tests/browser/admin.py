@@ -11,6 +11,9 @@ from playwright.async_api import Browser
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
 from tests.browser.sites import Visited
 
+NODES = "document.querySelector('ringside-admin').shadowRoot.querySelectorAll('*').length"
+"""How many nodes the page has."""
+
 
 async def opened(visited: Visited, browser: Browser, role: str | None, path: str = "", **options: Any) -> BrowserPage:
     """The page of a member with this role, or of a visitor."""

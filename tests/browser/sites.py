@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from tests.browser.pages import FLAGS, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
+from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.service import ROOT, Service
 
 ALLOWED, BLOCKED = 0, 1
@@ -144,7 +144,7 @@ class Visited:
     def client(self, user: str, *roles: str) -> httpx.Client:
         """A member's client, outside of any browser."""
         headers = {"authorization": f"Bearer {self._token(user, *roles)}"}
-        return httpx.Client(base_url=self.service.url, headers=headers)
+        return httpx.Client(base_url=self.service.url, headers=headers, timeout=LONGEST_WAIT / 1000)
 
     def _token(self, user: str, *roles: str) -> str:
         return self.service.token(user, *(part for role in roles for part in ("--role", role)))

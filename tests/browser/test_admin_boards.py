@@ -87,6 +87,25 @@ async def test_two_editors_of_one_board_see_each_other_s_changes(visited: Visite
     await page.page.context.close()
 
 
+async def test_a_change_of_somebody_else_is_seen_after_something_else_was_done(
+    visited: Visited, browser: Browser
+) -> None:
+    """A contender that was added reads the board again: their title is marked, not overwritten by the next saving."""
+    await board(visited, "busy")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board busy").click()
+    title = page.page.get_by_label("Title", exact=True)
+    await title.fill("Mine")
+    visited.edit(UPDATE, slug="busy", title="Theirs", electorate="MEMBERS")
+    await page.page.locator("#contender-name").fill("Comet")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("rowheader", name="Comet")).to_be_visible()
+    await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
+    await expect(title).to_have_value("Mine")
+    await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
+    await page.page.context.close()
+
+
 async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Browser) -> None:
     """A name that is taken, a closing time that has passed, a picture with a script, and texts that break nothing."""
     page = await opened(visited, browser, "editor", "#/boards")

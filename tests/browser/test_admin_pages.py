@@ -87,7 +87,7 @@ async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
     await keys.paste("\n".join([*names, names[0]]))
     await keys.to("button", "Check")
     await keys.press("Enter")
-    await expect(page.page.get_by_text("Line 22:")).to_be_visible()
+    await expect(page.page.get_by_text("Line 21:")).to_be_visible()
     await assert_clean(page)
     await keys.press("Shift+Tab", 2)
     await keys.press("ControlOrMeta+A")

@@ -271,6 +271,7 @@ def words(people: People, owner: Person, ada: Person) -> None:
     assert owner.run("UpdateWord", word=word)["word"]["reading"] == "YAH-beh"
     assert owner.run("UpdateWordList", list=id_)["list"] == {"name": "Holds", "level": 2, "public": True}
     assert owner.run("OneList", list=id_)["dailyWord"]["word"]["term"]
+    assert {day["word"]["id"] for day in owner.run("UpcomingWords", list=id_)} == {one["id"] for one in added["words"]}
     assert len(ada.run("WordsOfTheDay")) > 1
     assert ada.run("Lists")["nodes"]
     assert ada.run("Subscribe", input={"list": id_})["subscription"]["active"]

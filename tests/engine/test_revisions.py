@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from datastore.dynamo import Table
 from resolvers.requests.context import Role
-from tests.client import Client
+from tests.client import Client, serving
+from tests.conftest import settings_for
+from tests.engines import RunningEngine
+from tests.vocabulary import public_list, word_ids
 
 TEAMS = [{"members": ["A"]}, {"members": ["B"]}]
 
@@ -31,6 +35,8 @@ LOCK = statement("lockEvent", "EventLocked", "event { revision }")
 RECORD = statement("recordResult", "ResultRecorded", "match { revision result { winner } }")
 CREATE_LIST = statement("createWordList", "WordListCreated", "list { id revision }")
 UPDATE_LIST = statement("updateWordList", "WordListUpdated", "list { id name revision }")
+ADD_WORDS = statement("addWords", "WordsAdded", "words { id revision }")
+UPDATE_WORD = statement("updateWord", "WordUpdated", "word { term revision }")
 CREATE_BOARD = statement("createBoard", "BoardCreated", "board { slug revision }")
 UPDATE_BOARD = statement("updateBoard", "BoardUpdated", "board { title revision }")
 ADD_CONTENDER = statement("addContender", "ContenderAdded", "contender { id revision }")
@@ -108,6 +114,38 @@ async def test_one_of_several_editors_of_a_word_list_is_not_told_of_a_conflict(e
     created = await editor.ask(CREATE_LIST, input={"name": "Holds", "public": True})
     fields = {"list": created["list"]["id"], "revision": created["list"]["revision"]}
     await race(editor, UPDATE_LIST, fields, [{"name": f"Holds {number}"} for number in range(4)])
+
+
+async def test_one_of_several_editors_of_a_word_is_not_told_of_a_conflict(editor: Client) -> None:
+    """The first change of a word too, which is at revision 0 until then."""
+    created = await editor.ask(CREATE_LIST, input={"name": "Throws", "public": True})
+    words = [{"term": "suplex", "definition": "a throw"}]
+    (word,) = (await editor.ask(ADD_WORDS, input={"list": created["list"]["id"], "words": words}))["words"]
+    assert word["revision"] == 0
+    for _ in range(2):
+        await race(editor, UPDATE_WORD, {"word": word["id"], "revision": word["revision"]}, [
+            {"term": f"suplex {number}"} for number in range(4)
+        ])  # fmt: skip
+        word = {**word, "revision": word["revision"] + 1}
+    without = await editor.ask(UPDATE_WORD, input={"word": word["id"], "term": "last"})
+    assert without["word"] == {"term": "last", "revision": 3}
+
+
+async def test_after_a_conflict_a_word_is_shown_as_another_process_has_written_it(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """At once, though a process remembers words for some seconds: the editor's next change names that revision."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as first, serving(settings) as second:
+        (word,) = await word_ids(first, await public_list(first, words=1))
+        shown = "query ($id: ID!) { node(id: $id) { ... on Word { definition revision } } }"
+        assert await second.ask(shown, id=word) == {"definition": "word 0", "revision": 0}
+        here, there = (each.member("ed", Role.EDITOR) for each in (first, second))
+        await here.ask(UPDATE_WORD, input={"word": word, "definition": "theirs", "revision": 0})
+        mine = {"word": word, "definition": "mine"}
+        assert await there.code(UPDATE_WORD, input={**mine, "revision": 0}) == "CONFLICT"
+        assert await second.ask(shown, id=word) == {"definition": "theirs", "revision": 1}
+        assert (await there.ask(UPDATE_WORD, input={**mine, "revision": 1}))["word"]["revision"] == 2
 
 
 async def test_one_of_several_editors_of_a_board_is_not_told_of_a_conflict(editor: Client) -> None:

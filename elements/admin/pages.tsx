@@ -1,0 +1,52 @@
+// Entries that may be very many: a page of them is read at a time, the next one when it is asked for.
+
+import { type View, h } from '../base/dom';
+import type { Page } from './area';
+
+interface Connection<N> {
+  nodes: N[];
+  pageInfo: { hasNextPage: boolean; endCursor?: string | null };
+}
+
+export class Pages<N> {
+  nodes: N[] | null = null;
+  private next: string | null = null;
+  private isRefused = false;
+
+  /** `id`-5 is the id of the sixth entry, which gets the focus if the page that begins with it was asked for. */
+  constructor(private page: Page, private id: string, private ask: (after: string | null) => Promise<Connection<N> | null | undefined>) {}
+
+  get isWhole() {
+    return this.nodes !== null && !this.next;
+  }
+
+  /** Reads the first page, again if it was read before. */
+  async open() {
+    const found = await this.page.insist(() => this.ask(null));
+    this.isRefused = !found;
+    if (found) this.take([], found);
+  }
+
+  private async more() {
+    const { next, nodes } = this;
+    const found = await this.page.insist(() => this.ask(next));
+    if (!found || this.next !== next) return;
+    this.take(this.nodes!, found);
+    await this.page.focus(`#${this.id}-${nodes!.length}`);
+  }
+
+  private take(before: N[], { nodes, pageInfo }: Connection<N>) {
+    this.nodes = [...before, ...nodes];
+    this.next = pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null;
+    this.page.render();
+  }
+
+  /** In place of entries that are still to come. Where they were refused, the page's note says so. */
+  waiting(): View | null {
+    return this.isRefused ? null : <p>{this.page.t('loading')}</p>;
+  }
+
+  button(): View | null {
+    return this.next ? <div class="row"><button type="button" onclick={() => this.more()}>{this.page.t('more')}</button></div> : null;
+  }
+}

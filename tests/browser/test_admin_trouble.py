@@ -1,0 +1,177 @@
+"""What goes wrong while somebody works at /admin: a role that is taken away, a network that drops, impatience."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.async_api import APIResponse, Browser, Route, expect
+
+from tests.browser.admin import NODES, ask, assert_clean, opened
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Visited
+from tests.waiting import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+CREATE_LIST = """mutation ($input: CreateWordListInput!) {
+  createWordList(input: $input) { ... on WordListCreated { list { id } } ... on Refused { code } }
+}"""
+CREATE_BOARD = """mutation ($input: CreateBoardInput!) {
+  createBoard(input: $input) { __typename ... on Refused { code } }
+}"""
+REQUESTS = "**/graphql"
+GONE = "Your role does not allow this"
+UNREACHABLE = "The service cannot be reached. Trying again."
+
+
+async def opened_list(visited: Visited, browser: Browser, name: str) -> tuple[str, BrowserPage]:
+    """A new list, and the page where an editor has chosen it."""
+    made = visited.edit(CREATE_LIST, name=name, public=True)["list"]["id"]
+    page = await opened(visited, browser, "editor", "#/words")
+    await page.page.get_by_role("button", name=name).click()
+    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
+    return str(made), page
+
+
+async def write_word(page: BrowserPage, term: str) -> None:
+    await page.page.locator("#new-word-term").fill(term)
+    await page.page.locator("#new-word-definition").fill("meaning")
+
+
+def terms(visited: Visited, list_id: str) -> list[str]:
+    found = ask(visited, f'{{ wordList(id: "{list_id}") {{ words {{ nodes {{ term }} }} }} }}')
+    return [word["term"] for word in found["wordList"]["words"]["nodes"]]
+
+
+async def take_role_away(visited: Visited, page: BrowserPage) -> None:
+    """From now on the service knows the same member without a role."""
+    token = visited.service.token("mira")
+
+    async def send(route: Route) -> None:
+        await route.continue_(headers={**route.request.headers, "authorization": f"Bearer {token}"})
+
+    await page.page.route(REQUESTS, send)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_a_role_that_is_taken_away_is_said_and_nothing_typed_is_lost(
+    visited: Visited, browser: Browser, scheme: Any
+) -> None:
+    """In the area where it is noticed, and in those that are opened then; with the role again, all goes on."""
+    list_id, page = await opened_list(visited, browser, f"Roles {scheme}")
+    await page.page.emulate_media(color_scheme=scheme)
+    await take_role_away(visited, page)
+    await write_word(page, "Wort")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_contain_text(GONE)
+    await page.page.locator("#list-name").fill("Another name")
+    await page.page.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("status")).to_contain_text(GONE)
+    await assert_clean(page)
+    for area in ("Boards", "Add many", "Words"):
+        await page.page.get_by_role("link", name=area).click()
+        await expect(page.page.get_by_role("heading", name=area).first).to_be_visible()
+    await expect(page.page.locator("#new-word-term")).to_have_value("Wort")
+    await expect(page.page.locator("#list-name")).to_have_value("Another name")
+    await page.page.unroute(REQUESTS)
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_have_text("Wort was added.")
+    await expect(page.page.locator("#list-name")).to_have_value("Another name")
+    assert terms(visited, list_id) == ["Wort"]
+    await page.page.context.close()
+
+
+async def test_an_area_whose_reading_is_refused_does_not_go_on_waiting(visited: Visited, browser: Browser) -> None:
+    page = await opened(visited, browser, "moderator", "#/comments/held")
+    await expect(page.page.get_by_role("heading", name="Held and reported")).to_be_visible()
+    await take_role_away(visited, page)
+    for area in ("Journal", "Latest"):
+        await page.page.get_by_role("link", name=area).click()
+        await expect(page.page.get_by_role("heading", name=area)).to_be_visible()
+        await expect(page.page.get_by_role("status")).to_contain_text(GONE)
+        await expect(page.page.get_by_text("Loading…")).to_have_count(0)
+    await page.page.context.close()
+
+
+async def test_a_network_that_drops_in_a_saving_loses_nothing(visited: Visited, browser: Browser) -> None:
+    """It is said, and once the network is back the saving goes on by itself; pressing again adds nothing twice."""
+    list_id, page = await opened_list(visited, browser, "Dropped")
+    await write_word(page, "Einmal")
+    await page.page.context.set_offline(True)
+    add = page.page.get_by_role("button", name="Add", exact=True)
+    await add.click()
+    await expect(page.page.get_by_role("status")).to_have_text(UNREACHABLE)
+    await expect(page.page.locator("#new-word-term")).to_have_value("Einmal")
+    await add.click()
+    await page.page.context.set_offline(False)
+    await expect(page.page.get_by_role("status")).to_have_text("Einmal was added.")
+    await write_word(page, "Zweimal")
+    await page.page.locator("#new-word-term").press("Enter")
+    await expect(page.page.get_by_role("status")).to_have_text("Zweimal was added.")
+    assert terms(visited, list_id) == ["Einmal", "Zweimal"]
+    await page.page.context.close()
+
+
+async def test_a_saving_whose_answer_is_lost_counts_once(visited: Visited, browser: Browser) -> None:
+    list_id, page = await opened_list(visited, browser, "Lost answer")
+    lost: list[APIResponse] = []
+
+    async def lose(route: Route) -> None:
+        if lost or "Verloren" not in (route.request.post_data or ""):
+            await route.fallback()
+            return
+        lost.append(await route.fetch())
+        await route.abort()
+
+    await page.page.route(REQUESTS, lose)
+    await write_word(page, "Verloren")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_have_text("Verloren was added.")
+    assert (len(lost), terms(visited, list_id)) == (1, ["Verloren"])
+    await page.page.context.close()
+
+
+async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved(
+    visited: Visited, browser: Browser
+) -> None:
+    """The letters that came after it stay, and are saved with the next press."""
+    _, page = await opened_list(visited, browser, "Typed on")
+    name = page.page.locator("#list-name")
+    await name.fill("Typed on 1")
+    await page.page.context.set_offline(True)
+    await page.page.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("status")).to_have_text(UNREACHABLE)
+    await name.fill("Typed on 12")
+    await page.page.context.set_offline(False)
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+    await expect(page.page.get_by_role("heading", name="Typed on 1", exact=True)).to_be_visible()
+    await expect(name).to_have_value("Typed on 12")
+    await page.page.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("heading", name="Typed on 12", exact=True)).to_be_visible()
+    await page.page.context.close()
+
+
+async def test_a_board_of_three_thousand_contenders_is_shown_a_page_at_a_time(
+    visited: Visited, browser: Browser
+) -> None:
+    """Each press asks once and adds no more nodes than the first page has; the focus is on the first new contender."""
+    visited.edit(CREATE_BOARD, slug="crowd", title="A crowd")
+    text = "\n".join(["name", *(f"Fan {number:04}" for number in range(3_000))])
+    add = "mutation ($input: ImportContendersInput!) { importContenders(input: $input) { ... on Refused { code } } }"
+    visited.edit(add, board="crowd", text=text)
+    count = '{ board(slug: "crowd") { contenderCount } }'
+    await until(lambda: ask(visited, count)["board"]["contenderCount"] == 3_000, "all contenders are there")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="A crowd").click()
+    await expect(page.page.get_by_role("row")).to_have_count(101)
+    nodes = first = await page.page.evaluate(NODES)
+    for pages in range(2, 5):
+        page.requests.clear()
+        await page.page.get_by_role("button", name="More").focus()
+        await page.page.keyboard.press("Enter")
+        await expect(page.page.locator(f"#contender-{pages * 100 - 100}")).to_be_focused()
+        now = await page.page.evaluate(NODES)
+        assert (len(page.requests), now - nodes <= first) == (1, True)
+        nodes = now
+    await page.page.context.close()
