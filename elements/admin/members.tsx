@@ -62,7 +62,8 @@ export class Members implements Area {
       this.chosen = answer.user;
       this.found = this.found!.map((one) => (one.id === answer.user.id ? answer.user : one));
     }
-    if (answer.url) this.file = answer.url;
+    // From where this page is, whatever the service takes for its public address.
+    if (answer.url) this.file = answer.url.replace(/^https?:\/\/[^/]+/, '');
     this.page.say(this.page.t(said, { name }));
   }
 
@@ -141,7 +142,7 @@ export class Members implements Area {
         {this.isAdmin && (
           <div class="stack">
             <button type="button" onclick={() => this.act(EXPORT_MEMBER, {}, 'exported')}>{page.t('export')}</button>
-            {this.file && <p><a href={this.file}>{page.t('file')}</a></p>}
+            {this.file && <p><a href={this.file} download>{page.t('file')}</a></p>}
             <form class="stack" onsubmit={(event: Event) => this.erase(event)}>
               <label>{page.t('eraseName')}<input name="name" autocomplete="off" /></label>
               <label class="pick"><input type="checkbox" name="keep" value="yes" />{page.t('keep')}</label>

@@ -97,3 +97,26 @@ async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visite
     await expect(page.page.get_by_text("Somebody else wrote: Their night")).to_be_visible()
     await expect(page.page.locator("#event-name")).to_have_value("My night")
     await page.page.context.close()
+
+
+async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Browser) -> None:
+    """Its question is part of the event's settings; the answer follows once the event is locked."""
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.locator("#new-event-name").fill("Close night")
+    await page.page.locator("#new-event-startsAt").fill("2031-07-01T19:00")
+    await page.page.locator("#new-event-matches").fill("Ada v Bo")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Close night is there")
+    await page.page.get_by_label("Question for a tie").fill("Minutes of the main event")
+    await page.page.get_by_label("Unit").fill("minutes")
+    await page.page.get_by_role("button", name="Save").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    await page.page.get_by_role("button", name="Lock now").click()
+    await page.page.get_by_label("The answer: Minutes of the main event").fill("21.5")
+    await assert_clean(page)
+    await page.page.get_by_role("button", name="Record the answer").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    events = ask(visited, "{ events(first: 100) { nodes { name tieBreak { answer unit } } } }")["events"]["nodes"]
+    (found,) = [event["tieBreak"] for event in events if event["name"] == "Close night"]
+    assert found == {"answer": 21.5, "unit": "minutes"}
+    await page.page.context.close()

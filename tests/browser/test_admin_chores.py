@@ -1,0 +1,132 @@
+"""Chores of an admin and an editor at /admin by keyboard alone, in Chromium: their keystrokes are counted and printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.admin import Keys, ask, assert_clean, opened
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Visited
+from tests.queries import POST_COMMENT
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+WIDE = {"width": 1280, "height": 900}
+SEASON = """Opening night | 2031 | 2031-03-01 19:00
+Ada v Bo
+Main: Cy & Dee v Eve | 2
+
+Second night | 2031 | {second}
+Fay v Gil
+{third}
+"""
+
+
+def printed(capsys: pytest.CaptureFixture[str], chore: str, keys: Keys) -> None:
+    with capsys.disabled():
+        sys.stdout.write(f"\n{chore}: {keys.pressed} keystrokes.\n")
+
+
+async def test_a_season_is_imported_and_its_errors_mended(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A check names the lines that are wrong, as they were typed; mended, the whole season is there."""
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
+    keys = Keys(page)
+    await keys.to("combobox", "What")
+    await keys.press("e")
+    await keys.to("textbox", "Paste a list, or a table")
+    await keys.paste(SEASON.format(second="in spring", third="Nobody at all"))
+    await keys.to("button", "Check")
+    await keys.press("Enter")
+    await expect(page.page.get_by_text("Line 5:")).to_be_visible()
+    await assert_clean(page)
+    await keys.press("Shift+Tab", 2)
+    await keys.press("ControlOrMeta+A")
+    await keys.paste(SEASON.format(second="2031-04-01 19:00", third="Nobody at all"))
+    await keys.to("button", "Check")
+    await keys.press("Enter")
+    await expect(page.page.get_by_text("Line 7:")).to_be_visible()
+    await keys.press("Shift+Tab", 2)
+    await keys.press("ControlOrMeta+A")
+    await keys.paste(SEASON.format(second="2031-04-01 19:00", third="Hal v Ida"))
+    await keys.to("button", "Add")
+    await keys.press("Enter")
+    await expect(page.page.locator("section").get_by_text("2 were added.")).to_be_visible()
+    printed(capsys, "A season imported with its errors mended", keys)
+    events = ask(visited, '{ events(first: 100) { nodes { name matches { name points } } } }')["events"]
+    cards = {event["name"]: event["matches"] for event in events["nodes"]}
+    assert cards["Opening night"] == [{"name": "Ada v Bo", "points": 1}, {"name": "Main", "points": 2}]
+    assert [match["name"] for match in cards["Second night"]] == ["Fay v Gil", "Hal v Ida"]
+    await page.page.context.close()
+
+
+async def test_a_raid_is_taken_back(visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that one member wrote, shown until the job has done it."""
+    name = raider(visited, "raider", 12)
+    page = await opened(visited, browser, "moderator", "#/members", viewport=WIDE)
+    keys = await found(page, name)
+    await keys.to("button", "Take back")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("status")).to_contain_text("was taken back")
+    printed(capsys, "A raid taken back", keys)
+    assert ask(visited, '{ comments(product: "raided", first: 20) { totalCount } }') == {"comments": {"totalCount": 0}}
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def test_a_member_is_exported_and_erased(
+    visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file has what they wrote; afterwards nobody has the name."""
+    name = raider(visited, "farewell", 1)
+    page = await opened(visited, browser, "admin", "#/members", viewport=WIDE)
+    keys = await found(page, name)
+    await keys.to("button", "Export everything stored")
+    await keys.press("Enter")
+    link = page.page.get_by_role("link", name="Fetch the file")
+    await expect(link).to_be_visible()
+    file = await fetched(page.page, await link.get_attribute("href") or "")
+    assert "Buy mine 0." in file
+    json.loads(file.splitlines()[0])
+    await keys.to("textbox", "To erase them, type their name")
+    await keys.paste(name)
+    await keys.to("button", "Erase")
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("status")).to_contain_text("was erased")
+    printed(capsys, "A member exported and erased", keys)
+    comments = ask(visited, '{ comments(product: "raided", first: 20) { nodes { author { name } } } }')["comments"]
+    assert name not in {comment["author"]["name"] for comment in comments["nodes"]}
+    await page.page.context.close()
+
+
+def raider(visited: Visited, user: str, comments: int) -> str:
+    """The name of a member who has written so many comments."""
+    for number in range(comments):
+        given = {"product": "raided", "language": "en", "body": f"Buy mine {number}."}
+        posted = visited.edit(POST_COMMENT, by=user, role="member", **given)["comment"]
+    return str(
+        ask(visited, f'{{ comment(id: "{posted["id"]}") {{ author {{ name }} }} }}')["comment"]["author"]["name"]
+    )
+
+
+async def found(page: BrowserPage, name: str) -> Keys:
+    """A keyboard that has looked for a member and chosen them."""
+    keys = Keys(page)
+    await keys.to("searchbox", "Name, id or address")
+    await keys.paste(name)
+    await keys.press("Enter")
+    await page.page.get_by_role("button", name=name).wait_for()
+    await keys.to("button", name)
+    await keys.press("Enter")
+    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
+    return keys
+
+
+async def fetched(page: Page, url: str) -> str:
+    """What the page's browser gets from there."""
+    return str(await page.evaluate("async (url) => (await fetch(url)).text()", url))
