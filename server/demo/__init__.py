@@ -1,4 +1,4 @@
-"""Demo data: a fan club's members, masks to vote on, a season to predict, two leagues, comments and word lists.
+"""Demo data: a fan club's members, masks to vote on, a season to predict, two leagues, comments, word lists, activity.
 
 The texts and pictures are files in `data/`. Each part is added once and reports what it added.
 """
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from datastore.whole import layout as layout_store
 from resolvers.requests.context import Services
-from server.demo import comments, leagues, people, pickem, vocabulary, voting
+from server.demo import activity, comments, leagues, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
     "people": people.seed,
@@ -18,6 +18,7 @@ PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
     "leagues": leagues.seed,
     "comments": comments.seed,
     "vocabulary": vocabulary.seed,
+    "activity": activity.seed,
 }
 
 

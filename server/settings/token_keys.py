@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
+from datastore.people.imported import ISSUER as IMPORT_ISSUER
 from server.settings.fields import MIN_SECRET_LENGTH
 from server.settings.values import parse_jwks_address
 
@@ -47,6 +48,8 @@ def _parse_key(entry: Any, fields: frozenset[str]) -> TokenKey:
     issuer, secret, address, roles = (entry.get(name) for name in ("issuer", "hs256", "jwks", "roles"))
     if not isinstance(issuer, str) or not 1 <= len(issuer) <= MAX_ISSUER_LENGTH or not issuer.isprintable():
         raise ValueError(f"an entry has no issuer of 1 to {MAX_ISSUER_LENGTH} characters")
+    if issuer.startswith(IMPORT_ISSUER):
+        raise ValueError(f"the issuer {issuer} begins with {IMPORT_ISSUER}, as those of imported authors do")
     if (secret is None) == (address is None):
         raise ValueError(f"the entry of {issuer} has not exactly one of hs256 and jwks")
     if secret is not None and (not isinstance(secret, str) or len(secret) < MIN_SECRET_LENGTH):

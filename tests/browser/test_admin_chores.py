@@ -1,4 +1,4 @@
-"""Chores of an admin and an editor at /admin by keyboard alone, in Chromium: their keystrokes are counted and printed."""
+"""Chores at /admin by keyboard alone, in Chromium: their keystrokes are counted and printed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_a_season_is_imported_and_its_errors_mended(
     await keys.press("Enter")
     await expect(page.page.locator("section").get_by_text("2 were added.")).to_be_visible()
     printed(capsys, "A season imported with its errors mended", keys)
-    events = ask(visited, '{ events(first: 100) { nodes { name matches { name points } } } }')["events"]
+    events = ask(visited, "{ events(first: 100) { nodes { name matches { name points } } } }")["events"]
     cards = {event["name"]: event["matches"] for event in events["nodes"]}
     assert cards["Opening night"] == [{"name": "Ada v Bo", "points": 1}, {"name": "Main", "points": 2}]
     assert [match["name"] for match in cards["Second night"]] == ["Fay v Gil", "Hal v Ida"]

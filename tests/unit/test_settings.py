@@ -230,6 +230,12 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("SITE_KEYS", '[{"issuer": "shop", "jwks": "http://8.8.8.8/"}]', "must come over https", '[{"issuer": "shop"'),
         ("SITE_KEYS", f'[{{"issuer": "a", "hs256": "{SECRET}", "role": true}}]', "an entry is not", "jwks.json"),
         ("SITE_KEYS", json.dumps([{"issuer": "a", "hs256": SECRET}] * 2), "names an issuer twice", "jwks.json"),
+        (
+            "SITE_KEYS",
+            json.dumps([{"issuer": "import:disqus", "hs256": SECRET}]),
+            "as those of imported authors do",
+            "jwks.json",
+        ),
         ("PROOF_KEYS", f'[{{"issuer": "a", "hs256": "{SECRET}", "roles": true}}]', "an entry is not", "jwks.json"),
         ("GUESTS", "comments,leagues", "'leagues' is nothing that guests", "comments, predictions and quizzes"),
         ("ROLE_ORIGINS", "https://a.example", "RINGSIDE_CORS_ORIGINS does not list", "RINGSIDE_CORS_ORIGINS lists"),

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from datastore.comments.records import Comment, Status
 from datastore.people.identities import MemberErased, Proven, SignInMethod
+from datastore.people.imported import ISSUER
 from datastore.refusals import InvalidInput
 from datastore.values.ids import derived_id
 from resolvers.comments import rules
@@ -82,7 +83,7 @@ class OtherSystemStore(CommentStore):
 
     async def _author(self, line: Line) -> str | None:
         writer = line.writer or NOBODY
-        shown = Proven(SignInMethod.SITE, f"import:{self._system}", writer.key, self._system.title())
+        shown = Proven(SignInMethod.SITE, f"{ISSUER}{self._system}", writer.key, self._system.title())
         name = " ".join(writer.name.split())[:LONGEST_NAME] or None
         try:
             return await self._members.introduce_author(shown, name=name, email=writer.email)

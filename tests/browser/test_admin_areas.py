@@ -1,0 +1,51 @@
+"""Every area of the pages at /admin with the demo's data: accessible in every language, colour scheme and width."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.admin import assert_clean, opened
+from tests.browser.sites import Visited
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+AREAS = {
+    "overview": "figure >> rect",
+    "comments/latest": "article.current",
+    "boards": "ul >> button",
+    "events": "ul >> button",
+    "words": "ul >> button",
+    "imports": "#import-text",
+    "rules": "#add-rule",
+    "members": "ul >> button",
+    "journal": "ul >> li",
+    "webhooks": "#webhook-url",
+    "service": "table",
+}
+"""Each area, and what is there once it has been read. A button is pressed, to see what it leads to."""
+PHONE, WIDE = {"width": 360, "height": 780}, {"width": 1280, "height": 900}
+
+
+@pytest.mark.parametrize(
+    ("locale", "scheme", "size"),
+    [("en-GB", "light", WIDE), ("de-DE", "dark", PHONE), ("es-ES", "light", PHONE), ("ar", "dark", WIDE)],
+)
+async def test_each_area_is_accessible_with_what_it_leads_to(
+    visited: Visited, browser: Browser, screenshots: Path | None, locale: str, scheme: str, size: dict[str, int]
+) -> None:
+    """Axe finds nothing, nothing is wider than the page, and the policy blocks nothing."""
+    page = await opened(visited, browser, "admin", locale=locale, color_scheme=scheme, viewport=size)
+    for area, mark in AREAS.items():
+        await page.page.evaluate(f"location.hash = '#/{area}'")
+        found = page.page.locator("ringside-admin main").locator(mark).first
+        await expect(found).to_be_attached()
+        if mark == "ul >> button":
+            await found.click()
+            await expect(page.page.locator("ringside-admin section").get_by_role("heading").first).to_be_visible()
+        await assert_clean(page)
+        if screenshots is not None and (locale, scheme) == ("en-GB", "light"):
+            await page.page.screenshot(path=screenshots / f"admin-{area.split('/')[0]}.png")
+    await page.page.context.close()
