@@ -8,6 +8,7 @@ are of the table: each comment has several. Memory is the largest resident set o
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import random
 import sys
@@ -81,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write(file, given.comments)
         imported = run("import disqus", ("import", "disqus", str(file), "--product", "{path}"), folder / "data")
         run("export", ("export", "all", str(export)), folder / "data")
-        items = export.read_bytes().count(b'"pk":')
+        with gzip.open(export) as lines:
+            items = sum(b'"pk":' in line for line in lines)
         moved = run("import all", ("import", "all", str(export)), folder / "other")
         per_second, items_per_second = given.comments / imported.seconds, items / moved.seconds
         write(file, given.read)

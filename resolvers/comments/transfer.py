@@ -53,7 +53,6 @@ from resolvers.values.texts import parse_line as parse_name
 # ── import ──
 
 BATCH_LIFETIME = timedelta(days=30)
-_MEMBERS_AT_ONCE = 8
 _SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
@@ -103,7 +102,7 @@ class CommentStore(Store[Line]):
 
     async def add(self, records: Sequence[Line]) -> Added:
         placed = await self._in_threads(records)
-        named = await gather_or_cancel(map(self._named, placed), _MEMBERS_AT_ONCE)
+        named = await gather_or_cancel(map(self._named, placed))
         altered = await self._refuse_second_reviews(records, named) if self._one_review else []
         comments = [comment for comment in named if comment is not None]
         try:
