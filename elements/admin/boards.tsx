@@ -9,15 +9,24 @@ import {
 } from '../generated/admin';
 import { type Area, type Page, ended, local, moment } from './area';
 import { Draft } from './draft';
-import { Pages } from './pages';
+import { Pages, Rows } from './pages';
 
 type Board = NonNullable<BoardCardData['board']>;
+type Contender = Board['contenders']['nodes'][number];
 type Settings = { title: string; opensAt: string; closesAt: string; electorate: string; resultsVisible: string };
 
 const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
 const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
 const MOST_SVG = 48 * 1024;
 const SLUG = /[^a-z0-9]+/g;
+
+/** The board as it is now, with the pages of contenders that were read after the first. */
+function withMore(now: Board, before: Board): Board {
+  const first = new Set(now.contenders.nodes.map(({ id }) => id));
+  const more = before.contenders.nodes.slice(first.size).filter(({ id }) => !first.has(id));
+  if (!more.length) return now;
+  return { ...now, contenders: { nodes: [...now.contenders.nodes, ...more], pageInfo: before.contenders.pageInfo } };
+}
 
 export class Boards implements Area {
   private boards: Pages<BoardsData['boards']['nodes'][number]>;
@@ -30,6 +39,7 @@ export class Boards implements Area {
   private suspects: SuspectsData['suspects'] | null = null;
   private suspected = new Set<string>();
   private voided: string | null = null;
+  private drawn = new Rows<Contender>();
 
   /** `addMany` leads to where a list of contenders is pasted. */
   constructor(private page: Page, private addMany: (board: Board) => void) {
@@ -56,7 +66,7 @@ export class Boards implements Area {
     const { title, slug } = this.fresh.values;
     const made = await this.fresh.send(CREATE_BOARD, { title, slug: slug || title.toLowerCase().replace(SLUG, '-').replace(/^-|-$/g, '') });
     if (!made) return;
-    this.fresh = this.emptyBoard();
+    this.fresh.clear();
     await this.open();
     await this.choose(made.board.slug);
     this.page.say(this.page.t('boardMade', { name: made.board.title }));
@@ -77,7 +87,7 @@ export class Boards implements Area {
     const values = { title, opensAt: local(opensAt), closesAt: local(closesAt), electorate, resultsVisible };
     if (this.board?.slug === slug) this.settings!.follow(values);
     else this.settings = new Draft<Settings>(this.page, 'board', values);
-    this.board = data.board;
+    this.board = this.board?.slug === slug ? withMore(data.board, this.board) : data.board;
   }
 
   private async more() {
@@ -124,17 +134,19 @@ export class Boards implements Area {
     const { name, description, link } = this.contender.values;
     const input = { board: this.board!.slug, name, description: description || null, link: link || null, svg: this.svg || null };
     if (!(await this.contender.send(ADD_CONTENDER, input))) return;
-    [this.contender, this.shown, this.svg] = [this.emptyContender(), null, ''];
+    this.contender.clear();
+    [this.shown, this.svg] = [null, ''];
     this.page.find<HTMLFormElement>('#add-contender')?.reset();
     await this.read(this.board!.slug);
     this.page.say(this.page.t('contenderAdded', { name }));
     await this.page.focus('#contender-name');
   }
 
-  private async retire({ id, name, retired }: Board['contenders']['nodes'][number]) {
+  private async retire({ id, name, retired }: Contender) {
     const answer = await this.page.mutate<any>(retired ? RESTORE_CONTENDER : RETIRE_CONTENDER, { input: { contender: id, idempotencyKey: newKey() } });
     if (!answer) return;
     if (answer.code) return this.page.say(this.page.refusal(answer));
+    this.board!.contenders.nodes = this.board!.contenders.nodes.map((one) => (one.id === id ? { ...one, retired: !retired } : one));
     await this.read(this.board!.slug);
     this.page.say(this.page.t(retired ? 'contenderBack' : 'contenderRetired', { name }));
   }
@@ -269,22 +281,27 @@ export class Boards implements Area {
           <table>
             <thead><tr>{['rank', 'name', 'record', 'score', ''].map((name) => (name ? <th scope="col">{page.t(name)}</th> : <td />))}</tr></thead>
             <tbody>
-              {contenders.nodes.map((one, place) => (
-                <tr key={one.id}>
-                  <td>{one.rank == null ? '–' : page.number(one.rank)}</td>
-                  <th scope="row" dir="auto">{one.name}{one.retired && ` · ${page.t('retired')}`}</th>
-                  <td dir="ltr">{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
-                  <td>{page.number(one.score ?? 0)}</td>
-                  <td><button id={`contender-${place}`} type="button" onclick={() => this.retire(one)}>
-                    {page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span>
-                  </button></td>
-                </tr>
-              ))}
+              {contenders.nodes.map((one, place) => this.drawn.of(one, `contender-${place}`, () => this.row(one, `contender-${place}`)))}
             </tbody>
           </table>
         </div>
         {contenders.pageInfo.hasNextPage && <div class="row"><button type="button" onclick={() => this.more()}>{page.t('more')}</button></div>}
       </section>
+    );
+  }
+
+  private row(one: Contender, id: string) {
+    const { page } = this;
+    return (
+      <tr key={one.id}>
+        <td>{one.rank == null ? '–' : page.number(one.rank)}</td>
+        <th scope="row" dir="auto">{one.name}{one.retired && ` · ${page.t('retired')}`}</th>
+        <td dir="ltr">{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
+        <td>{page.number(one.score ?? 0)}</td>
+        <td><button id={id} type="button" onclick={() => this.retire(one)}>
+          {page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span>
+        </button></td>
+      </tr>
     );
   }
 

@@ -22,15 +22,24 @@ export class Draft<V extends Values> {
   private refused: { name: string; message: string } | null = null;
   private theirs: Partial<V> = {};
   private isSending = false;
+  private empty: V;
 
   /** `id` tells the forms of a page apart; `stored` are the values that the service has. */
   constructor(private page: Page, readonly id: string, private stored: V) {
     this.values = { ...stored };
+    this.empty = stored;
   }
 
   /** Whether something was typed that the service does not have. */
   get isChanged() {
     return Object.keys(this.values).some((name) => this.values[name] !== this.stored[name]);
+  }
+
+  /** As it was at the beginning, for the next entry; what was typed since it was sent stays. */
+  clear() {
+    for (const name in this.values) if (this.values[name] === this.stored[name]) this.values[name] = this.empty[name]!;
+    this.stored = this.empty;
+    this.page.render();
   }
 
   /** A labelled control. Its `name` is that of the input's field, so that a refusal finds it. */
@@ -56,17 +65,29 @@ export class Draft<V extends Values> {
     );
   }
 
-  /**
-   * What the service answers; null if it refused, which then stands in the form. `reread` has the draft follow what is
-   * stored now. What is being sent is not sent a second time.
-   */
-  async send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
+  /** Null if the form is being sent already: pressing again while that takes its time adds nothing twice. */
+  async once<T>(send: () => Promise<T>): Promise<T | null> {
     if (this.isSending) return null;
     this.isSending = true;
+    try {
+      return await send();
+    } finally {
+      this.isSending = false;
+    }
+  }
+
+  /**
+   * What the service answers; null if it refused, which then stands in the form. `reread` has the draft follow what is
+   * stored now.
+   */
+  send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
+    return this.once(() => this.sendNow(document, input, reread));
+  }
+
+  private async sendNow(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
     this.refused = null;
     const sent = { ...this.values };
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
-    this.isSending = false;
     if (!answer) return null;
     if (!answer.code) {
       this.stored = sent;

@@ -49,7 +49,7 @@ export class Events implements Area {
     const { name, season, startsAt, matches } = this.fresh.values;
     const made = await this.fresh.send(CREATE_EVENT, { name, season, startsAt: moment(startsAt) ?? '' });
     if (!made) return;
-    this.fresh = this.emptyEvent();
+    this.fresh.clear();
     this.matches = this.emptyCard();
     this.matches.values.matches = matches;
     await this.open();
@@ -98,8 +98,13 @@ export class Events implements Area {
   // ── the card ──
 
   /** Adds the matches that were typed, a line each. A line that is refused stays, with those after it. */
-  private async addAll(): Promise<boolean> {
-    const lines = this.matches.values.matches.split('\n').map((line) => line.trim()).filter(Boolean);
+  private addAll() {
+    return this.matches.once(() => this.addLines());
+  }
+
+  private async addLines(): Promise<boolean> {
+    const typed = this.matches.values.matches;
+    const lines = typed.split('\n').map((line) => line.trim()).filter(Boolean);
     const key = newKey();
     for (const [place, line] of lines.entries()) {
       const answer = await this.page.mutate(ADD_MATCH, { input: { event: this.card!.id, ...parseMatch(line), idempotencyKey: `${key}${place}` } });
@@ -110,7 +115,7 @@ export class Events implements Area {
         return false;
       }
     }
-    this.matches = this.emptyCard();
+    if (this.matches.values.matches === typed) this.matches = this.emptyCard();
     await this.read(this.card!.id);
     this.page.render();
     return true;

@@ -50,3 +50,17 @@ export class Pages<N> {
     return this.next ? <div class="row"><button type="button" onclick={() => this.more()}>{this.page.t('more')}</button></div> : null;
   }
 }
+
+/** The rows of entries, each made once as long as its entry is the same: then drawing thousands again costs little. */
+export class Rows<N extends object> {
+  private made = new WeakMap<N, { row: string; view: View }>();
+
+  /** `row` is where the entry stands. */
+  of(entry: N, row: string, make: () => View): View {
+    const known = this.made.get(entry);
+    if (known?.row === row) return known.view;
+    const view = make();
+    this.made.set(entry, { row, view });
+    return view;
+  }
+}

@@ -9,7 +9,7 @@ import {
 } from '../generated/admin';
 import { type Area, type Page, field } from './area';
 import { Draft } from './draft';
-import { Pages } from './pages';
+import { Pages, Rows } from './pages';
 
 type List = NonNullable<WordListCardData['wordList']>;
 type Day = WordListCardData['upcomingWords'][number];
@@ -48,7 +48,8 @@ export class Words implements Area {
   private settings!: Draft<Settings>;
   private added!: Draft<Texts>;
   private edited: Edited | null = null;
-  private removed: Word | null = null;
+  private removed: Draft<Texts> | null = null;
+  private drawn = new Rows<Word>();
 
   /** `addMany` leads to where a table of words is pasted. */
   constructor(private page: Page, private addMany: (list: List) => void) {
@@ -78,7 +79,7 @@ export class Words implements Area {
     const { name, level, public: isPublic } = this.fresh.values;
     const made = await this.fresh.send(CREATE_WORD_LIST, { name, level: level ? Number(level) : null, public: isPublic });
     if (!made) return;
-    this.fresh = this.emptyList();
+    this.fresh.clear();
     await this.lists.open();
     await this.choose(made.list.id);
     this.page.say(this.page.t('listMade', { name: made.list.name }));
@@ -146,18 +147,16 @@ export class Words implements Area {
     const answer = await this.added.send(ADD_WORDS, { list: this.list!.id, words: [given(values)] });
     if (!answer) return;
     const { chinese } = values;
-    this.added = this.emptyWord();
+    this.added.clear();
     this.added.values.chinese = chinese;
     await this.came(answer.words[0]);
     await this.page.focus(`#new-word-${chinese ? 'simplified' : 'term'}`);
   }
 
-  private async addAgain() {
-    const word = this.removed!;
-    const answer = await this.page.mutate(ADD_WORDS, { input: { list: this.list!.id, words: [given(texts(word))], idempotencyKey: newKey() } });
+  private async addAgain(draft: Draft<Texts>) {
+    const answer = await draft.send(ADD_WORDS, { list: this.list!.id, words: [given(draft.values)] });
     if (!answer) return;
-    if (answer.code) return this.page.say(this.page.refusal(answer));
-    this.removed = null;
+    if (this.removed === draft) this.removed = null;
     await this.came(answer.words[0]);
     await this.page.focus('#words');
   }
@@ -211,7 +210,7 @@ export class Words implements Area {
     const answer = await this.page.mutate(REMOVE_WORD, { input: { word: word.id, idempotencyKey: newKey() } });
     if (!answer) return;
     if (answer.code) return this.page.say(this.page.refusal(answer));
-    this.removed = word;
+    this.removed = new Draft<Texts>(this.page, 'removed', texts(word));
     this.words.nodes = this.words.nodes!.filter(({ id }) => id !== word.id);
     await this.read();
     this.page.say(this.page.t('wordRemoved', { term: word.term }));
@@ -318,7 +317,7 @@ export class Words implements Area {
     return (
       <section class="stack">
         <h3 id="words" tabindex="-1">{page.t('words')}</h3>
-        {removed && <div class="row"><p>{page.t('wordRemoved', { term: removed.term })}</p><button type="button" onclick={() => this.addAgain()}>{page.t('addAgain')}</button></div>}
+        {removed && <div class="row"><p>{page.t('wordRemoved', { term: removed.values.term })}</p><button type="button" onclick={() => this.addAgain(removed)}>{page.t('addAgain')}</button></div>}
         {!words.nodes ? words.waiting() : !words.nodes.length ? <p>{page.t('noWords')}</p> : this.rows(words.nodes.map((word, place) => ({ word, row: `word-${place}` })))}
         {words.button()}
       </section>
@@ -326,7 +325,7 @@ export class Words implements Area {
   }
 
   private rows(rows: { word: Word; row: string; date?: string }[]) {
-    return <ul>{rows.map(({ word, row, date }) => (this.isEdited(word, row) ? this.editForm(row) : this.row(word, row, date)))}</ul>;
+    return <ul>{rows.map(({ word, row, date }) => (this.isEdited(word, row) ? this.editForm(row) : this.drawn.of(word, row, () => this.row(word, row, date))))}</ul>;
   }
 
   private isEdited(word: Word, row: string) {

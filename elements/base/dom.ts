@@ -60,7 +60,9 @@ export function patch(parent: Element | ShadowRoot, before: Node_[], after: Node
     const inSvg = isSvg || view.tag === 'svg';
     const old = kept[place];
     const node = (view.node = old?.node ?? create(view, inSvg));
-    if (view.text !== undefined) {
+    if (view === old) {
+      // Drawn before and kept by whoever drew it: nothing in it has changed.
+    } else if (view.text !== undefined) {
       if (view.text !== old?.text) node.textContent = view.text;
     } else {
       // Children first: a select's value is one of its options.

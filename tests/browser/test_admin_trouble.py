@@ -113,6 +113,42 @@ async def test_a_network_that_drops_in_a_saving_loses_nothing(visited: Visited, 
     await page.page.context.close()
 
 
+async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser) -> None:
+    """The matches of a card, and a word that is added again, while the network is away."""
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.locator("#new-event-name").fill("Impatient night")
+    await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_role("heading", name="Impatient night")).to_be_visible()
+    await page.page.locator("#card-matches").fill("Ada v Bo\nCy v Dee")
+    await press_twice_offline(page, "Add")
+    await expect(page.page.locator("li.match")).to_have_count(2)
+    await page.page.locator("#card-matches").fill("Eve v Flo")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.locator("li.match")).to_have_count(3)
+    await page.page.context.close()
+
+    list_id, page = await opened_list(visited, browser, "Impatient")
+    await write_word(page, "Wort")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await page.page.get_by_role("button", name="Remove Wort", exact=True).click()
+    await press_twice_offline(page, "Add it again")
+    await expect(page.page.get_by_role("status")).to_have_text("Wort was added.")
+    assert terms(visited, list_id) == ["Wort"]
+    await page.page.context.close()
+
+
+async def press_twice_offline(page: BrowserPage, name: str) -> None:
+    """While the network is away, which it is told of; then the network is back."""
+    button = page.page.get_by_role("button", name=name, exact=True)
+    await page.page.context.set_offline(True)
+    await button.click()
+    await expect(page.page.get_by_role("status")).to_have_text(UNREACHABLE)
+    if await button.count():
+        await button.click()
+    await page.page.context.set_offline(False)
+
+
 async def test_a_saving_whose_answer_is_lost_counts_once(visited: Visited, browser: Browser) -> None:
     list_id, page = await opened_list(visited, browser, "Lost answer")
     lost: list[APIResponse] = []
@@ -135,7 +171,7 @@ async def test_a_saving_whose_answer_is_lost_counts_once(visited: Visited, brows
 async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved(
     visited: Visited, browser: Browser
 ) -> None:
-    """The letters that came after it stay, and are saved with the next press."""
+    """The letters that came after it stay, and are saved with the next press; so are those of the next word."""
     _, page = await opened_list(visited, browser, "Typed on")
     name = page.page.locator("#list-name")
     await name.fill("Typed on 1")
@@ -149,6 +185,15 @@ async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved
     await expect(name).to_have_value("Typed on 12")
     await page.page.get_by_role("button", name="Save").click()
     await expect(page.page.get_by_role("heading", name="Typed on 12", exact=True)).to_be_visible()
+    await write_word(page, "Eins")
+    await page.page.context.set_offline(True)
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_have_text(UNREACHABLE)
+    await page.page.locator("#new-word-term").fill("Zwei")
+    await page.page.context.set_offline(False)
+    await expect(page.page.get_by_role("status")).to_have_text("Eins was added.")
+    await expect(page.page.locator("#new-word-term")).to_have_value("Zwei")
+    await expect(page.page.locator("#new-word-definition")).to_have_value("")
     await page.page.context.close()
 
 
@@ -174,4 +219,8 @@ async def test_a_board_of_three_thousand_contenders_is_shown_a_page_at_a_time(
         now = await page.page.evaluate(NODES)
         assert (len(page.requests), now - nodes <= first) == (1, True)
         nodes = now
+    retired = page.page.get_by_role("row").nth(250)
+    await retired.get_by_role("button", name="Retire").click()
+    await expect(retired.get_by_role("button", name="Bring back")).to_be_visible()
+    await expect(page.page.get_by_role("row")).to_have_count(401)
     await page.page.context.close()
