@@ -242,7 +242,7 @@ let hinted = false;
 
 /** Tells the site's developer, once, what browsers do not tell a page: whether the service allows pages of this origin. */
 function hint({ origin }: URL) {
-  if (!hinted) console.warn(`Does RINGSIDE_CORS_ORIGINS of the service at ${origin} have ${location.origin}?`);
+  if (!hinted) console.warn(`Does RINGSIDE_CORS_ORIGINS at ${origin} have ${location.origin}?`);
   hinted = true;
 }
 
