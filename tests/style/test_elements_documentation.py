@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.generated import ROOT
 
 DOCS = ROOT / "docs"
 
 
-def test_each_function_and_state_of_elements_has_a_test_in_chromium() -> None:
-    """By the names in the guide's table."""
-    named = re.findall(
-        r"^\| .+ \| `(\w+)` \|$", (DOCS / "elements-states.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+@pytest.mark.parametrize(("page", "least"), [("elements-states.md", 40), ("admin.md", 25)])
+def test_each_function_and_state_of_the_pages_has_a_test_in_chromium(page: str, least: int) -> None:
+    """By the names in the guide's table of elements, and in that of the admin pages."""
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / page).read_text(encoding="utf-8")))
     tests = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "browser").glob("test_*.py"))
-    assert len(named) > 25
-    assert sorted(set(named) - set(re.findall(r"^(?:async )?def (test_\w+)", tests, re.MULTILINE))) == []
+    assert len(named) > least
+    assert sorted(named - set(re.findall(r"^(?:async )?def (test_\w+)", tests, re.MULTILINE))) == []
 
 
 def test_the_guide_shows_the_page_of_the_examples_in_twelve_lines() -> None:
