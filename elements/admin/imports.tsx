@@ -19,7 +19,7 @@ const HINTS: Partial<Record<Kind, string>> = { events: 'seasonHint', words: 'wor
 const DOCUMENTS = { contenders: IMPORT_CONTENDERS, events: IMPORT_EVENTS, words: IMPORT_WORDS };
 
 /** The first line of a table, which names the columns. */
-const HEADERS = { contenders: /^\W*name\b/i, words: /\b(term|simplified)\b.*[,;\t]|[,;\t].*\b(term|simplified)\b/i };
+const HEADERS = { contenders: /^\W*name\b/i, words: /^\W*(term|simplified)\W*[,;\t]|(?=.*\bdefinition\b).*\b(term|simplified)\b/i };
 /** What parts a word from its meaning: the first of these in a line. */
 const BETWEEN = /\t|\s[=–—]\s|[;,]/;
 

@@ -92,6 +92,36 @@ async def test_a_list_of_twenty_words_is_made_from_nothing(
     await page.page.context.close()
 
 
+async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browser: Browser) -> None:
+    """By a first line that names columns; a refusal of the whole text stands at it; lines count as they were typed."""
+    list_id, _ = word_list(visited, "Lines and tables")
+    page = await chosen(visited, browser, "Lines and tables")
+    await page.page.get_by_role("button", name="Add many").click()
+    text = page.page.get_by_role("textbox", name="Paste a list, or a table")
+    add = page.page.get_by_role("button", name="Add", exact=True)
+    await text.fill('Semester, term\nZitat; a "quotation", of others\nUnwort\nHaus\thouse')
+    await add.click()
+    await expect(page.page.get_by_text("3 were added.").last).to_be_visible()
+    await expect(page.page.get_by_text("Line 3:")).to_be_visible()
+    await text.fill('definition;term\n"a tree; a plant";Baum\n\n;Leer')
+    await add.click()
+    await expect(page.page.get_by_text("1 was added.").last).to_be_visible()
+    await expect(page.page.get_by_text("Line 4:")).to_be_visible()
+    await text.fill("term,reading\nWort,vort")
+    await add.click()
+    await expect(page.page.locator("#import-text-refused")).to_contain_text("has no column definition")
+    await expect(text).to_be_focused()
+    await assert_clean(page)
+    await page.page.context.close()
+    words = ask(visited, f'{{ wordList(id: "{list_id}") {{ words {{ nodes {{ term definition }} }} }} }}')
+    assert {word["term"]: word["definition"] for word in words["wordList"]["words"]["nodes"]} == {
+        "Semester": "term",
+        "Zitat": 'a "quotation", of others',
+        "Haus": "house",
+        "Baum": "a tree; a plant",
+    }
+
+
 async def test_a_word_is_corrected_and_another_removed_and_added_again(
     visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
