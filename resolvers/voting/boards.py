@@ -24,6 +24,7 @@ from datastore.voting.contenders import (
     leaderboard_request,
 )
 from datastore.voting.editing import ContenderChange
+from resolvers.loading.batched import batched
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.texts import is_line, parse_image_address, parse_link
 from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours
@@ -36,6 +37,7 @@ from resolvers.voting.visibility import (
     ShownBoard,
     ShownContender,
     board_cache,
+    contenders_of,
     empty_leaderboard,
     results,
     results_of,
@@ -217,12 +219,14 @@ async def contender_matchups(ctx: Context, contender: ShownContender, /, *, wind
     return await (await results_of(ctx, contender.board)).matchups_of(contender, request)
 
 
-async def matchup_left(_: Context, matchup: Matchup, /) -> ShownContender:
-    return await matchup.results.contender_at(matchup.left_ordinal)
+@batched
+async def matchup_left(_: Context, matchups: Sequence[Matchup], /) -> list[ShownContender]:
+    return await contenders_of([(each.results, each.left_ordinal) for each in matchups])
 
 
-async def matchup_right(_: Context, matchup: Matchup, /) -> ShownContender:
-    return await matchup.results.contender_at(matchup.right_ordinal)
+@batched
+async def matchup_right(_: Context, matchups: Sequence[Matchup], /) -> list[ShownContender]:
+    return await contenders_of([(each.results, each.right_ordinal) for each in matchups])
 
 
 # ── changing boards ──

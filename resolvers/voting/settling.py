@@ -389,14 +389,18 @@ class BoardCache:
             async with asyncio.timeout(PATIENCE):
                 await settler.settle_overdue()
 
-    async def contender(self, board: Board, ordinal: int) -> CountedContender | None:
-        """A contender with its counts in the board's state. One that has just joined elsewhere is read consistently."""
-        key = (board.slug, ordinal)
-        found, (block,) = await asyncio.gather(
-            self.contenders.load(key), self._counts.load_many([(board.slug, board.settled, ordinal // BLOCK_SIZE)])
+    async def contenders_at(self, board: Board, ordinals: Sequence[int]) -> list[CountedContender | None]:
+        """Contenders with their counts in the board's state. Those that have just joined elsewhere are read anew."""
+        keys = [(board.slug, ordinal) for ordinal in ordinals]
+        blocks = list(dict.fromkeys(ordinal // BLOCK_SIZE for ordinal in ordinals))
+        found, counts = await asyncio.gather(
+            self.contenders.load_many(keys),
+            self._counts.load_many([(board.slug, board.settled, block) for block in blocks]),
         )
-        found = found or await contender_store.read_contender(self._services.table, *key)
-        return contender_store.counted(found, block or ()) if found else None
+        for place, key in enumerate(keys):
+            found[place] = found[place] or await contender_store.read_contender(self._services.table, *key)
+        of_block = dict(zip(blocks, counts, strict=True))
+        return [None if one is None else contender_store.counted(one, of_block[one.block] or ()) for one in found]
 
     def prefetch(self, board: Board, *ordinals: int) -> None:
         """Begin to read contenders that a request shows later."""

@@ -147,6 +147,20 @@ async def results_of(ctx: Context, slug: str) -> Results:
     return await results(ctx, cached.board)
 
 
+async def contenders_of(places: Sequence[tuple[Results, int]]) -> list[ShownContender]:
+    """The contenders that records name, those of a board together. None is ever deleted."""
+    ordinals: dict[int, tuple[Results, list[int]]] = {}
+    for results, ordinal in places:
+        ordinals.setdefault(id(results), (results, []))[1].append(ordinal)
+    found = {
+        (of_board, each.ordinal): each
+        for of_board, (results, wanted) in ordinals.items()
+        for each in await results.contenders_at(wanted)
+        if each is not None
+    }
+    return [found[id(results), ordinal] for results, ordinal in places]
+
+
 async def settled_results(ctx: Context, slug: str) -> Results | None:
     """A board's results, which include all votes of two seconds ago; None if there is no such board.
 
@@ -180,10 +194,7 @@ class Results:
         return list(map(ShownContender, counted))
 
     async def contender(self, ordinal: int) -> ShownContender | None:
-        found = await board_cache(self._ctx).contender(self._board, ordinal)
-        if found is None:
-            return None
-        return _without_counts(found) if self.hidden else ShownContender(found)
+        return (await self.contenders_at([ordinal]))[0]
 
     async def contender_at(self, ordinal: int) -> ShownContender:
         """A contender that a record names."""
@@ -191,6 +202,11 @@ class Results:
         if found is None:
             raise NotFound
         return found
+
+    async def contenders_at(self, ordinals: Sequence[int]) -> list[ShownContender | None]:
+        found = await board_cache(self._ctx).contenders_at(self._board, ordinals)
+        shown = _without_counts if self.hidden else ShownContender
+        return [None if each is None else shown(each) for each in found]
 
     async def contenders(self, request: PageRequest) -> Page[ShownContender]:
         page = await read_contenders_page(self._ctx.table, self._board, request)
