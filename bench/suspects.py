@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from bench.services.voters import ATTACKERS, FIRST_FINAL, HONEST, SEEDS, Simulation, simulate
 from resolvers.voting.bradley_terry import Meeting, Strength, fit
-from resolvers.voting.suspicion import Detector, SeenVote, Suspicion
+from resolvers.voting.kept_votes import SeenVote
+from resolvers.voting.suspicion import Detector, Suspicion
 
 AT_MOST = 0.01
 TIES = (0.0, 0.2, 0.3, 0.2)

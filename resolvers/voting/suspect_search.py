@@ -25,7 +25,8 @@ from datastore.voting.voiding import Origin, votes_and_origins
 from datastore.voting.votes import PairVerdict, Vote, read_contender_sums, read_pair_tallies
 from resolvers.voting.ballots import seed_after
 from resolvers.voting.bradley_terry import Meeting, fit
-from resolvers.voting.suspicion import SKIP, TIE, Detector, SeenVote, Suspicion, rank_changes
+from resolvers.voting.kept_votes import SKIP, TIE, SeenVote
+from resolvers.voting.suspicion import Detector, Suspicion, pushed_ranks, rank_changes
 
 _WON: Final[Mapping[PairVerdict, float]] = {
     PairVerdict.LOW_WINS: 1.0,
@@ -119,7 +120,8 @@ async def _answer(wanted: Wanted) -> None:
     at = wanted.address
     async with open_table(at.name, url=at.url, region=at.region, sdk_only=at.sdk_only) as table:
         detector, suspects, scores = await search(table, wanted.board)
-    totals = {"votes": detector.votes, "voters": detector.voters}
+    pushed = pushed_ranks(scores, detector.pushed_scores(), detector.pushes)
+    totals = {"votes": detector.votes, "voters": detector.voters, "pushed": [tuple(each) for each in pushed]}
     sys.stdout.buffer.write(orjson.dumps(totals, option=orjson.OPT_APPEND_NEWLINE))
     for suspicion in suspects:
         sys.stdout.buffer.write(_line(suspicion, scores))

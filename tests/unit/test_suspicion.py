@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from resolvers.voting.kept_votes import SKIP, SeenVote
 from resolvers.voting.suspicion import (
     LEAST_OF_NETWORK,
-    SKIP,
     Detector,
     RankChange,
-    SeenVote,
     binomial_tail,
     mixed_tail,
     rank_changes,
