@@ -72,15 +72,16 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
         for counts in [sums.get(ordinal, NO_VOTES)]
     }
     detector = Detector({ordinal: strength.value for ordinal, strength in fit(meetings).items()}, board.size)
-    async for votes, networks in _by_voter(table, slug):
+    async for votes, networks in by_voter(table, slug):
         seed = seed_after(votes[-1])
         standing = [vote for vote in votes if vote.is_verdict and not vote.void]
         seen = [seen_vote(vote, seed, networks) for vote in standing]
         detector.see(votes[0].voter, seen, votes[-1].number)
+    detector.look()
     return detector, detector.suspects()[:MOST_SUSPECTS], scores
 
 
-async def _by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
+async def by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
     """The votes of each voter in their order, and the address that each tag of theirs stands for."""
     voter, votes, networks = "", list[Vote](), dict[str, str]()
     async for record in votes_and_origins(table):

@@ -223,10 +223,13 @@ class Detector:
                 found = Finding(chance, f"{seen.wins} of the {seen.pairs} pairs with one contender were votes for it.")
         return found
 
-    def suspects(self) -> list[Suspicion]:
-        """The least probable first; `pushes` then has what groups push."""
+    def look(self) -> None:
+        """Test the groups, once all voters were seen."""
         self._find_bursts()
         self._find_pushes()
+
+    def suspects(self) -> list[Suspicion]:
+        """After `look`: the least probable first."""
         return sorted(self._found.values(), key=lambda each: (each.probability, -each.votes, each.voter))
 
     def pushed_scores(self) -> Mapping[int, int]:

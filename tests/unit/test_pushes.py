@@ -85,7 +85,7 @@ def test_the_rank_without_a_group_is_the_honest_one() -> None:
             for contender, change in ((vote.low, 2 * vote.won - 1), (vote.high, 1 - 2 * vote.won)):
                 scores[contender] += int(change)
                 honest[contender] += int(change) if voter < 400 else 0
-    detector.suspects()
+    detector.look()
     added = detector.pushed_scores()
     assert abs(added[TARGET] - (scores[TARGET] - honest[TARGET])) < 0.4 * (scores[TARGET] - honest[TARGET])
     [told] = pushed_ranks(scores, added, detector.pushes)
