@@ -11,6 +11,8 @@
 | voiding       | taking back a voter's votes                                                                    |
 | suspects      | looking for voters who vote as honest ones rarely do                                           |
 | suspect_search | the process that does so                                                                     |
+| kept_votes    | the verdicts of many voters in little memory, and how honest voters of a board judge           |
+| pushes        | which contenders groups push, and which voters vote as such a group                            |
 | suspicion     | which votes are suspicious, and what ranks would be without them                               |
 | transfer      | importing contenders, exporting votes                                                          |
 | svg           | sanitising pictures                                                                            |

@@ -25,7 +25,8 @@ from datastore.voting.voiding import Origin, votes_and_origins
 from datastore.voting.votes import PairVerdict, Vote, read_contender_sums, read_pair_tallies
 from resolvers.voting.ballots import seed_after
 from resolvers.voting.bradley_terry import Meeting, fit
-from resolvers.voting.suspicion import SKIP, TIE, Detector, SeenVote, Suspicion, rank_changes
+from resolvers.voting.kept_votes import SKIP, TIE, SeenVote
+from resolvers.voting.suspicion import Detector, Suspicion, pushed_ranks, rank_changes
 
 _WON: Final[Mapping[PairVerdict, float]] = {
     PairVerdict.LOW_WINS: 1.0,
@@ -71,15 +72,16 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
         for counts in [sums.get(ordinal, NO_VOTES)]
     }
     detector = Detector({ordinal: strength.value for ordinal, strength in fit(meetings).items()}, board.size)
-    async for votes, networks in _by_voter(table, slug):
+    async for votes, networks in by_voter(table, slug):
         seed = seed_after(votes[-1])
         standing = [vote for vote in votes if vote.is_verdict and not vote.void]
         seen = [seen_vote(vote, seed, networks) for vote in standing]
         detector.see(votes[0].voter, seen, votes[-1].number)
+    detector.look()
     return detector, detector.suspects()[:MOST_SUSPECTS], scores
 
 
-async def _by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
+async def by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vote], Mapping[str, str]]]:
     """The votes of each voter in their order, and the address that each tag of theirs stands for."""
     voter, votes, networks = "", list[Vote](), dict[str, str]()
     async for record in votes_and_origins(table):
@@ -119,7 +121,8 @@ async def _answer(wanted: Wanted) -> None:
     at = wanted.address
     async with open_table(at.name, url=at.url, region=at.region, sdk_only=at.sdk_only) as table:
         detector, suspects, scores = await search(table, wanted.board)
-    totals = {"votes": detector.votes, "voters": detector.voters}
+    pushed = pushed_ranks(scores, detector.pushed_scores(), detector.pushes)
+    totals = {"votes": detector.votes, "voters": detector.voters, "pushed": [tuple(each) for each in pushed]}
     sys.stdout.buffer.write(orjson.dumps(totals, option=orjson.OPT_APPEND_NEWLINE))
     for suspicion in suspects:
         sys.stdout.buffer.write(_line(suspicion, scores))

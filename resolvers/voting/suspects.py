@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from datastore.refusals import InvalidInput
 from datastore.values.seal import Seal
 from datastore.voting import suspects as store
 from datastore.voting.boards import MAIN
+from datastore.voting.contenders import read_contenders
 from datastore.voting.suspects import RankChange, Suspect, SuspectSearch
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.requests.context import Context, Role, Services
@@ -36,6 +37,7 @@ from resolvers.voting.voiding import require_board
 FIND_SUSPECTS = "FIND_SUSPECTS"
 _STORED_AT_ONCE = 100
 _LONGEST_LINE = 2**16
+_MOST_TOLD = 5
 _INTERRUPTED = (NO_ENGINE, -SIGTERM, -SIGINT)
 """Exit codes after which the job begins again: signals reach this process too, which then leaves it to another."""
 _ROOT = Path(__file__).parents[2]
@@ -90,7 +92,19 @@ async def find_suspects_job(services: Services, run: JobRun) -> str:
         run.done = kept
     now = services.clock()
     await store.show_search(services.table, board, run.job.id, now, totals["votes"], totals["voters"])
-    return f"Votes seen: {totals['votes']:,}. Voters to look at: {kept:,}."
+    told = f"Votes seen: {totals['votes']:,}. Voters to look at: {kept:,}."
+    return " ".join((told, *await _pushed(services.table, board, totals["pushed"])))
+
+
+async def _pushed(table: Table, board: str, pushed: Sequence[Sequence[Any]]) -> list[str]:
+    """A sentence for each of the first contenders that groups vote for or against."""
+    told = pushed[:_MOST_TOLD]
+    contenders = await read_contenders(table, [(board, ordinal) for ordinal, *_ in told])
+    return [
+        f"A group seems to vote {'for' if up else 'against'} {contender.name}: rank {rank}, {without} without it."
+        for ordinal, up, rank, without in told
+        if (contender := contenders.get((board, ordinal)))
+    ]
 
 
 @asynccontextmanager

@@ -11,6 +11,8 @@ rather than to itself.
 | speed   | votes within a second of the one before                  | 15 %                                            |
 | loyalty | votes for one contender, of its pairs that the voter saw | by its strength and a taste of N(0, 0.8), times |
 |         |                                                          | the share of other pairs judged, and 15 % more  |
+| push    | verdicts for what a group votes for, and against what it | that of honest voters who are simulated on the  |
+|         | votes against                                            | same pairs (`pushes`)                           |
 | burst   | new voters of one network whose first vote was for one   | its share of the pairs, of which it wins 85 %   |
 |         | contender, if there are 20 or more                       |                                                 |
 
@@ -23,32 +25,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import exp, lgamma, log, log1p
 from statistics import median
 from typing import NamedTuple
 
-# ── votes ──
+from resolvers.voting.kept_votes import SKIP, KeptVotes, SeenVote
+from resolvers.voting.pushes import NOTHING_PUSHED, Pushes, find_pushes
 
-SKIP = -1.0
-TIE = 0.5
-
-
-class SeenVote(NamedTuple):
-    """A verdict of a voter on a pair. `won` is 1 if the lower ordinal won, 0 if the higher did, or `TIE` or `SKIP`."""
-
-    low: int
-    high: int
-    low_is_left: bool
-    won: float
-    at: float
-    """In seconds."""
-    network: str | None = None
-
-    @property
-    def winner(self) -> int | None:
-        return {1.0: self.low, 0.0: self.high}.get(self.won)
+# ── findings ──
 
 
 class Finding(NamedTuple):
@@ -73,6 +59,10 @@ class Suspicion:
 # ── chances ──
 
 _TESTS = 5
+_BESIDE_PUSH = 1.25
+"""The push's test has the rest of the allowance once all others together have a fifth."""
+_KNOWN = 0.01
+"""The votes of those who are less probably honest are not taken for honest ones by the test of groups."""
 LEAST_PROBABLE = 1e-12
 """Smaller ones say nothing more."""
 MOST_PROBABLE = 0.1
@@ -193,14 +183,6 @@ _BURST_WINS = 0.85
 _BURST = 1e-4
 
 
-@dataclass(frozen=True, slots=True)
-class _Newcomer:
-    """A voter with few votes, and whom the first was for."""
-
-    suspicion: Suspicion
-    chosen: int | None
-
-
 @dataclass
 class Detector:
     """Sees the voters of a board one after the other, and then tells which are suspects."""
@@ -209,8 +191,12 @@ class Detector:
     contenders: int
     voters: int = 0
     votes: int = 0
-    _found: dict[str, Suspicion] = field(default_factory=dict)
-    _newcomers: dict[str, list[_Newcomer]] = field(default_factory=lambda: defaultdict(list))
+    pushes: Pushes = NOTHING_PUSHED
+    _kept: KeptVotes = field(default_factory=KeptVotes)
+    _found: dict[int, Suspicion] = field(default_factory=dict)
+    """By the number of the voter."""
+    _newcomers: dict[str, list[tuple[int, int | None]]] = field(default_factory=lambda: defaultdict(list))
+    """By network: voters with few votes, and whom the first was for."""
 
     def see(self, voter: str, votes: Sequence[SeenVote], last_vote: int = 0) -> None:
         """All verdicts of a voter that are not void, in their order. One without a counted vote is nobody."""
@@ -219,14 +205,15 @@ class Detector:
             return
         self.voters += 1
         self.votes += len(counted)
+        number = self._kept.add(voter, last_vote, votes)
         pauses = [later.at - earlier.at for earlier, later in pairwise(votes)]
         findings = [_side(counted), _rhythm(pauses), _speed(pauses), self._loyalty(votes, len(counted))]
         suspicion = _suspicion(voter, last_vote, counted, findings)
         if suspicion.probability <= MOST_PROBABLE:
-            self._found[voter] = suspicion
+            self._found[number] = suspicion
         network = counted[0].network
         if network is not None and len(counted) <= _NEW:
-            self._newcomers[network].append(_Newcomer(suspicion, counted[0].winner))
+            self._newcomers[network].append((number, counted[0].winner))
 
     def _loyalty(self, votes: Sequence[SeenVote], judged: int) -> Finding:
         found = Finding(1.0, "")
@@ -236,31 +223,63 @@ class Detector:
                 found = Finding(chance, f"{seen.wins} of the {seen.pairs} pairs with one contender were votes for it.")
         return found
 
-    def suspects(self) -> list[Suspicion]:
-        """The least probable first."""
+    def look(self) -> None:
+        """Test the groups, once all voters were seen."""
         self._find_bursts()
+        self._find_pushes()
+
+    def suspects(self) -> list[Suspicion]:
+        """After `look`: the least probable first."""
         return sorted(self._found.values(), key=lambda each: (each.probability, -each.votes, each.voter))
+
+    def pushed_scores(self) -> Mapping[int, int]:
+        """What the votes of the groups add to scores, each voter as far as it probably belongs to one."""
+        added: defaultdict[int, float] = defaultdict(float)
+        for pusher in self.pushes.pushers:
+            for contender, score in self._kept.scores(pusher.voter)[1].items():
+                added[contender] += pusher.pusher * score
+        return {contender: round(score) for contender, score in added.items()}
 
     def _find_bursts(self) -> None:
         """A newcomer's chance is the share of the honest among those who chose the same, if the group is no chance."""
         expected = min(0.9, _BURST_WINS * 2 / self.contenders) if self.contenders else 1.0
         groups = [group for group in self._newcomers.values() if len(group) >= LEAST_OF_NETWORK]
         for group in groups:
-            chosen = Counter(each.chosen for each in group if each.chosen is not None)
+            chosen = Counter(contender for _, contender in group if contender is not None)
             for contender, number in chosen.items():
                 chance = binomial_tail(number, len(group), expected) * self.contenders * len(groups)
-                honest = ((len(group) - number) * expected / (1 - expected) + 1) / number
-                if chance < _BURST and _TESTS * honest <= MOST_PROBABLE:
-                    self._add_burst([each.suspicion for each in group if each.chosen == contender], honest)
+                honest = _TESTS * ((len(group) - number) * expected / (1 - expected) + 1) / number
+                if chance < _BURST and honest <= MOST_PROBABLE:
+                    for voter in (voter for voter, choice in group if choice == contender):
+                        votes, _ = self._kept.scores(voter)
+                        self._add(
+                            voter, honest, f"{votes} of {votes} votes in a burst of first votes for one contender."
+                        )
 
-    def _add_burst(self, newcomers: Sequence[Suspicion], honest: float) -> None:
-        probability = max(LEAST_PROBABLE, _TESTS * honest)
-        for each in newcomers:
-            known = self._found.get(each.voter)
-            reason = f"{each.votes} of {each.votes} votes in a burst of first votes for one contender."
-            reasons = (reason, *(known.reasons if known else ()))
-            least = min(probability, known.probability) if known else probability
-            self._found[each.voter] = Suspicion(each.voter, each.last_vote, each.votes, least, reasons, each.scores)
+    def _find_pushes(self) -> None:
+        known = [voter for voter, each in self._found.items() if each.probability <= _KNOWN]
+        self.pushes = find_pushes(self._kept, self.contenders, known)
+        if self.pushes.pushed:
+            less = {voter: _TESTS * each.probability for voter, each in self._found.items()}
+            self._found = {
+                voter: replace(each, probability=less[voter])
+                for voter, each in self._found.items()
+                if less[voter] <= MOST_PROBABLE
+            }
+        for pusher in self.pushes.pushers:
+            probability = _BESIDE_PUSH * pusher.chance
+            if probability <= MOST_PROBABLE:
+                reason = f"{pusher.went} of {pusher.pairs} votes went the way of a group that votes for one contender."
+                self._add(pusher.voter, probability, reason)
+
+    def _add(self, voter: int, probability: float, reason: str) -> None:
+        """What a test of a group found of a voter, beside what is known."""
+        votes, scores = self._kept.scores(voter)
+        known = self._found.get(voter)
+        reasons = (reason, *(known.reasons if known else ()))
+        least = max(LEAST_PROBABLE, min(probability, known.probability if known else 1.0))
+        name, last_vote = self._kept.name(voter), self._kept.last_vote(voter)
+        self._found[voter] = Suspicion(name, last_vote, votes, least, reasons, scores)
 
 
 def _suspicion(voter: str, last_vote: int, counted: Sequence[SeenVote], findings: Sequence[Finding]) -> Suspicion:
@@ -295,6 +314,24 @@ def rank_changes(scores: Mapping[int, int], added: Mapping[int, int]) -> list[Ra
     after = _ranks({contender: score - added.get(contender, 0) for contender, score in scores.items()})
     changed = (RankChange(each, before[each], after[each]) for each in scores if before[each] != after[each])
     return sorted(changed, key=lambda change: (change.rank, change.contender))[:MOST_CHANGES]
+
+
+class PushedRank(NamedTuple):
+    """A contender that a group votes for (`up`) or against, its rank, and the one without the group's votes."""
+
+    contender: int
+    up: bool
+    rank: int
+    without: int
+
+
+def pushed_ranks(scores: Mapping[int, int], added: Mapping[int, int], pushes: Pushes) -> list[PushedRank]:
+    """Of the pushed contenders that are ranked, by what the groups have added to scores."""
+    before = _ranks(scores)
+    after = _ranks({contender: score - added.get(contender, 0) for contender, score in scores.items()})
+    return [
+        PushedRank(one, push.up, before[one], after[one]) for push in pushes.pushed if (one := push.contender) in before
+    ]
 
 
 def _ranks(scores: Mapping[int, int]) -> dict[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 from typing import Any
 
 from datastore.dynamo import Table
@@ -13,6 +14,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.erasing import admin
 from tests.jobs import ended
+from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
 FIND = """mutation ($input: FindSuspectsInput!) { findSuspects(input: $input) {
@@ -25,6 +27,7 @@ VOID = """mutation ($input: VoidVotersInput!) { voidVoters(input: $input) {
   ... on VotersVoided { job { id } } ... on Refused { code message path } } }"""
 ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
   ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
+SIDES = ("LEFT", "RIGHT")
 JOURNAL = "{ journal(first: 100) { nodes { kind actor object } } }"
 
 
@@ -73,6 +76,31 @@ async def test_a_voter_who_always_clicks_left_is_a_suspect(client: Client) -> No
     told = (await client.member("mod", Role.MODERATOR).ask(JOURNAL))["nodes"]
     searches = [(each["actor"], each["object"]) for each in told if each["kind"] == "suspects.sought"]
     assert searches == [(node_id("User", "editor"), node_id("Board", "main"))] * 2
+
+
+async def test_a_group_is_told_by_the_contender_it_votes_for(client: Client) -> None:
+    """And by its rank without the group; the reasons of its voters have numbers of their own only."""
+    await add_contenders(client, *(f"contender {number}" for number in range(9)))
+    random = Random(1)
+
+    async def walk(voter: Client, favourite: str | None) -> None:
+        """Somebody with a favourite skips all pairs without it."""
+        for _ in range(30):
+            ballot = await voter.ask(DRAW_MATCHUP, board="main")
+            sides = [ballot["left"]["name"], ballot["right"]["name"]]
+            verdict = ("LEFT", "RIGHT")[sides.index(favourite)] if favourite in sides else "SKIP"
+            await voter.ask(CAST_VOTE, token=ballot["token"], verdict=verdict if favourite else random.choice(SIDES))
+
+    voters = [client.member(f"voter {number}") for number in range(12)]
+    await asyncio.gather(*(walk(voter, None) for voter in voters[4:]))
+    await asyncio.gather(*(walk(voter, "contender 4") for voter in voters[:4]))
+    await settle_votes(client)
+    message = (await sought(client))["message"]
+    assert "A group seems to vote for contender 4: rank 1, " in message
+    assert "voter" not in message.split("A group")[1]
+    reasons = [reason for each in (await found(client))["nodes"] for reason in each["reasons"]]
+    assert any("votes went the way of a group that votes for one contender." in reason for reason in reasons)
+    assert not any("contender 4" in reason for reason in reasons)
 
 
 async def test_pages_go_on_where_the_last_one_ended(client: Client) -> None:
