@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import subprocess
 import tempfile
@@ -28,10 +29,15 @@ def load(data: Path, table: str, puts: Iterable[Put]) -> None:
         (source / "schema.json").write_bytes(orjson.dumps(described))
         with gzip.open(source / table / "data" / "0.json.gz", "wb", compresslevel=1) as out:
             for put in chain([LAYOUT.put(Layout(CURRENT_LAYOUT))], puts):
-                out.write(orjson.dumps({"Item": put.item}) + b"\n")
+                out.write(orjson.dumps({"Item": put.item}, default=_base64) + b"\n")
         file = table_file(data)
         file.parent.mkdir(parents=True, exist_ok=True)
         command = [binary, "import", "--source", source, "--schema", source / "schema.json", "--output", file]
         subprocess.run(
             [*map(str, command), "--force"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+
+
+def _base64(value: bytes) -> str:
+    """As JSON has bytes."""
+    return base64.b64encode(value).decode()
