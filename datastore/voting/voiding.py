@@ -88,9 +88,9 @@ async def remember_origin(table: Table, voter: str, board: str, address: str, da
     return tag
 
 
-def votes_and_origins(table: Table) -> AsyncIterator[Vote | Origin]:
+def votes_and_origins(table: Table, *, at_once: int = 500) -> AsyncIterator[Vote | Origin]:
     """Of all boards, in the order of the table: a voter's origins on a board, and right after them their votes."""
-    return table.scan(ORIGIN, VOTE)
+    return table.scan(ORIGIN, VOTE, at_once=at_once)
 
 
 # ── voiding ──
