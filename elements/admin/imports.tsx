@@ -36,6 +36,19 @@ function wordCells(line: string) {
   return [line.slice(0, at), line.slice(at + between.length)];
 }
 
+/** The files that something dropped is, or has in it. */
+async function filesOf(entry: FileSystemEntry | null): Promise<File[]> {
+  if (entry?.isFile) return [await new Promise<File>((take, refuse) => (entry as FileSystemFileEntry).file(take, refuse))];
+  if (!entry?.isDirectory) return [];
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  const found: FileSystemEntry[] = [];
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((take, refuse) => reader.readEntries(take, refuse));
+    if (!some.length) return (await Promise.all(found.map(filesOf))).flat();
+    found.push(...some); // a hundred at a time
+  }
+}
+
 export class Imports implements Area {
   private places: PlacesData | null = null;
   private kind: Kind = 'contenders';
@@ -89,8 +102,15 @@ export class Imports implements Area {
     return { text: table('name,svg', text, (name) => [name, svg(name)]), lineOf };
   }
 
-  private async drop(files: FileList | null) {
-    for (const file of files ?? []) {
+  /** Files, or a folder with all that is in it. */
+  private async dropped(event: DragEvent) {
+    event.preventDefault();
+    const entries = [...event.dataTransfer!.items].map((item) => item.webkitGetAsEntry());
+    await this.take((await Promise.all(entries.map(filesOf))).flat());
+  }
+
+  private async take(files: Iterable<File>) {
+    for (const file of files) {
       const text = await file.text();
       if (/\.svg$/i.test(file.name)) this.svgs.set(file.name.replace(/\.svg$/i, '').toLowerCase(), text);
       else this.draft.values.text = text;
@@ -126,7 +146,11 @@ export class Imports implements Area {
         </label>
         {this.kind !== 'events' && <label>{page.t('where')}<select name="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{this.options().map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
         {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
-        <label>{page.t('files')}<input type="file" multiple onchange={(event: any) => this.drop(event.currentTarget.files)} /></label>
+        <div class="row" ondragover={(event: Event) => event.preventDefault()} ondrop={(event: any) => this.dropped(event)}>
+          <label>{page.t('files')}<input type="file" multiple onchange={(event: any) => this.take(event.currentTarget.files)} /></label>
+          {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onchange={(event: any) => this.take(event.currentTarget.files)} /></label>}
+        </div>
+        {this.kind === 'contenders' && this.svgs.size > 0 && <p class="soft">{page.t('pictures', { n: this.svgs.size })}</p>}
         <div class="row">
           <button type="submit" value="check">{page.t('check')}</button>
           <button type="submit" value="add" class="primary">{page.t('add')}</button>

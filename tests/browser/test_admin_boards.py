@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.browser.admin import Keys, assert_clean, opened
+from tests.browser.admin import Keys, ask, assert_clean, opened
 from tests.browser.sites import Visited
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 
@@ -162,3 +162,46 @@ def vote_left(visited: Visited, slug: str, votes: int) -> None:
 
         for _ in range(votes):
             ask(CAST_VOTE, token=ask(DRAW_MATCHUP, board=slug)["token"], verdict="LEFT")
+
+
+@pytest.mark.parametrize("way", ["chosen", "dropped"])
+async def test_a_folder_of_pictures_becomes_contenders(
+    visited: Visited, browser: Browser, tmp_path: Path, way: str
+) -> None:
+    """Also those in a folder of it; each picture goes to the contender of its name."""
+    slug = f"folder-{way}"
+    visited.edit(CREATE, slug=slug, title=slug)
+    (tmp_path / "masks" / "more").mkdir(parents=True)
+    picture = '<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
+    for name in ("masks/Comet", "masks/more/Tide"):
+        (tmp_path / f"{name}.svg").write_text(picture, encoding="utf-8")
+    page = await opened(visited, browser, "editor", "#/imports")
+    await page.page.get_by_role("combobox", name="Where").select_option(slug)
+    folder = page.page.get_by_label("Or choose a folder of pictures")
+    if way == "chosen":
+        await folder.set_input_files(tmp_path / "masks")
+    else:
+        await drop(page.page, folder, tmp_path / "masks")
+    await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("Comet\nTide\nNobody")
+    await expect(page.page.get_by_text("2 pictures")).to_be_visible()
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.locator("section").get_by_text("3 were added.")).to_be_visible()
+    board = ask(visited, f'{{ board(slug: "{slug}") {{ contenders(first: 9) {{ nodes {{ name svg }} }} }} }}')["board"]
+    drawn = {each["name"]: bool(each["svg"]) for each in board["contenders"]["nodes"]}
+    assert drawn == {"Comet": True, "Tide": True, "Nobody": False}
+    await assert_clean(page)
+    await page.page.context.close()
+
+
+async def drop(page: Page, target: Locator, folder: Path) -> None:
+    """Drag a folder from the desktop to a control, as Chromium tells a page."""
+    box = await target.bounding_box()
+    assert box is not None
+    session = await page.context.new_cdp_session(page)
+    place = {
+        "x": box["x"] + 5,
+        "y": box["y"] - 5,
+        "data": {"items": [], "files": [str(folder)], "dragOperationsMask": 1},
+    }
+    for kind in ("dragEnter", "dragOver", "drop"):
+        await session.send("Input.dispatchDragEvent", {"type": kind, **place})

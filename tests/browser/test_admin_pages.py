@@ -89,7 +89,7 @@ async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
     await keys.press("Enter")
     await expect(page.page.get_by_text("Line 21:")).to_be_visible()
     await assert_clean(page)
-    await keys.press("Shift+Tab", 2)
+    await keys.press("Shift+Tab", 3)
     await keys.press("ControlOrMeta+A")
     await keys.paste("\n".join(names))
     await keys.to("button", "Add")
