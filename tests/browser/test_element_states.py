@@ -255,7 +255,7 @@ async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visite
         corner = page.page.locator("ringside-board button.corner:not([aria-disabled])").first
         await corner.click()
         await expect(page.page.locator("ringside-board .note")).to_contain_text("A vote for")
-        closes = utc_now() + timedelta(seconds=11)
+        closes = utc_now() + timedelta(seconds=15)
         visited.edit(UPDATE_BOARD, slug="soon-closed", closesAt=iso(closes))
         await until(lambda: utc_now() > closes, "the board has closed")
         await corner.click()
