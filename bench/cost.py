@@ -36,13 +36,13 @@ from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, utc_now
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
+from tests.command import environment
 from tests.comments import post
 from tests.engines import EnginePair, running_pair
 from tests.lagging import Lag, LaggingEngine
 from tests.mail_server import Mailbox, mail_server
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.season import EventEditor, submit
-from tests.service import environment
 
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = Path(__file__).parent / "results" / "cost.md"

@@ -23,10 +23,11 @@ from typing import Any, Final
 
 import httpx
 
+from tests.command import ringside_process
 from tests.engines import running_engine
 from tests.fault.faults import Answer
 from tests.fault.proxy import Proxy
-from tests.service import ringside_process, start_service
+from tests.service import start_service
 
 RESULTS: Final = Path(__file__).parent / "results" / "distance.md"
 HEAD: Final = """# Dependent engine calls

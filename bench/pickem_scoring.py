@@ -29,7 +29,7 @@ from server.audit import pickem as audit
 from server.engine import run_engine
 from server.settings import Settings
 from tests import bulk_predictions
-from tests.service import ROOT, environment
+from tests.command import ROOT, environment
 
 TABLE = "ringside-bench"
 SECRET = "b" * 48

@@ -37,8 +37,9 @@ from datastore.voting.pair_walk import PairWalk
 from datastore.voting.voiding import ORIGIN, Origin
 from datastore.voting.votes import PAIR, TALLY, VOTE, PairTally, PairVerdict, Tally, Vote
 from resolvers.voting.suspect_search import by_voter
+from tests.command import ROOT, environment
 from tests.engines import running_engine
-from tests.service import ROOT, environment, running_service
+from tests.service import running_service
 
 TABLE = "suspects"
 RATE = 20

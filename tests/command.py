@@ -7,17 +7,44 @@ import io
 import logging
 import os
 import subprocess
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from threading import Lock, Thread
 
 import structlog
 
 from server.__main__ import main
-from tests.service import environment, ringside_process
 
+ROOT = Path(__file__).resolve().parents[1]
+_TIMEOUT = 60.0
 _ONE_AT_A_TIME = Lock()
 """The environment and the standard streams are the whole process's."""
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """This process's environment with these settings, and no others.
+
+    They name a data folder or an engine: without either a command uses `.ringside/`, the developer's own.
+    """
+    if not variables.get("RINGSIDE_DATA") and variables.get("RINGSIDE_DYNAMODB_URL", "embedded") == "embedded":
+        raise ValueError("give RINGSIDE_DATA a folder of the test's own, or RINGSIDE_DYNAMODB_URL an engine's address")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")}
+    return {**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **variables}
+
+
+def ringside_process(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the command line as a process of its own; `ringside` does without one."""
+    return subprocess.run(
+        [sys.executable, "-m", "server", *arguments],
+        env=environment(**variables),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
+    )
 
 
 def ringside(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -13,8 +13,7 @@ from datastore.people.profiles import PROFILE, Profile
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
 from server.engine import run_engine_async
-from tests.command import ringside
-from tests.service import ROOT, environment
+from tests.command import ROOT, environment, ringside
 
 KILLED_AT = """
 import os, signal, sys

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.service import ROOT
+from tests.command import ROOT
 
 FOLDER: Final = ROOT / "tests" / "node"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import subprocess
@@ -12,10 +11,10 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import Empty, Queue
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.command import ROOT, environment, ringside
+
 _ADDRESS = re.compile(r"http://[\d.]+:\d+")
 _TIMEOUT = 60.0
 
@@ -31,37 +30,13 @@ class Service:
 
     def token(self, user: str, *arguments: str) -> str:
         """A bearer token that this service accepts."""
-        return ringside_process("token", "--user", user, *arguments, **self.variables).stdout.strip()
+        return ringside("token", "--user", user, *arguments, **self.variables).stdout.strip()
 
     def stop(self, number: int = signal.SIGTERM, timeout: float = 30.0) -> int:
         """Sends the signal and waits; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(timeout)
-
-
-def environment(**variables: str) -> dict[str, str]:
-    """This process's environment with these settings, and no others.
-
-    They name a data folder or an engine: without either a command uses `.ringside/`, the developer's own.
-    """
-    if not variables.get("RINGSIDE_DATA") and variables.get("RINGSIDE_DYNAMODB_URL", "embedded") == "embedded":
-        raise ValueError("give RINGSIDE_DATA a folder of the test's own, or RINGSIDE_DYNAMODB_URL an engine's address")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")}
-    return {**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **variables}
-
-
-def ringside_process(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the command line as a process; `tests.command` does without one."""
-    return subprocess.run(
-        [sys.executable, "-m", "server", *arguments],
-        env=environment(**variables),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT,
-        check=False,
-    )
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import aiohttp
 
 from tests.lagging.engine import CATCH_UP
 
-LONGEST = 60.0
+LONGEST = 300.0
 
 
 async def until(holds: Callable[[], Any | Awaitable[Any]], promise: str, seconds: float = LONGEST) -> Any:

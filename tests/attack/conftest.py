@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import httpx
@@ -40,10 +40,9 @@ class Watch:
 
 
 @pytest.fixture(scope="session")
-def production(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def production(demo_data: Callable[[], str]) -> Iterator[Service]:
     """The service as operators run it, with demo data; one for all tests."""
-    data = str(tmp_path_factory.mktemp("production"))
-    with running_service({"RINGSIDE_DATA": data, **PRODUCTION}, ["--demo"]) as service:
+    with running_service({"RINGSIDE_DATA": demo_data(), **PRODUCTION}, ["--demo"]) as service:
         yield service
 
 

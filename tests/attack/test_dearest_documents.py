@@ -29,7 +29,7 @@ from tests.conftest import create_table, settings_for
 from tests.dearest import site
 from tests.dearest.costs import Counting, post
 from tests.dearest.documents import Schema
-from tests.dearest.search import PAGES, Found, Search
+from tests.dearest.search import PAGES, PARTS, Found, Search
 from tests.dearest.values import Ids
 from tests.engines import RunningEngine
 
@@ -109,16 +109,17 @@ async def _too_many_pages(search: Search, found: Found) -> float | None:
     return pages if pages > PAGES else None
 
 
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.soak) for part in range(1, PARTS))])
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_dearest_document_about_each_field_costs_no_more_than_promised(
-    crowded: tuple[Client, Ids],
+    crowded: tuple[Client, Ids], part: int
 ) -> None:
     """Calls, read units and CPU, counted apart from the service's own meter; and each document gets an answer."""
     client, ids = crowded
     with _as_served():
         search = await _search(client, Schema(schema._schema), ids)
         with search.counting.counted():
-            broken = [breach async for found in search.dearest() for breach in await _breaches(search, found)]
+            broken = [breach async for found in search.dearest(part=part) for breach in await _breaches(search, found)]
     assert not broken, "\n".join(["", *broken])
 
 
@@ -153,6 +154,7 @@ class PlantedQuery(Query):
     planted: list[str] = field(_planted, "A field whose loader is not charged.", names="Names of nobody.")
 
 
+@pytest.mark.soak
 async def test_a_field_whose_loader_is_not_charged_is_found(
     default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,12 +1,12 @@
 """Fixtures: a browser, and a page of the service opened in it.
 
-The browser is the machine's own Chromium: RINGSIDE_CHROMIUM, or the first of NAMES on PATH. Without one these tests are
-skipped; with CI=true they fail.
+The browser is the machine's own Chromium: RINGSIDE_CHROMIUM, or its headless shell, in which a page takes a third of
+the CPU, or the first of NAMES on PATH. Without a browser these tests are skipped; with CI=true they fail.
 """
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from tests.browser.pages import FLAGS, LONGEST_WAIT, VIEWPORT, ExplorerPage, new
 from tests.browser.sites import Visited, running_site
 from tests.service import Service, running_service
 
+SHELL = "chromium-headless-shell"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 expect.set_options(timeout=LONGEST_WAIT)
@@ -25,9 +26,19 @@ expect.set_options(timeout=LONGEST_WAIT)
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of the browser."""
-    path = os.environ.get("RINGSIDE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    return _first_of(SHELL, *NAMES)
+
+
+@pytest.fixture(scope="session")
+def whole_chromium() -> str:
+    """The path of a browser that reads its user's settings, as the shell does not."""
+    return _first_of(*NAMES)
+
+
+def _first_of(*names: str) -> str:
+    path = os.environ.get("RINGSIDE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if path is None:
-        missing = "No browser: install Chromium (`apt install chromium`), or name one in RINGSIDE_CHROMIUM."
+        missing = f"No browser: `apt install {names[0]}`, or name a Chromium in RINGSIDE_CHROMIUM."
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
@@ -61,11 +72,11 @@ def screenshots() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
+def visited(demo_data: Callable[[], str]) -> Iterator[Visited]:
     """A service with demo data, and another site whose pages it allows; one for all tests of elements."""
     with running_site() as site:
         variables = {
-            "RINGSIDE_DATA": str(tmp_path_factory.mktemp("visited")),
+            "RINGSIDE_DATA": demo_data(),
             "RINGSIDE_CORS_ORIGINS": site.address,
             "RINGSIDE_IMAGE_HOSTS": "images.example.com",
             "RINGSIDE_QUIZ_SECONDS_PER_QUESTION": "0.4",

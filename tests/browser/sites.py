@@ -20,7 +20,8 @@ import httpx
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
-from tests.service import ROOT, Service
+from tests.command import ROOT
+from tests.service import Service
 
 ALLOWED, BLOCKED = 0, 1
 """Values of Chromium's preference for third-party cookies."""

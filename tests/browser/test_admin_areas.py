@@ -1,4 +1,7 @@
-"""Every area of the pages at /admin with the demo's data: accessible in every language, colour scheme and width."""
+"""Every area of the pages at /admin with the demo's data: accessible in both directions, colour schemes and widths.
+
+The tests of single areas look at them in the other languages.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ PHONE, WIDE = {"width": 360, "height": 780}, {"width": 1280, "height": 900}
 
 @pytest.mark.parametrize(
     ("locale", "scheme", "size"),
-    [("en-GB", "light", WIDE), ("de-DE", "dark", PHONE), ("es-ES", "light", PHONE), ("ar", "dark", WIDE)],
+    [("en-GB", "light", WIDE), ("ar", "dark", PHONE)],
 )
 async def test_each_area_is_accessible_with_what_it_leads_to(
     visited: Visited, browser: Browser, screenshots: Path | None, locale: str, scheme: str, size: dict[str, int]

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.admin import Keys, ask, assert_clean, opened
 from tests.browser.pages import BrowserPage, new_context
 from tests.browser.sites import Visited
-from tests.service import ringside_process
+from tests.command import ringside_process
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -179,9 +179,7 @@ async def test_the_days_ahead_show_what_comes_and_follow_the_list(visited: Visit
 @pytest.mark.parametrize(
     ("locale", "options"),
     [
-        ("en-GB", {"color_scheme": "light"}),
         ("de-DE", {"color_scheme": "dark", "viewport": PHONE}),
-        ("ar", {"viewport": PHONE}),
         ("es", {"viewport": WIDE}),
     ],
 )

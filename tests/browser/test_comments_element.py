@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -396,11 +396,11 @@ async def test_a_thread_with_its_forms_is_accessible_in_every_language(
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
+def guarded(demo_data: Callable[[], str]) -> Iterator[Visited]:
     """A service with guests, one review for each member and product, and proofs of work."""
     with running_site() as site:
         variables = {
-            "RINGSIDE_DATA": str(tmp_path_factory.mktemp("guarded")),
+            "RINGSIDE_DATA": demo_data(),
             "RINGSIDE_CORS_ORIGINS": site.address,
             "RINGSIDE_ONE_REVIEW_PER_PRODUCT": "true",
             "RINGSIDE_CHALLENGE": "first",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -25,10 +25,12 @@ def mailbox() -> Mailbox:
 
 
 @pytest.fixture(scope="module")
-def mailing_service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> Iterator[Service]:
+def mailing_service(
+    demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox
+) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("mailing")
     with mail_server_beside(mailbox, folder) as url:
-        variables = {"RINGSIDE_DATA": str(folder), "RINGSIDE_SMTP_URL": url}
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_SMTP_URL": url}
         with running_service(variables, ["--demo"]) as service:
             yield service
 

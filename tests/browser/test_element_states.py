@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
-from pathlib import Path
 
 import httpx
 import pytest
@@ -56,12 +55,12 @@ class Restartable(Visited):
     It sends emails.
     """
 
-    def __init__(self, folder: Path, site: Site, mail_server: str) -> None:
+    def __init__(self, data: str, site: Site, mail_server: str) -> None:
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self._port = str(found.getsockname()[1])
         self._variables = {
-            "RINGSIDE_DATA": str(folder),
+            "RINGSIDE_DATA": data,
             "RINGSIDE_CORS_ORIGINS": site.address,
             "RINGSIDE_GUESTS": "comments,predictions,quizzes",
             "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0",
@@ -96,10 +95,10 @@ class Restartable(Visited):
 
 
 @pytest.fixture(scope="module")
-def restartable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restartable]:
+def restartable(demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restartable]:
     folder = tmp_path_factory.mktemp("restartable")
     with running_site() as site, mail_server_beside(Mailbox(), folder) as mail_server:
-        restartable = Restartable(folder, site, mail_server)
+        restartable = Restartable(demo_data(), site, mail_server)
         yield restartable
         restartable.stop()
 

@@ -13,8 +13,8 @@ from playwright.async_api import Browser, Route, expect
 
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
+from tests.command import ROOT
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, POST_COMMENT
-from tests.service import ROOT
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

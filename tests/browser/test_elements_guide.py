@@ -12,8 +12,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.sites import EXAMPLES, Visited
+from tests.command import ROOT
 from tests.queries import POST_COMMENT
-from tests.service import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

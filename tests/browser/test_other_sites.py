@@ -13,7 +13,7 @@ from playwright.async_api import BrowserContext, expect
 
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import ALLOWED, BLOCKED, EXAMPLES, Visited, browser_with, running_site
-from tests.service import ROOT
+from tests.command import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -32,8 +32,8 @@ export default {
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def strict_browser(chromium: str, tmp_path: Path) -> AsyncIterator[BrowserContext]:
-    async with browser_with(chromium, tmp_path, BLOCKED) as context:
+async def strict_browser(whole_chromium: str, tmp_path: Path) -> AsyncIterator[BrowserContext]:
+    async with browser_with(whole_chromium, tmp_path, BLOCKED) as context:
         yield context
 
 
@@ -108,11 +108,11 @@ async def test_a_page_of_a_static_site_has_comments(
 
 @pytest.mark.parametrize(("setting", "sent"), [(ALLOWED, "third=party"), (BLOCKED, "none")])
 async def test_the_browser_does_block_cookies_of_other_sites(
-    chromium: str, tmp_path: Path, setting: int, sent: str
+    whole_chromium: str, tmp_path: Path, setting: int, sent: str
 ) -> None:
     """Even those meant for other sites, `SameSite=None; Secure`; with the other setting they are sent."""
     with running_site() as site:
-        async with browser_with(chromium, tmp_path, setting) as browser:
+        async with browser_with(whole_chromium, tmp_path, setting) as browser:
             page = await browser.new_page()
             await page.goto(site.show("nothing"))
             own = f"{site.address}/cookie"

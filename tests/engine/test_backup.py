@@ -18,8 +18,9 @@ from datastore.dynamo.declaration import create
 from server import Failed
 from server.engine import BackupFailed, back_up, backup, run_engine_async, table_file
 from tests.backups import counted, counting_writers
+from tests.command import ROOT, environment
 from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles
-from tests.service import ROOT, environment, start_service
+from tests.service import start_service
 
 
 async def test_a_backup_beside_writers_is_the_table_of_one_moment(data: Path, tmp_path: Path) -> None:

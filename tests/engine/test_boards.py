@@ -45,6 +45,7 @@ from tests.voting import (
     settle_votes,
     vote,
 )
+from tests.waiting import until
 
 CAST_AND_SHOW = """
 mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) { ... on VoteCast {
@@ -260,17 +261,23 @@ async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngin
 
 
 async def test_strengths_are_shown_beside_the_record(one_client: Client) -> None:
-    """Null before the first vote; then a finite value within its interval, also of somebody undefeated."""
+    """Null before the first vote; then a finite value within its interval, also of somebody undefeated.
+
+    A page waits a moment for a newer fit, and then shows the one before.
+    """
+
+    async def shown() -> list[dict[str, float]]:
+        page = await one_client.ask("{ leaderboard { nodes { strength { value low high } } } }")
+        return [row["strength"] for row in page["nodes"] if row["strength"]]
+
     await add_contenders(one_client, "a", "b", "c")
-    query = "{ leaderboard { nodes { score strength { value low high } } } }"
-    assert [row["strength"] for row in (await one_client.ask(query))["nodes"]] == [None] * 3
+    assert await shown() == []
     for number in range(6):
         ballot = await one_client.member(f"v{number}").ask(DRAW_MATCHUP)
         verdict = "LEFT" if ballot["left"]["name"] < ballot["right"]["name"] else "RIGHT"
         await one_client.member(f"v{number}").ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
     await settle_votes(one_client)
-    rows = [row["strength"] for row in (await one_client.ask(query))["nodes"] if row["strength"]]
-    assert rows
+    rows = await until(shown, "the strengths are fitted to the votes")
     assert all(row["low"] < row["value"] < row["high"] for row in rows)
 
 

@@ -25,9 +25,10 @@ from gql.transport.websockets import WebsocketsTransport
 from graphql import GraphQLError, GraphQLScalarType, parse, specified_scalar_types, validate
 
 from schema import schema
+from tests.command import ROOT
 from tests.npm import FOLDER, node_with
 from tests.queries import DELETE_COMMENT
-from tests.service import ROOT, Service, running_service
+from tests.service import Service, running_service
 
 CLIENTS = FOLDER / "clients.mjs"
 OPERATION = re.compile(r"`((?:query|mutation) [^`]*)`|\"(subscription [^\"]*)\"")

@@ -1,4 +1,4 @@
-"""The `ringside` command line, each command in a process of its own."""
+"""The `ringside` command line; what serves, in a process of its own."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from server import Failed
 from server.commands import serve
 from server.execution.documents import hash_of, read_manifest
 from server.settings import Settings, variable
+from tests.command import ROOT, environment, ringside, ringside_process
 from tests.data_folders import run_script
 from tests.engines import RunningEngine
-from tests.service import ROOT, environment, ringside_process, running_service
+from tests.service import running_service
 
 SECRET = "a secret that is long enough to be one in tests"
 SIGNALLED_IN_A_CALLBACK = """
@@ -54,7 +55,7 @@ def test_the_service_keeps_its_data_when_it_is_started_again(tmp_path: Path) -> 
     """Yesterday's profile is there, kill -9 in between; SIGTERM ends with 0."""
     data = {"RINGSIDE_DATA": str(tmp_path)}
     with running_service(data, ["--demo"]) as first:
-        headers = {"authorization": f"Bearer {ringside_process('token', '--user', 'ada', **data).stdout.strip()}"}
+        headers = {"authorization": f"Bearer {ringside('token', '--user', 'ada', **data).stdout.strip()}"}
         change = {"query": 'mutation { updateProfile(input: {name: "Kept"}) { __typename } }'}
         assert "ProfileUpdated" in httpx.post(f"{first.url}/graphql", json=change, headers=headers).text
         first.stop(signal.SIGKILL)
@@ -170,7 +171,7 @@ def test_an_exported_file_is_readable_only_by_its_owner(tmp_path: Path, what: st
     file, usual = tmp_path / "out.jsonl", os.umask(0o022)
     try:
         for mode in (0o600, 0o640):
-            exported = ringside_process("export", *what.split(), str(file), RINGSIDE_DATA=str(tmp_path / "data"))
+            exported = ringside("export", *what.split(), str(file), RINGSIDE_DATA=str(tmp_path / "data"))
             assert exported.returncode == 0, exported.stderr
             assert stat.S_IMODE(file.stat().st_mode) == mode
             file.chmod(0o640)
@@ -217,7 +218,7 @@ def test_a_data_folder_in_use_is_a_readable_refusal(tmp_path: Path) -> None:
     with running_service(data):
         refused = ringside_process("serve", "--port", "0", **data)
         assert (refused.returncode, "in use" in refused.stderr) == (1, True)
-        assert ringside_process("audit", **data).returncode == 0
+        assert ringside("audit", **data).returncode == 0
 
 
 @pytest.mark.parametrize("variables", [{}, {"RINGSIDE_DYNAMODB_URL": "embedded"}, {"RINGSIDE_BODY_TIMEOUT": "0.5"}])
@@ -266,7 +267,7 @@ def test_a_table_with_other_keys_is_refused(default_engine: RunningEngine, table
         "RINGSIDE_DYNAMODB_URL": default_engine.url, "RINGSIDE_TABLE": table_name, "RINGSIDE_SECRETS": SECRET,
     }  # fmt: skip
     for command in (("table", "check"), ("serve", "--port", "0")):
-        refused = ringside_process(*command, **variables)
+        refused = ringside(*command, **variables)
         assert refused.returncode == 1
         assert "its keys are id (hash)" in refused.stderr
 
@@ -276,7 +277,7 @@ def test_an_engine_that_does_not_answer_is_a_readable_refusal() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        refused = ringside_process("table", "check", RINGSIDE_DYNAMODB_URL=url, RINGSIDE_SECRETS=SECRET)
+        refused = ringside("table", "check", RINGSIDE_DYNAMODB_URL=url, RINGSIDE_SECRETS=SECRET)
     assert refused.returncode == 1
     assert "RINGSIDE_DYNAMODB_URL" in refused.stderr
 
@@ -288,11 +289,11 @@ def test_help_teaches_the_settings(tmp_path: Path) -> None:
 
 
 def test_the_schema_is_printed(tmp_path: Path) -> None:
-    assert "type Query" in ringside_process("schema", RINGSIDE_DATA=str(tmp_path)).stdout
+    assert "type Query" in ringside("schema", RINGSIDE_DATA=str(tmp_path)).stdout
 
 
 def test_a_bad_user_id_gets_no_token(tmp_path: Path) -> None:
-    refused = ringside_process("token", "--user", "", RINGSIDE_DATA=str(tmp_path))
+    refused = ringside("token", "--user", "", RINGSIDE_DATA=str(tmp_path))
     assert (refused.returncode, refused.stdout) == (1, "")
 
 
@@ -302,11 +303,11 @@ def test_a_manifest_is_made_of_files_that_fit_the_schema(tmp_path: Path) -> None
     good, bad = tmp_path / "good.graphql", tmp_path / "bad.graphql"
     good.write_text("query Type { __typename }")
     bad.write_text("{ nobody { id } }")
-    made = ringside_process("manifest", str(good), **data)
+    made = ringside("manifest", str(good), **data)
     assert read_manifest(_written(tmp_path / "manifest.json", made.stdout)) == {
         hash_of(good.read_text()): good.read_text()
     }
-    refused = ringside_process("manifest", str(good), str(bad), **data)
+    refused = ringside("manifest", str(good), str(bad), **data)
     assert refused.returncode == 1
     assert f"{bad} is not a valid document: Cannot query field 'nobody'" in refused.stderr
 

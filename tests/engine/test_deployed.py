@@ -23,11 +23,12 @@ import pytest
 import yaml
 
 from server.engine import find_binary
+from tests.command import ringside_process
 from tests.deployment_files import UNITS, cron_jobs, pod_specs, resource, template
 from tests.engines import RunningEngine, engine_program
 from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside
-from tests.service import ringside_process, running_service
+from tests.service import running_service
 
 pytestmark = pytest.mark.soak
 

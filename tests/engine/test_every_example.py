@@ -85,10 +85,10 @@ class Person:
 
 
 @pytest.fixture
-def people(tmp_path: Path) -> Iterator[People]:
+def people(demo_data: Callable[[], str], tmp_path: Path) -> Iterator[People]:
     mailbox = Mailbox()
     with mail_server_beside(mailbox, tmp_path) as mail:
-        variables = {"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_SMTP_URL": mail, "RINGSIDE_CORS_ORIGINS": OTHER_SITE}
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_SMTP_URL": mail, "RINGSIDE_CORS_ORIGINS": OTHER_SITE}
         variables["RINGSIDE_GUESTS"] = "comments"
         with running_service(variables, ["--demo"]) as service:
             yield People(service, mailbox)

@@ -23,7 +23,7 @@ def test_no_generated_operation_breaks_the_service(service: Service) -> None:
 
 def _tried(operation: Any, headers: dict[str, str]) -> None:
     @settings(
-        max_examples=examples(6),
+        max_examples=examples(3),
         deadline=None,
         database=None,
         derandomize=True,

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -23,9 +23,10 @@ from graphql import FieldNode, OperationDefinitionNode, OperationType, parse, pr
 from datastore.dynamo import iso
 from resolvers.values.node_ids import node_id
 from server.demo.people import MEMBERS
+from tests.command import environment
 from tests.generated import ROOT
 from tests.mail_server import Mailbox, mail_server_beside
-from tests.service import Service, environment, running_service
+from tests.service import Service, running_service
 
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if page.name != "reference.md")
 BLOCKS = re.compile(r"```(graphql|sh)\n(.*?)```", re.DOTALL)
@@ -98,11 +99,11 @@ def headings(page: Path) -> frozenset[str]:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A demo of its own: the guide's examples add to it."""
     folder = tmp_path_factory.mktemp("guide")
     with mail_server_beside(Mailbox(), folder) as mail:
-        variables = {"RINGSIDE_DATA": str(folder), "RINGSIDE_CORS_ORIGINS": OTHER_SITE, "RINGSIDE_SMTP_URL": mail}
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": OTHER_SITE, "RINGSIDE_SMTP_URL": mail}
         with running_service(variables, ["--demo"]) as service:
             yield service
 

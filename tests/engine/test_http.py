@@ -27,11 +27,12 @@ from server.execution.limits import MOST_VALUES, count_values
 from server.http import pipeline
 from server.settings import Settings
 from tests.client import Client, serving
+from tests.command import ROOT
 from tests.npm import FOLDER, node_with
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, RECORD_QUIZ
 from tests.query_bombs import QUERY_BOMBS
 from tests.season import EventEditor, prediction_input
-from tests.service import ROOT, Service, running_service
+from tests.service import Service, running_service
 from tests.vocabulary import known_list
 from tests.voting import add_contenders
 

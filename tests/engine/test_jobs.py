@@ -21,10 +21,10 @@ from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from resolvers.voting import voiding
 from tests.client import Client, pages
+from tests.command import ROOT, environment, ringside_process
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
 from tests.queries import BOARD_COUNTS, VOID_VOTER
-from tests.service import ROOT, environment, ringside_process
 from tests.voting import add_contenders, assert_consistent, editor, vote
 from tests.waiting import until
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -57,10 +57,10 @@ def selectors(text: str) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def exposed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, set[str]]]:
+def exposed(demo_data: Callable[[], str]) -> Mapping[str, Mapping[str, set[str]]]:
     """Each metric of a running service, with its labels and their values, after some requests."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    variables = {"RINGSIDE_DATA": str(tmp_path_factory.mktemp("data")), "RINGSIDE_BACKUP_HOURS": "24"}
+    variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_BACKUP_HOURS": "24"}
     with running_service(variables, ["--demo"]) as service:
         for _ in range(3):
             assert "errors" not in httpx.post(f"{service.url}/graphql", json={"query": QUERY}).json()

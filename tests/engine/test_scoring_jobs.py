@@ -25,6 +25,7 @@ from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import pickem as audit
 from tests.client import Client, serving
+from tests.command import ROOT, environment
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
@@ -32,7 +33,6 @@ from tests.queries import EVENT_BY_ID, UPDATE_EVENT
 from tests.queries import SCORE_EVENT as SCORE
 from tests.queries import UNSCORE_EVENT as UNSCORE
 from tests.season import EventEditor, submit
-from tests.service import ROOT, environment
 
 MEMBERS = 30
 

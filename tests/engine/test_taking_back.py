@@ -34,6 +34,7 @@ from resolvers.whole.erasing import PARTS
 from resolvers.whole.erasing import TAKE_BACK as TAKING_BACK_JOB
 from server.audit import breaches
 from tests.client import Client, serving
+from tests.command import ROOT, environment
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
@@ -42,7 +43,6 @@ from tests.jobs import SECRET, WRITES, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import CREATE_BOARD, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE
-from tests.service import ROOT, environment
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
 from tests.voting import add_contenders, vote

@@ -38,10 +38,10 @@ from server.engine.table import UnusableTable
 from server.settings import Settings
 from tests.backups import counted, counting_writers
 from tests.client import serving
-from tests.command import ringside
+from tests.command import ROOT, environment, ringside
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, running_engine
-from tests.service import ROOT, environment, start_service
+from tests.service import start_service
 from tests.voting import settle_votes
 from tests.writers import writers
 

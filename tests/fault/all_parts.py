@@ -30,6 +30,7 @@ from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, utc_now
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
+from tests.command import ringside_process
 from tests.engines import EnginePair, RunningEngine
 from tests.erasing import owners
 from tests.fault.editor import Editor
@@ -41,7 +42,7 @@ from tests.fault.retrying_client import RetryingClient
 from tests.lagging import LaggingEngine, Limits
 from tests.members import introduce
 from tests.receiver import Receiver, receiving
-from tests.service import NotStarted, Service, ringside_process, start_service
+from tests.service import NotStarted, Service, start_service
 
 SECRET = "a secret that is long enough for these tests"
 MEMBERS = 6

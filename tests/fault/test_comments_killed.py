@@ -15,10 +15,11 @@ import pytest
 
 from server.auth.tokens import mint
 from server.settings import Settings
+from tests.command import ringside_process
 from tests.engines import EnginePair
 from tests.lagging.tables import lagging_table
 from tests.queries import COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
-from tests.service import Service, ringside_process, start_service
+from tests.service import Service, start_service
 
 pytestmark = pytest.mark.soak
 

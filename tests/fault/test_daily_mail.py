@@ -24,13 +24,13 @@ from server.mail.delivery import RunLimits
 from server.mail.message import EmailTemplate
 from server.mail.smtp import SmtpTransport
 from tests.client import serving
+from tests.command import ROOT, environment
 from tests.conftest import settings_for
 from tests.engines import EnginePair, ReachableEngine
 from tests.lagging import Lag
 from tests.lagging.tables import lagging, lagging_table
 from tests.mail_server import Mailbox, body_of, mail_server
 from tests.season import EventEditor, in_hours, submit
-from tests.service import ROOT, environment
 
 SECRET = "a secret that is long enough to be one in tests"
 SUBSCRIBERS = 150

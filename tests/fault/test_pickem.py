@@ -19,6 +19,7 @@ from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions
 from tests.client import Client, serving
+from tests.command import ROOT, environment
 from tests.engines import EnginePair
 from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.faults import Fault
@@ -26,7 +27,6 @@ from tests.lagging import LaggingEngine
 from tests.lagging.tables import LaggingTable, lagging_table
 from tests.queries import EVENT_BY_ID, REMOVE_MATCH, SCORE_EVENT, SUBMIT_PREDICTION, UPDATE_MATCH, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, prediction_input, submit, teams
-from tests.service import ROOT, environment
 
 
 @pytest.fixture

@@ -30,12 +30,11 @@ from server.commands.transfer.file import End
 from server.commands.transfer.imports import import_table, open_export
 from server.engine import run_engine_async
 from server.settings import Settings
-from tests.command import ringside
+from tests.command import ROOT, environment, ringside
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, engine_program
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
-from tests.service import ROOT, environment
 
 SECRET = "a secret without a comma that signs nothing"
 ITEMS = 400

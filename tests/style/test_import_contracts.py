@@ -18,7 +18,7 @@ from typing import Final
 import pytest
 
 from datastore.dynamo.entity import Entity
-from tests.service import ROOT
+from tests.command import ROOT
 
 LAYERS: Final = ("server", "schema", "resolvers", "datastore")
 FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
