@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 
 import aiohttp
 import pytest
 
-from datastore.dynamo import Table
-from tests.engines import RunningEngine
+from server.engine import run_engine_async
 from tests.fault.monitoring_proxy import MonitoringProxy
 from tests.service import Service, running_service
 
-CLIENTS = 200
+CLIENTS = 100
 SECRET = "a secret for a service with many clients"
 LEADERBOARD = '{ leaderboard(board: "main", first: 100) { totalCount nodes { rank contender { name } } } }'
 PAGE = """{ comments(product: "ringside-tee", languages: ["en"], ratings: [4, 5]) {
@@ -26,12 +26,11 @@ SCORED_EVENTS = "{ events(state: SCORED) { nodes { id } } }"
 
 
 @pytest.fixture
-async def monitored(one_table: Table, default_engine: RunningEngine) -> AsyncIterator[tuple[MonitoringProxy, Service]]:
+async def monitored(demo_data: Callable[[], str]) -> AsyncIterator[tuple[MonitoringProxy, Service]]:
     """The service with its demo data, and the proxy before its engine."""
-    async with MonitoringProxy(default_engine.url, max_delay=0) as engine:
+    async with run_engine_async(Path(demo_data())) as embedded, MonitoringProxy(embedded.url, max_delay=0) as engine:
         variables = {
             "RINGSIDE_DYNAMODB_URL": engine.url,
-            "RINGSIDE_TABLE": one_table.name,
             "RINGSIDE_SECRETS": SECRET,
             "RINGSIDE_MAX_IN_FLIGHT": f"{2 * CLIENTS}",
         }
@@ -85,7 +84,7 @@ async def ask_concurrently(service: Service, query: str, variables: Mapping[str,
 
 
 async def test_identical_reads_are_made_once_at_a_time(monitored: tuple[MonitoringProxy, Service]) -> None:
-    """Two hundred clients ask for one page, three times each: no two identical reads are in flight together."""
+    """A hundred clients ask for one page, three times each: no two identical reads are in flight together."""
     engine, service = monitored
     variables = {"event": await scored_event(service)}
     engine.max_delay = 0.02

@@ -66,7 +66,7 @@ async def compare_operations(
         await compare(of.schema, operation, outcomes, others=others)
 
 
-@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck), database=None)
 @given(st.integers(0, SCHEMAS - 1), st.integers(0, 2**32 - 1))
 def test_a_compiled_operation_answers_what_graphql_core_does(number: int, seed: int) -> None:
     """Ten operations an example: equal data and order of keys, equal errors but for the freedom of propagation."""
