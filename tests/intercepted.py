@@ -30,3 +30,23 @@ def intercepted(table: Table, names: tuple[str, ...], call: Callable[[str, Send]
     finally:
         for name, original in originals.items():
             setattr(client, name, original)
+
+
+@contextmanager
+def beforehand(
+    table: Table, happens: Callable[[], Awaitable[Any]], *names: str, about: str = ""
+) -> Iterator[list[str]]:
+    """Let something happen before the first call of these operations whose request has the text `about`.
+
+    Yields the operation's name, once it has happened. If it raises, the call fails with that.
+    """
+    begun: list[str] = []
+
+    async def call(name: str, send: Any) -> Any:
+        if not begun and about in str(send.keywords):
+            begun.append(name)
+            await happens()
+        return await send()
+
+    with intercepted(table, names or ("transact_write_items",), call):
+        yield begun

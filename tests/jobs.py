@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from datastore.jobs import jobs as job_store
@@ -12,6 +11,7 @@ from resolvers.jobs.running import JobRun, JobRunner, Work
 from resolvers.requests.context import Services
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
+from tests.waiting import until
 
 JOB_QUERY = "query ($id: ID!) { job(id: $id) { id kind state done total startedAt finishedAt message } }"
 SECRET = "a secret that is long enough to be one in tests"
@@ -37,7 +37,9 @@ async def run_of(services: Services, unfinished: Job) -> JobRun:
 
 async def ended(client: Client, id_: str) -> dict[str, object]:
     """The job, once it has ended."""
-    async with asyncio.timeout(60):
-        while (job := await client.ask(JOB_QUERY, id=id_))["state"] == "RUNNING":
-            await asyncio.sleep(0.05)
-    return dict(job)
+
+    async def job() -> dict[str, object] | None:
+        shown: dict[str, object] = await client.ask(JOB_QUERY, id=id_)
+        return None if shown["state"] == "RUNNING" else shown
+
+    return dict(await until(job, "the job has ended"))

@@ -96,12 +96,14 @@ class Leases:
 
     def __init__(self, table: Table) -> None:
         self.holder = secrets.token_hex(8)
+        self.patience = LEASE_SECONDS
+        """After so many seconds this process takes a silent holder for dead."""
         self._table = table
         self._seen: OrderedDict[ItemKey[Any], _Seen] = OrderedDict()
 
     def is_free(self, entity: Entity[R], seen: R) -> bool:
         """Whether a lease may be acquired, whose item was just read."""
-        return self.age(entity, seen).at_least >= LEASE_SECONDS or seen.holder is None
+        return self.age(entity, seen).at_least >= self.patience or seen.holder is None
 
     def age(self, entity: Entity[R], seen: R) -> Age:
         """For how long an item has been in the state just read, or in a later one if this read was late."""

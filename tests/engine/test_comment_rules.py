@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post
+from tests.intercepted import beforehand
 from tests.queries import (
     COMMENT_BY_ID,
     COMMENT_STATISTICS,
@@ -535,21 +536,16 @@ async def _report(client: Client, comment: str, *members: str) -> None:
 
 
 def _decide_and_report_before(
-    client: Client, monkeypatch: pytest.MonkeyPatch, method: str, comment: str, *members: str
-) -> list[str]:
+    client: Client, comment: str, *members: str, method: str = "transact_write_items"
+) -> AbstractContextManager[list[str]]:
     """Before the next write of a comment's reports a moderator decides about them, and members begin new ones."""
-    engine, moderator = client.services.table.client, client.member("mod", Role.MODERATOR)
-    call, done = getattr(engine, method), list[str]()
+    moderator = client.member("mod", Role.MODERATOR)
 
-    async def late(**request: Any) -> Any:
-        if not done and "REPORTS#" in str(request):
-            done.extend(members)
-            await moderator.ask(MODERATE_COMMENT, input={"comment": comment, "status": "PUBLISHED"})
-            await _report(client, comment, *members)
-        return await call(**request)
+    async def decide_and_report() -> None:
+        await moderator.ask(MODERATE_COMMENT, input={"comment": comment, "status": "PUBLISHED"})
+        await _report(client, comment, *members)
 
-    monkeypatch.setattr(engine, method, late)
-    return done
+    return beforehand(client.services.table, decide_and_report, method, about="REPORTS#")
 
 
 async def _reasons(client: Client, comment: str) -> list[str]:
@@ -557,14 +553,12 @@ async def _reasons(client: Client, comment: str) -> list[str]:
     return sorted(read["reportReasons"])
 
 
-async def test_a_report_that_is_late_joins_the_reports_that_were_begun_since(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_report_that_is_late_joins_the_reports_that_were_begun_since(one_client: Client) -> None:
     """Those that it saw were decided, and the new ones have their revision: it neither replaces nor revives any."""
     id_ = (await post(one_client.member("ada")))["id"]
     await _report(one_client, id_, "bob")
-    done = _decide_and_report_before(one_client, monkeypatch, "transact_write_items", id_, "cyd")
-    await _report(one_client, id_, "dan")
+    with _decide_and_report_before(one_client, id_, "cyd") as done:
+        await _report(one_client, id_, "dan")
     assert done
     assert await _reasons(one_client, id_) == ["By cyd.", "By dan."]
 
@@ -573,35 +567,26 @@ async def test_a_report_that_is_late_joins_the_reports_that_were_begun_since(
     ("method", "others", "new"), [("delete_item", [], ["cyd"]), ("put_item", ["eve"], ["cyd", "dan"])]
 )
 async def test_forgetting_who_reported_leaves_the_reports_that_were_begun_since(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch, method: str, others: list[str], new: list[str]
+    one_client: Client, method: str, others: list[str], new: list[str]
 ) -> None:
     """Whether the member's report is deleted, or taken out of others that were decided meanwhile."""
     id_ = (await post(one_client.member("ada")))["id"]
     await _report(one_client, id_, "bob", *others)
-    done = _decide_and_report_before(one_client, monkeypatch, method, id_, *new)
-    await delete_reports(one_client.services.table, "bob")
+    with _decide_and_report_before(one_client, id_, *new, method=method) as done:
+        await delete_reports(one_client.services.table, "bob")
     assert done
     assert await _reasons(one_client, id_) == [f"By {member}." for member in new]
 
 
-async def test_reports_of_a_deleted_comment_are_deleted_with_it(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reports_of_a_deleted_comment_are_deleted_with_it(one_client: Client) -> None:
     """They name who reported it. One that comes at the same time is refused, and leaves none either."""
     ada, table = one_client.member("ada"), one_client.services.table
     id_ = (await post(ada))["id"]
     await _report(one_client, id_, "bob", "cyd")
     await ada.ask(DELETE_COMMENT, input={"comment": id_})
-    late, transact, deleted = (await post(ada))["id"], table.client.transact_write_items, list[str]()
-
-    async def delete_first(**request: Any) -> Any:
-        if not deleted and "REPORTS#" in str(request):
-            deleted.append(late)
-            await ada.ask(DELETE_COMMENT, input={"comment": late})
-        return await transact(**request)
-
-    monkeypatch.setattr(table.client, "transact_write_items", delete_first)
-    assert await one_client.member("bob").code(REPORT_COMMENT, input={"comment": late, "reason": "x"}) == "NOT_FOUND"
+    late, bob = (await post(ada))["id"], one_client.member("bob")
+    with beforehand(table, lambda: ada.ask(DELETE_COMMENT, input={"comment": late}), about="REPORTS#") as deleted:
+        assert await bob.code(REPORT_COMMENT, input={"comment": late, "reason": "x"}) == "NOT_FOUND"
     assert deleted
     assert [reports async for reports in table.scan(REPORTS, consistent=True)] == []
 

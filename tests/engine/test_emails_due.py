@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from datastore.jobs import leases
 from datastore.jobs.leases import LeaseLost
 from datastore.people.profiles import PROFILE, Profile, read_profile
 from datastore.pickem.predictions import REMINDERS, Reminder
@@ -309,16 +308,14 @@ async def test_a_run_that_was_cut_short_is_another_processs_at_once(
     assert not await process(one_client).run_if_due()
 
 
-async def test_a_killed_run_is_resumed_once_its_lease_has_lapsed(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_killed_run_is_resumed_once_its_lease_has_lapsed(one_client: Client) -> None:
     """By a process that has seen nothing of it for that long. If the other was only halted, it sends nothing more."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    leases = one_client.services.leases
     ada = await wants(one_client, "ada")
     await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
-    with monkeypatch.context() as patched:
-        patched.setattr(leases, "_SAFE_SECONDS", 0.0)
-        halted = await turn(one_client.services)
+    leases.patience = 0.5
+    halted = await turn(one_client.services)
+    halted._safe_until = 0.0
     other, outbox = process(one_client), Outbox()
     assert not await other.run_if_due()
     with pytest.raises(LeaseLost):

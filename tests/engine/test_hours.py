@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any
 
-import pytest
-
 from datastore.dynamo import EngineUnavailable, Table, iso
 from resolvers.requests.context import utc_now
 from resolvers.voting import settling
@@ -17,6 +15,7 @@ from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
+from tests.intercepted import beforehand
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, UPDATE_BOARD
 from tests.voting import (
     add_contenders,
@@ -203,7 +202,7 @@ async def test_a_vote_waits_for_two_calls_when_nothing_is_kept(default_engine: R
         assert again["matchup"] == answer["matchup"]
 
 
-async def test_an_attempt_after_the_end_is_refused(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_attempt_after_the_end_is_refused(one_client: Client) -> None:
     """The engine refuses the first attempt, which is repeated after the end: LOCKED, and nothing is counted."""
     await add_contenders(one_client, "a", "b", "c")
     now = utc_now()
@@ -211,20 +210,14 @@ async def test_an_attempt_after_the_end_is_refused(one_client: Client, monkeypat
     await set_hours(one_client, closesAt=closes)
     voter = one_client.member("ada")
     token = (await voter.ask(DRAW_MATCHUP))["token"]
-    client = one_client.services.table.client
-    send, failed = client.transact_write_items, 0
 
-    async def failing(**parameters: Any) -> Any:
-        nonlocal failed
-        if "VOTE#" in str(parameters) and not failed:
-            failed += 1
-            at(one_client, closes)
-            raise EngineUnavailable("no answer")
-        return await send(**parameters)
+    async def close_and_fail() -> None:
+        at(one_client, closes)
+        raise EngineUnavailable("no answer")
 
-    monkeypatch.setattr(client, "transact_write_items", failing)
-    assert await voter.code(CAST_VOTE, token=token, verdict="LEFT") == "LOCKED"
-    assert failed == 1
+    with beforehand(one_client.services.table, close_and_fail, about="VOTE#") as failed:
+        assert await voter.code(CAST_VOTE, token=token, verdict="LEFT") == "LOCKED"
+    assert failed
     await settle_votes(one_client)
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
     await assert_consistent(one_client)

@@ -12,7 +12,6 @@ import pytest
 from datastore.changes.unit_of_work import RECEIPT
 from datastore.dynamo import EngineUnavailable, Table
 from datastore.jobs import jobs as job_store
-from datastore.jobs import leases
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import LeaseLost, Leases
 from datastore.refusals import Conflict
@@ -91,9 +90,8 @@ async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client, monk
     await ended(starter, job["id"])
 
 
-async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client) -> None:
     """By a process that has seen no sign of life for some time by its own clock, and not before."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
     services = one_client.services
     lost = await Leases(services.table).acquire(JOB, await begun(services))
     assert lost is not None
@@ -105,6 +103,7 @@ async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client, monke
         return "done"
 
     runner, other = runner_of(services)
+    other.leases.patience = 0.3
     runner._kinds = {"TEST": work}
     await runner.take_up()
     assert not ran.is_set()

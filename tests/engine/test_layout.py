@@ -6,7 +6,6 @@ import asyncio
 import socket
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from tests.client import serving
 from tests.command import ringside
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.intercepted import beforehand
 from tests.legacy_sample import create_foreign_table
 
 SECRET = "a secret that is long enough to be one in tests"
@@ -54,21 +54,11 @@ async def test_a_new_table_has_the_current_layout(engine: RunningEngine, table: 
         assert sorted(stored) == ["BOARD#main", "LAYOUT"]
 
 
-async def test_a_new_table_is_not_taken_for_an_old_one_beside_another_start(
-    one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_table_is_not_taken_for_an_old_one_beside_another_start(one_table: Table) -> None:
     """The other process names the layout before this one looks for items, and this one finds that item only."""
     await one_table.write(LAYOUT.delete(LAYOUT.at()))
-    scan, starts = one_table.client.scan, list[Any]()
-
-    async def after_another_start(**request: Any) -> Any:
-        if not starts:
-            starts.append(request)
-            await layout.ensure_layout(one_table)
-        return await scan(**request)
-
-    monkeypatch.setattr(one_table.client, "scan", after_another_start)
-    assert await layout.ensure_layout(one_table) == Layout(CURRENT_LAYOUT)
+    with beforehand(one_table, lambda: layout.ensure_layout(one_table), "scan") as starts:
+        assert await layout.ensure_layout(one_table) == Layout(CURRENT_LAYOUT)
     assert starts
 
 

@@ -28,6 +28,13 @@ def table(client: Client) -> Table:
     return client.services.table
 
 
+def leases_of(table: Table, seconds: float) -> Leases:
+    """A process that takes others for dead after so many seconds."""
+    leases = Leases(table)
+    leases.patience = seconds
+    return leases
+
+
 async def held(leases: Leases, name: str = "work") -> Held[Turn]:
     lease = await leases.take_turn(name)
     assert lease is not None
@@ -53,12 +60,9 @@ async def test_of_many_processes_that_ask_at_once_one_gets_the_turn(table: Table
 
 
 @pytest.mark.every_engine
-async def test_a_holder_that_is_silent_is_taken_for_dead_and_one_that_saves_is_not(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_holder_that_is_silent_is_taken_for_dead_and_one_that_saves_is_not(table: Table) -> None:
     """By the clock of who looks: the holder's clock is never asked."""
-    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.3)
-    first, other = await held(Leases(table)), Leases(table)
+    first, other = await held(Leases(table)), leases_of(table, 0.3)
     for _ in range(3):
         assert await other.take_turn("work") is None  # it sees a change each time, however long ago the last one is
         await asyncio.sleep(0.4)
@@ -68,12 +72,9 @@ async def test_a_holder_that_is_silent_is_taken_for_dead_and_one_that_saves_is_n
 
 
 @pytest.mark.every_engine
-async def test_an_old_holder_changes_nothing_once_another_one_has_taken_over(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_old_holder_changes_nothing_once_another_one_has_taken_over(table: Table) -> None:
     """Neither by saving, nor by releasing, nor by finishing; what the new one has stored stays."""
-    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.0)
-    old, new = await held(Leases(table)), await held(Leases(table))
+    old, new = await held(Leases(table)), await held(leases_of(table, 0.0))
     await new.save(place="new")
     for attempt in (old.save(place="old"), old.release(), old.release(place="old")):
         with pytest.raises(LeaseLost):
@@ -126,9 +127,8 @@ async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its work ends at the next renewal, and what it has noted meanwhile is not stored."""
-    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.2)
     monkeypatch.setattr(lease_store, "_RENEW_SECONDS", 0.3)
-    halted, other = await held(Leases(table)), Leases(table)
+    halted, other = await held(Leases(table)), leases_of(table, 0.2)
 
     async def work() -> None:
         halted.note(place="of one who was halted")
@@ -143,15 +143,12 @@ async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(
 
 
 @pytest.mark.every_engine
-async def test_only_the_latest_term_writes_whatever_the_processes_do(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_the_latest_term_writes_whatever_the_processes_do(table: Table) -> None:
     """Eight processes take over from each other at any moment: saved places follow the terms, and none is lost."""
-    monkeypatch.setattr(lease_store, "LEASE_SECONDS", 0.0)
     saved: list[tuple[int, int]] = []
 
     async def process(random: Random) -> None:
-        leases = Leases(table)
+        leases = leases_of(table, 0.0)
         for _ in range(12):
             await asyncio.sleep(random.random() / 5)
             lease = await leases.take_turn("work")

@@ -19,6 +19,7 @@ from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.intercepted import beforehand
 from tests.queries import (
     ADD_MATCH,
     CREATE_EVENT,
@@ -371,28 +372,24 @@ async def test_an_idempotency_key_makes_one_event(one_client: Client) -> None:
 
 @pytest.mark.parametrize("method", ["transact_write_items", "update_item"])
 async def test_a_cancellation_that_was_answered_before_is_not_carried_out_again(
-    one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch, method: str
+    one_table: Table, default_engine: RunningEngine, method: str
 ) -> None:
     """Neither if the receipt comes before the repeat is written, nor if it comes before the gates are raised."""
     settings = settings_for(default_engine, one_table.name)
     async with serving(settings) as one, serving(settings) as two:
         event, [match] = await EventEditor(one).card(10)
         keyed = {"event": event, "cancelled": True, "idempotencyKey": "k"}
-        table, ed, answered = two.services.table, two.member("ed", Role.EDITOR), list[str]()
+        table, ed = two.services.table, two.member("ed", Role.EDITOR)
         await ed.ask(UPDATE_EVENT, input={"event": event, "name": "Renamed"})
-        original = getattr(table.client, method)
 
-        async def answered_meanwhile(**request: Any) -> Any:
-            if not answered:
-                answered.append(event)
-                other = one.member("ed", Role.EDITOR)
-                assert (await other.ask(UPDATE_EVENT, input=keyed))["event"]["state"] == "CANCELLED"
-                restored = await other.ask(UPDATE_EVENT, input={"event": event, "cancelled": False})
-                assert restored["event"]["state"] == "UPCOMING"
-            return await original(**request)
+        async def answer_meanwhile() -> None:
+            other = one.member("ed", Role.EDITOR)
+            assert (await other.ask(UPDATE_EVENT, input=keyed))["event"]["state"] == "CANCELLED"
+            restored = await other.ask(UPDATE_EVENT, input={"event": event, "cancelled": False})
+            assert restored["event"]["state"] == "UPCOMING"
 
-        monkeypatch.setattr(table.client, method, answered_meanwhile)
-        assert (await ed.ask(UPDATE_EVENT, input=keyed))["event"]["state"] == "CANCELLED"
+        with beforehand(table, answer_meanwhile, method) as answered:
+            assert (await ed.ask(UPDATE_EVENT, input=keyed))["event"]["state"] == "CANCELLED"
         assert answered
         key = parse_node_key("Event", event)
         stored = (await read_events(table, [key]))[key]

@@ -16,6 +16,7 @@ from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client, serving
+from tests.intercepted import beforehand
 from tests.queries import EVENT_BY_ID, SUBMIT_PREDICTION, UPDATE_EVENT, UPDATE_MATCH
 from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 
@@ -240,7 +241,7 @@ async def test_a_member_s_predictions_are_in_the_order_of_the_starts_that_they_w
 
 @pytest.mark.parametrize("is_submitted", [True, False])
 async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for_the_old_one(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch, *, is_submitted: bool
+    one_client: Client, *, is_submitted: bool
 ) -> None:
     """It has another token: who read the old one, to replace it or to remove it, takes its own picks back."""
     services, member = one_client.services, one_client.member("ada")
@@ -248,20 +249,16 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     await submit(member, key, [(match, 0)])
     event_id = parse_node_key("Event", key)
     event = (await read_events(services.table, [event_id]))[event_id]
-    transact, renewed = services.table.client.transact_write_items, list[str]()
 
-    async def renew_first(**request: Any) -> Any:
-        if not renewed:
-            renewed.append(key)
-            await take_out(services.table, "ada", event, services.unit())
-            await submit(member, key, [(match, 1)])
-        return await transact(**request)
-
-    monkeypatch.setattr(services.table.client, "transact_write_items", renew_first)
-    if is_submitted:
-        await submit(member, key, [(match, 1)])
-    else:
+    async def renew() -> None:
         await take_out(services.table, "ada", event, services.unit())
+        await submit(member, key, [(match, 1)])
+
+    with beforehand(services.table, renew) as renewed:
+        if is_submitted:
+            await submit(member, key, [(match, 1)])
+        else:
+            await take_out(services.table, "ada", event, services.unit())
     assert renewed
     counts = await read_pick_counts(services.table, event_id)
     assert (counts.predictions, +Counter(counts.picked)) == ((1, {"m2_1": 1}) if is_submitted else (0, {}))

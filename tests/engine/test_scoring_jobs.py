@@ -14,7 +14,6 @@ import pytest
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
-from datastore.jobs import leases
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import Leases
 from datastore.pickem import standings
@@ -133,7 +132,7 @@ async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process is gone: scoring again finds the job, and completes it with the corrected result."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    one_client.services.leases.patience = 0.5
     editor, event, match = await decided_event(one_client, 3)
     services = one_client.services
     services.get(JobRunner)._kinds = {}  # this process goes on with none by itself

@@ -13,7 +13,6 @@ import pytest
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.errors import EngineUnavailable
-from datastore.jobs import leases
 from datastore.jobs.leases import LeaseLost, Leases
 from datastore.voting import boards, contenders, settling
 from datastore.voting.boards import Board
@@ -105,11 +104,9 @@ async def test_a_process_that_was_taken_for_dead_marks_the_board_again(one_clien
     assert again.term > mark.term
 
 
-async def test_more_marks_than_are_read_are_deleted(
-    one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_more_marks_than_are_read_are_deleted(one_client: Client, one_table: Table) -> None:
     """Marks of a hundred crashed processes: a board read has a bound, and settling takes them away."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)
+    one_client.services.leases.patience = 0.0
     await add_contenders(one_client, "a", "b")
     marks = [boards.DirtyMark("main", f"process-{number:03d}", 1, utc_now()) for number in range(150)]
     await asyncio.gather(*(boards.put_mark(Leases(one_table), mark) for mark in marks))
@@ -120,11 +117,11 @@ async def test_more_marks_than_are_read_are_deleted(
 
 
 async def test_a_dead_mark_is_deleted_once_its_votes_are_settled(
-    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
+    default_engine: RunningEngine, one_table: Table
 ) -> None:
     """A process is killed after its vote was acknowledged: others settle it, and stop when its mark stays as it is."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 1.0)
     async with processes(default_engine, one_table, 2) as (killed, other):
+        other.services.leases.patience = 1.0
         await add_contenders(killed, "a", "b")
         await vote(killed.visitor())
         await settler_of(killed)._loop.close()  # as kill -9 does

@@ -32,7 +32,7 @@ from server import audit
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, beforehand, intercepted
 from tests.killed import Killed, killed_at
 from tests.overtaken import overtaken
 from tests.queries import (
@@ -215,21 +215,11 @@ async def test_an_ended_subscription_that_is_started_again_is_not_deleted(one_ta
     assert await read_subscriptions(one_table, "ada") == []
 
 
-async def test_a_list_that_is_deleted_while_its_word_is_drawn_gets_none(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_list_that_is_deleted_while_its_word_is_drawn_gets_none(one_client: Client) -> None:
     """What was left of the list may be deleted already, and nobody would delete this word."""
     list_key, table = parse_node_key("WordList", await public_list(one_client)), one_client.services.table
-    transact, deleted = table.client.transact_write_items, list[str]()
-
-    async def delete_first(**request: Any) -> Any:
-        if not deleted:
-            deleted.append(list_key)
-            await delete_list(table, list_key, "", one_client.services.unit())
-        return await transact(**request)
-
-    monkeypatch.setattr(table.client, "transact_write_items", delete_first)
-    assert await draw_daily_word(table, list_key, today()) is None
+    with beforehand(table, lambda: delete_list(table, list_key, "", one_client.services.unit())) as deleted:
+        assert await draw_daily_word(table, list_key, today()) is None
     assert deleted
     assert [daily_word async for daily_word in table.scan(DAILY, consistent=True)] == []
 

@@ -27,7 +27,6 @@ from datastore.changes.occurrences import (
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table, iso
 from datastore.dynamo.writes import absent
-from datastore.jobs import leases
 from datastore.jobs.jobs import JOB
 from datastore.jobs.leases import Held
 from datastore.journal.webhooks import add_webhook, clear_webhook, mark_delivered, mark_failed, requeue
@@ -373,14 +372,13 @@ async def test_another_process_goes_on_after_one_was_killed(
     one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first never releases its lease. What it has sent but not stored is sent again, the rest once."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 1.0)
-    monkeypatch.setattr(leases, "_RENEW_SECONDS", 0.2)
     monkeypatch.setattr(Held, "release", _never)
     assert one_table.name == settings.table
     async with receiving() as receiver:
         posted = set[str]()
         for life in range(3):
             async with serving(settings.model_copy(update=LOCAL)) as client:
+                client.services.leases.patience = 2.0
                 if not life:
                     await add(client, receiver, "comment.posted")
                 for number in range(10):
@@ -394,11 +392,8 @@ async def _never(_: object) -> None:
     """What kill -9 leaves of a release."""
 
 
-async def test_what_a_stopping_process_has_under_way_is_sent_by_another_at_once(
-    one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_stopping_process_has_under_way_is_sent_by_another_at_once(one_table: Table) -> None:
     """Its lease is released although its request was not answered, and the next attempt acquires it."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 3600.0)
     async with hanging() as (url, begun), delivering_process(one_table) as first:
         await waits(one_table, "h1", url, 1)
         await first.acquire_free()

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table
-from datastore.jobs import leases
 from datastore.pickem import predictions, standings
 from datastore.pickem.events import Event, Match
 from datastore.pickem.predictions import RANKING_SHARDS
@@ -93,12 +92,10 @@ async def test_ranks_are_exact_as_soon_as_a_scoring_is_acknowledged(tmp_path: Pa
             assert await audited(table, settings) == []
 
 
-async def test_a_scoring_may_be_killed_at_every_write(
-    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_scoring_may_be_killed_at_every_write(one_table: Table, settings: Settings) -> None:
     """Asking for it again completes it, here or in another process; the audit finds nothing."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)
     services = Services(one_table, settings.seal())
+    services.leases.patience = 0.0
     for write in range(100):
         event, _ = await seed(one_table, f"E{write}", 6)
         with killed_at(one_table, write) as writes:

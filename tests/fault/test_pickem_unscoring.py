@@ -13,7 +13,6 @@ import pytest
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
-from datastore.jobs import leases
 from datastore.jobs.jobs import Job, JobState, read_unfinished_jobs
 from datastore.pickem import events
 from datastore.pickem.member_items import take_out
@@ -69,12 +68,10 @@ async def read(services: Services, event: str) -> events.Event:
 
 
 @pytest.mark.soak
-async def test_an_unscoring_may_be_killed_at_every_write(
-    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unscoring_may_be_killed_at_every_write(one_table: Table, settings: Settings) -> None:
     """Another process completes it: all is as before, and scored again, all is as after one scoring."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.0)
     services = Services(one_table, settings.seal())
+    services.leases.patience = 0.0
     event = await seed(one_table, "Killed")
     other = await seed(one_table, "Other")
     await score(services, other.id)
@@ -89,6 +86,7 @@ async def test_an_unscoring_may_be_killed_at_every_write(
             except Killed:
                 killed = True
         resumed = Services(one_table, settings.seal())
+        resumed.leases.patience = 0.0
         for job in await read_unfinished_jobs(one_table):
             assert (await work_on(resumed, job)).state is JobState.DONE
         # Its last write may have been the one that was applied: then a repeat finds nothing left to do.
