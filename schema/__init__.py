@@ -24,11 +24,8 @@ from strawberry.schema.config import StrawberryConfig
 from resolvers.requests import context
 from resolvers.whole import node as node_resolvers
 from schema.comments import CommentsMutation, CommentsQuery, CommentsSubscription
-from schema.framework import error_codes
 from schema.framework.arguments import NAMED_IN_ALL
-from schema.framework.connections import Schema
-from schema.framework.fields import READ, field
-from schema.framework.types import SCALARS, Node
+from schema.framework.declarations import READ, SCALARS, Node, Schema, field, schema_description
 from schema.imports import ImportsMutation
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
@@ -94,6 +91,6 @@ schema = Schema(
     query=Query,
     mutation=Mutation,
     subscription=Subscription,
-    description=error_codes.description(),
+    description=schema_description(),
     config=StrawberryConfig(auto_camel_case=True, scalar_map=SCALARS),
 )

@@ -16,15 +16,20 @@ from resolvers.comments import challenges, claiming, counts, holding, marking, m
 from resolvers.people.challenges import Challenge as StoredChallenge
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
-from schema.framework.connections import connection, subscription
-from schema.framework.fields import READ, described, field, objects
-from schema.framework.lazy import LazyUser
-from schema.framework.mutations import RefusalCode, mutation
-from schema.framework.types import (
+from schema.framework.declarations import (
+    READ,
+    LazyUser,
     Node,
+    RefusalCode,
+    connection,
+    described,
     enum,
+    field,
+    mutation,
     object_type,
+    objects,
     record_type,
+    subscription,
 )
 from schema.jobs import Job
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import strawberry
 
 from resolvers.whole import importing
-from schema.framework.fields import described
-from schema.framework.mutations import mutation, result_of
-from schema.framework.types import object_type, record_type
+from schema.framework.declarations import described, mutation, object_type, record_type, result_of
 from schema.jobs import Job
 from schema.voting import BOARD_SLUG
 

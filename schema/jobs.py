@@ -9,9 +9,7 @@ import strawberry
 from datastore.jobs import jobs as job_store
 from resolvers.jobs import running
 from resolvers.whole import lag
-from schema.framework.connections import connection
-from schema.framework.fields import described, field
-from schema.framework.types import Node, enum, record_type
+from schema.framework.declarations import Node, connection, described, enum, field, record_type
 
 JobState = job_store.JobState
 

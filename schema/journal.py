@@ -11,13 +11,15 @@ from datastore.changes.occurrences import DeliveryState, Ground, Source
 from resolvers.journal import occurrences, usage, webhooks
 from resolvers.whole import node as whole_node
 from resolvers.whole.mutations import Terms
-from schema.framework.connections import connection
-from schema.framework.fields import READ, described, field
-from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
-from schema.framework.types import (
+from schema.framework.declarations import (
+    READ,
+    LazyUser,
     Node,
+    connection,
+    described,
     enum,
+    field,
+    mutation,
     object_type,
     record_type,
 )

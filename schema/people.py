@@ -14,10 +14,7 @@ from resolvers.people import profile as profile_resolvers
 from resolvers.people import visibility
 from resolvers.whole.mutations import Terms
 from schema.comments import CommentsOfUser
-from schema.framework.connections import connection
-from schema.framework.fields import READ, described, field
-from schema.framework.mutations import mutation
-from schema.framework.types import Node, object_type, record_type
+from schema.framework.declarations import READ, Node, connection, described, field, mutation, object_type, record_type
 from schema.members.members import SuspensionOfUser
 from schema.pickem.events import PickemOfUser
 from schema.pickem.leagues import LeaguesOfUser

@@ -12,14 +12,18 @@ from datastore.voting.contenders import Contender as StoredContender
 from resolvers.voting import ballots, boards, bradley_terry, suspects, svg, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from resolvers.whole.mutations import Terms
-from schema.framework.connections import connection, counted, subscription
-from schema.framework.fields import READ, described, field
-from schema.framework.mutations import mutation
-from schema.framework.types import (
+from schema.framework.declarations import (
+    READ,
     Node,
+    connection,
+    counted,
+    described,
     enum,
+    field,
+    mutation,
     object_type,
     record_type,
+    subscription,
 )
 from schema.jobs import Job
 

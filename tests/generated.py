@@ -17,7 +17,7 @@ import datastore
 from bench.cost import UNITS, costs_table, idle_table
 from datastore.dynamo.entity import INDEXES, Entity, Key
 from schema import schema
-from schema.framework import error_codes
+from schema.framework import declarations
 from server.__main__ import COMMANDS, load_command
 from server.settings import settings_table
 from tests.schema_reference import reference
@@ -107,9 +107,9 @@ def codes_table() -> str:
     """The codes as the guide lists them, in Markdown."""
     rows = [
         (code, "`Refused`, errors" if code != "INVALID_INPUT" else "`Refused`", meaning)
-        for code, meaning in error_codes.refusal_codes().items()
+        for code, meaning in declarations.refusal_codes().items()
     ]
-    rows += [(code, "errors", meaning) for code, meaning in error_codes.ERROR_CODES.items()]
+    rows += [(code, "errors", meaning) for code, meaning in declarations.ERROR_CODES.items()]
     lines = (f"| `{code}` | {where} | {meaning} | {ADVICE[code]} |" for code, where, meaning in rows)
     return "\n".join(["| code | in | meaning | what to do |", "|---|---|---|---|", *lines])
 

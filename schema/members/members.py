@@ -15,11 +15,17 @@ from resolvers.people.member_data import Contributions, Part
 from resolvers.people.visibility import show_changed
 from resolvers.whole import erasing, exporting
 from resolvers.whole.mutations import Terms
-from schema.framework.connections import connection
-from schema.framework.fields import described, field
-from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
-from schema.framework.types import Node, enum, object_type, record_type
+from schema.framework.declarations import (
+    LazyUser,
+    Node,
+    connection,
+    described,
+    enum,
+    field,
+    mutation,
+    object_type,
+    record_type,
+)
 from schema.jobs import Job
 
 enum(

@@ -12,10 +12,7 @@ from resolvers.people.visibility import show_changed
 from resolvers.voting import continuing
 from resolvers.whole import signing_in as whole_signing_in
 from resolvers.whole.mutations import Terms
-from schema.framework.fields import described, field
-from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
-from schema.framework.types import object_type, record_type
+from schema.framework.declarations import LazyUser, described, field, mutation, object_type, record_type
 
 _OF_EVERYBODY = Terms(while_suspended=True, guests=True)
 _VISIT = "The token of the page's visit: what its visitor has begun on boards, the member goes on with."

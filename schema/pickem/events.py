@@ -13,11 +13,20 @@ from resolvers.pickem import predictions as prediction_resolvers
 from resolvers.pickem import standings as standing_resolvers
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
-from schema.framework.connections import connection, counted, subscription
-from schema.framework.fields import READ, described, field
-from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
-from schema.framework.types import Node, enum, object_type, record_type
+from schema.framework.declarations import (
+    READ,
+    LazyUser,
+    Node,
+    connection,
+    counted,
+    described,
+    enum,
+    field,
+    mutation,
+    object_type,
+    record_type,
+    subscription,
+)
 from schema.jobs import Job
 
 # ── types and queries ──

@@ -10,13 +10,15 @@ from datastore.pickem import leagues as league_store
 from resolvers.pickem import leagues as league_resolvers  # the class of a query with a field `league` would hide it
 from resolvers.pickem import standings as standing_resolvers
 from resolvers.pickem import visibility
-from schema.framework.connections import connection
-from schema.framework.fields import READ, described, field
-from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
-from schema.framework.types import (
+from schema.framework.declarations import (
+    READ,
+    LazyUser,
     Node,
+    connection,
+    described,
     enum,
+    field,
+    mutation,
     object_type,
     record_type,
 )

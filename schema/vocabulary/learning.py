@@ -9,10 +9,7 @@ import strawberry
 from datastore.vocabulary.quizzes import Card
 from resolvers.vocabulary import learning, quizzes, schedules, subscriptions, visibility
 from resolvers.whole.mutations import Terms
-from schema.framework.connections import connection
-from schema.framework.fields import READ, described, field
-from schema.framework.mutations import mutation
-from schema.framework.types import enum, object_type, record_type
+from schema.framework.declarations import READ, connection, described, enum, field, mutation, object_type, record_type
 from schema.vocabulary.lists import ListSubscription, QuizResult, Streak, Word, WordList
 
 # ── due cards ──

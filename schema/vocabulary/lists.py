@@ -25,13 +25,15 @@ from resolvers.vocabulary import (
 )
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
-from schema.framework.connections import connection
-from schema.framework.fields import READ, described, field
-from schema.framework.lazy import LazyUser
-from schema.framework.mutations import mutation
-from schema.framework.types import (
+from schema.framework.declarations import (
+    READ,
+    LazyUser,
     Node,
+    connection,
+    described,
     enum,
+    field,
+    mutation,
     object_type,
     record_type,
 )

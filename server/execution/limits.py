@@ -9,7 +9,7 @@ The complexity of an operation is an upper bound of the fields in its answer, as
 built once for each operation, so that a request only multiplies and adds.
 
 Every field counts 1, and one that reads the table for the object that it is asked of as many as it declares: a call
-takes as much of the processor as 40 fields (`schema.framework.fields.READ`). What is selected inside a field counts
+takes as much of the processor as 40 fields (`declarations.READ` of the schema). What is selected inside a field counts
 once for each object that the field may answer, and so does what it costs to read one of the objects that a list names.
 The field's type and its arguments say how many objects these are:
 
@@ -66,7 +66,7 @@ from graphql.utilities import value_from_ast_untyped
 
 from datastore.dynamo import LARGEST_PAGE, PAGE_SIZE
 from schema.framework.arguments import MOST_NAMED, names_objects
-from schema.framework.fields import complexity_of_each, most_objects, own_complexity
+from schema.framework.declarations import complexity_of_each, most_objects, own_complexity
 from server.execution.lexer import count_line_ends
 
 # ── text and syntax ──

@@ -21,7 +21,7 @@ from datastore.refusals import InvalidInput
 from resolvers.requests.context import Context
 from schema import Mutation, Query, schema
 from schema.framework.arguments import MOST_NAMED
-from schema.framework.fields import field
+from schema.framework.declarations import field
 from server.http.pipeline import MAX_CALLS, MAX_READ_UNITS
 from server.http.process import THRESHOLDS
 from tests.client import Client, serving

@@ -24,8 +24,7 @@ from resolvers.requests.context import Context
 from resolvers.voting import visibility as voting_visibility
 from resolvers.whole.node import LOADERS
 from schema import schema
-from schema.framework.fields import Resolution, described, field
-from schema.framework.types import record_type
+from schema.framework.declarations import Resolution, described, field, record_type
 from schema.voting import Contender, ContenderConnection
 from tests.generated import ROOT
 

@@ -15,7 +15,7 @@ from graphql import GraphQLEnumType, GraphQLField, get_named_type
 
 from datastore.refusals import InvalidInput
 from resolvers.values.node_ids import node_id, parse_node_id
-from schema.framework.fields import Resolution
+from schema.framework.declarations import Resolution
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _KEPT = re.compile(r"\d{4}-\d\d-\d\d|(?<![0-9A-Z])\d{4}(?![0-9A-Z])|(?<![0-9A-Z])01")

@@ -24,7 +24,7 @@ LAYERS: Final = ("server", "schema", "resolvers", "datastore")
 FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "Four layers, imports only downward": (
         ("datastore/voting/votes.py", "import resolvers.requests.policy"),
-        ("schema/framework/types.py", "import server.settings"),
+        ("schema/framework/declarations.py", "import server.settings"),
     ),
     "Only datastore.dynamo imports the AWS libraries": (
         ("datastore/values/seal.py", "import botocore"),
@@ -32,7 +32,7 @@ FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "Only the datastore imports entities, keys, conditions and writes": (
         ("resolvers/requests/policy.py", "import datastore.dynamo.writes"),
-        ("schema/framework/types.py", "from datastore.dynamo.entity import Entity"),
+        ("schema/framework/declarations.py", "from datastore.dynamo.entity import Entity"),
         ("server/audit/voting.py", "from datastore.dynamo import writes"),
     ),
     "Resolvers and datastore do not import GraphQL": (
@@ -53,7 +53,7 @@ FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "The rooms of the schema import only downward": (
         ("schema/voting.py", "import schema.comments"),
-        ("schema/framework/types.py", "import schema.jobs"),
+        ("schema/framework/declarations.py", "import schema.jobs"),
         ("schema/loose.py", ""),
     ),
     "Parts are independent in the server": (("server/demo/voting.py", "import server.demo.comments"),),
@@ -74,7 +74,7 @@ FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "The compiler imports no other layer": tuple(
         ("server/compiler/core.py", f"import {module}")
-        for module in ("datastore.values.seal", "resolvers.requests.policy", "schema.framework.types")
+        for module in ("datastore.values.seal", "resolvers.requests.policy", "schema.framework.declarations")
     ),
     "The transport imports nothing else of the service": tuple(
         ("datastore/dynamo/transport/client.py", f"import {module}")

@@ -29,7 +29,7 @@ RECURSIVE_TYPES = frozenset(
         "schema.people",
         "schema.pickem.events",
         "schema.vocabulary.lists",
-        "schema.framework.lazy",
+        "schema.framework.declarations",
     }
 )
 """GraphQL's mutually recursive types import each other's names, lazily."""

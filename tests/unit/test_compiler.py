@@ -14,8 +14,7 @@ from graphql import ExecutionResult, parse
 from typer.testing import CliRunner
 
 from resolvers.loading.batched import batched
-from schema.framework.fields import described, field
-from schema.framework.types import record_type
+from schema.framework.declarations import described, field, record_type
 from server import Failed
 from server.__main__ import app
 from server.compiler import Fallback, PreparedOperation, to_dicts

@@ -8,7 +8,7 @@ import pytest
 from graphql import FragmentDefinitionNode, OperationDefinitionNode, build_schema, parse, validate
 
 from schema import schema
-from schema.framework.fields import AWAITED, READ
+from schema.framework.declarations import AWAITED, READ
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 from server.execution.limits import Cost
 

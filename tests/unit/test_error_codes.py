@@ -9,7 +9,7 @@ from graphql import GraphQLObjectType, GraphQLUnionType, build_schema
 
 from datastore.refusals import Refusal
 from schema import schema
-from schema.framework.error_codes import ERROR_CODES, refusal_codes
+from schema.framework.declarations import ERROR_CODES, refusal_codes
 from tests.generated import ROOT
 
 LITERAL = re.compile(

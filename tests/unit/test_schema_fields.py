@@ -19,8 +19,7 @@ from resolvers.requests.context import (
 )
 from resolvers.values.node_ids import node_id
 from schema.framework.arguments import Parameters, input_type
-from schema.framework.fields import field
-from schema.framework.mutations import mutation
+from schema.framework.declarations import field, mutation
 
 calls: list[Any] = []
 

@@ -18,8 +18,7 @@ from strawberry.schema.config import StrawberryConfig
 
 from resolvers.loading.batched import batched
 from schema.framework.arguments import Argument
-from schema.framework.fields import declare_signature, field
-from schema.framework.types import SCALARS, record_type
+from schema.framework.declarations import SCALARS, declare_signature, field, record_type
 from tests.property.differential.random_values import RandomValues, hash_of
 
 LEAVES = ["str", "int", "float", "bool", "ID", "Kind", "datetime", "Odd"]
