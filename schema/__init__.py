@@ -29,13 +29,17 @@ from schema.framework.declarations import READ, SCALARS, Node, Schema, field, sc
 from schema.imports import ImportsMutation
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
-from schema.members.members import ApiKeysMutation, ApiKeysQuery, MembersMutation
-from schema.members.sign_in import SignInMutation, SignInQuery
+from schema.members import ApiKeysMutation, ApiKeysQuery, MembersMutation, SignInMutation, SignInQuery
 from schema.people import PeopleMutation, PeopleQuery
-from schema.pickem.events import PickemMutation, PickemQuery, PickemSubscription, ScoringMutation
-from schema.pickem.leagues import LeaguesMutation, LeaguesQuery
-from schema.vocabulary.learning import AddressSubscriptionMutation, LearningMutation
-from schema.vocabulary.lists import VocabularyMutation, VocabularyQuery
+from schema.pickem import (
+    LeaguesMutation,
+    LeaguesQuery,
+    PickemMutation,
+    PickemQuery,
+    PickemSubscription,
+    ScoringMutation,
+)
+from schema.vocabulary import AddressSubscriptionMutation, LearningMutation, VocabularyMutation, VocabularyQuery
 from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 

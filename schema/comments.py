@@ -18,7 +18,6 @@ from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
 from schema.framework.declarations import (
     READ,
-    LazyUser,
     Node,
     RefusalCode,
     connection,
@@ -31,6 +30,7 @@ from schema.framework.declarations import (
     record_type,
     subscription,
 )
+from schema.framework.lazy import LazyUser
 from schema.jobs import Job
 
 # ── types and queries ──

@@ -13,7 +13,6 @@ from resolvers.whole import node as whole_node
 from resolvers.whole.mutations import Terms
 from schema.framework.declarations import (
     READ,
-    LazyUser,
     Node,
     connection,
     described,
@@ -23,6 +22,7 @@ from schema.framework.declarations import (
     object_type,
     record_type,
 )
+from schema.framework.lazy import LazyUser
 from schema.jobs import Job
 
 # ── types and queries ──

@@ -15,11 +15,9 @@ from resolvers.people import visibility
 from resolvers.whole.mutations import Terms
 from schema.comments import CommentsOfUser
 from schema.framework.declarations import READ, Node, connection, described, field, mutation, object_type, record_type
-from schema.members.members import SuspensionOfUser
-from schema.pickem.events import PickemOfUser
-from schema.pickem.leagues import LeaguesOfUser
-from schema.vocabulary.learning import LearningOfUser
-from schema.vocabulary.lists import VocabularyOfUser
+from schema.members import SuspensionOfUser
+from schema.pickem import LeaguesOfUser, PickemOfUser
+from schema.vocabulary import LearningOfUser, VocabularyOfUser
 
 
 @record_type(Identity_, "By what a member signs in.")

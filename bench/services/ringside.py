@@ -21,8 +21,7 @@ from starlette.types import ASGIApp
 from bench.services import records
 from resolvers.loading.batched import batched
 from resolvers.requests.context import Context, Services
-from schema.framework.fields import described, field
-from schema.framework.types import record_type
+from schema.framework.declarations import described, field, record_type
 from server.auth.identification import Identification
 from server.execution.documents import Documents
 from server.http.endpoint import FastPath, GraphQLEndpoint, with_request_ids

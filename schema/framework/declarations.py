@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, Union
+from typing import Annotated, Any, Final, TypeVar, Union
 
 import strawberry
 from graphql import GraphQLError, GraphQLField, StringValueNode, ValueNode
@@ -27,9 +27,6 @@ from resolvers.requests.context import Context
 from resolvers.values.node_ids import node_id
 from resolvers.whole.mutations import FOR_MEMBERS, Terms, check_terms, run_mutation
 from schema.framework.arguments import Argument, Input, Parameters, make_input
-
-if TYPE_CHECKING:
-    from schema.people import User
 
 # ── fields ──
 
@@ -521,12 +518,6 @@ def _payload_maker(payload: type) -> Callable[[Any], Any]:
     if len(names) == 1:
         return lambda answer: payload(**{names[0]: answer})
     return lambda answer: payload(**{name: getattr(answer, name) for name in names})
-
-
-# ── members ──
-# The member's type before it is made: every part refers to members, and a member has fields of several parts.
-
-LazyUser = Annotated["User", strawberry.lazy("schema.people")]
 
 
 # ── error codes ──

@@ -31,13 +31,10 @@ from tests.generated import ROOT
 PARTS: Final = {
     "schema.voting": "voting",
     "schema.comments": "comments",
-    "schema.pickem.events": "pickem",
-    "schema.pickem.leagues": "pickem",
-    "schema.vocabulary.lists": "vocabulary",
-    "schema.vocabulary.learning": "vocabulary",
+    "schema.pickem": "pickem",
+    "schema.vocabulary": "vocabulary",
     "schema.people": "people",
-    "schema.members.members": "members",
-    "schema.members.sign_in": "members",
+    "schema.members": "members",
 }
 """The modules of the schema, and the part that each belongs to."""
 

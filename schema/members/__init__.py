@@ -1,1 +1,0 @@
-"""Members: what is done with them, and the keys of machines."""

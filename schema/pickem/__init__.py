@@ -1,1 +1,0 @@
-"""Pick'Em: events, predictions and standings; leagues; scoring."""

@@ -1,1 +1,0 @@
-"""Vocabulary: lists and their subscriptions; learning."""
