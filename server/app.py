@@ -56,20 +56,13 @@ from server.engine import backup_figures
 from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
 from server.execution.documents import Documents, read_manifest
 from server.execution.limits import Limits
-from server.http import front_page
-from server.http.admin import AdminPages
-from server.http.elements import Elements
+from server.http.browser_pages import AdminPages, Elements, Explorer, front_page_routes, home
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
-from server.http.explorer import Explorer
-from server.http.health import Readiness, alive
-from server.http.home import home
-from server.http.hosts import ANY, public_host
-from server.http.member_export import member_export
 from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
-from server.http.origins import ForeignOrigins
+from server.http.origins import ANY, ForeignOrigins, public_host
 from server.http.pipeline import Pipeline, Quota, most_of_address
+from server.http.plain_routes import Readiness, alive, member_export, product_jsonld
 from server.http.process import end_with_parent, tune_process
-from server.http.product_data import product_jsonld
 from server.http.protocol import ConnectionLimits
 from server.http.sign_in import SignInPage
 from server.http.websocket import serve_socket
@@ -159,7 +152,7 @@ def _routes(
         Route("/products/{product:path}.jsonld", product_jsonld),
         Route(CONFIRM_PATH, confirm, methods=["GET", "POST"]),
         Route("/unsubscribe", unsubscribe, methods=["GET", "POST"]),
-        *(front_page.routes(settings) or [Route("/", home)]),
+        *(front_page_routes(settings) or [Route("/", home)]),
     ]
 
 

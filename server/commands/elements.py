@@ -14,7 +14,7 @@ app = typer.Typer()
 @app.command()
 def elements() -> None:
     """Prints two script tags for RINGSIDE_PUBLIC_URL: the current elements, and this build of them by its digest."""
-    from server.http.elements import Elements  # other commands start without what serves pages
+    from server.http.browser_pages import Elements  # other commands start without what serves pages
 
     try:
         tags = Elements().tags(Settings.load().public_url)

@@ -24,7 +24,7 @@ from server.commands.demo import seed_demo
 from server.commands.running import engine_for
 from server.engine import scheduled_backups
 from server.engine.table import open_engine, validate_table
-from server.http.hosts import default_hosts
+from server.http.origins import default_hosts
 from server.http.process import GRACE_SECONDS, tune_process
 from server.http.protocol import ConnectionLimits, ServerConfig, limit_unaccepted_data, listeners, raise_file_limit
 from server.mail.rendering import EmailTemplates

@@ -21,8 +21,7 @@ from server.auth.cookies import session_cookie
 from server.auth.identification import Credentials, Identified
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
-from server.http.demo import demo_viewers
-from server.http.explorer import Explorer, wants_page
+from server.http.browser_pages import Explorer, demo_viewers, wants_page
 from server.http.messages import (
     DEFAULT_FORMAT,
     STREAM,

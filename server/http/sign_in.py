@@ -15,7 +15,7 @@ the page: other sites must be listed, and it leads nowhere else. Its POSTs count
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -36,8 +36,7 @@ from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Services, Viewer
 from resolvers.requests.policy import Policy
 from resolvers.values.page_languages import PAGE_LANGUAGES
-from server.http.built_files import CONTENT_TYPES, FILES_POLICY
-from server.http.demo import DemoEmails, may_see_emails
+from server.http.browser_pages import CONTENT_TYPES, FILES_POLICY, DemoEmails, content_policy, may_see_emails
 from server.http.messages import SECURITY_HEADERS
 from server.http.sign_in_provider import from_provider, to_provider
 from server.settings import Settings
@@ -52,14 +51,6 @@ FRAGMENT: Final = "ringside-code"
 """What the fragment of an address is called that leads back to a page of another origin."""
 ASKED: Final = "{asked}"
 """The page's placeholder for what it is asked for."""
-
-
-def content_policy(image_hosts: Sequence[str]) -> str:
-    images = " ".join(["'self'", "data:", *(f"https://{host}" for host in image_hosts)])
-    return (
-        f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src {images}; "
-        "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    )
 
 
 class SignInPage:

@@ -13,7 +13,7 @@ from datastore.refusals import InvalidInput
 from resolvers.members.sign_in_codes import MINUTES, PATH, CodeEmail, SignInCodes
 from resolvers.people.confirmations import NotSent, PerhapsSent
 from resolvers.requests.context import Services
-from server.http.demo import DemoEmails, shows_emails
+from server.http.browser_pages import DemoEmails, shows_emails
 from server.mail.message import Email, compose, host_of
 from server.mail.rendering import EmailKind, EmailTemplates, in_language
 from server.mail.smtp import (

@@ -11,7 +11,7 @@ from graphql import parse, print_ast, separate_operations
 
 from datastore.dynamo import Table
 from server.demo import seed
-from server.http.elements import Elements
+from server.http.browser_pages import Elements
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import post

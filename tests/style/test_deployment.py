@@ -20,9 +20,8 @@ from datastore.dynamo.declaration import definition
 from datastore.dynamo.entity import TTL
 from server.__main__ import COMMANDS
 from server.app import _routes
-from server.http.elements import Elements
+from server.http.browser_pages import Elements, Explorer
 from server.http.endpoint import UNCHECKED, GraphQLEndpoint
-from server.http.explorer import Explorer
 from server.http.process import GRACE_SECONDS
 from server.settings import Settings, variable
 from server.telemetry import Metrics

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from server.http.elements import BUILT, Elements
+from server.http.browser_pages import ELEMENTS_FOLDER, Elements
 from tests.command import ringside
 
 KIB = 1024
@@ -30,7 +30,7 @@ def sizes() -> dict[str, int]:
     if Elements().script is None:
         pytest.skip("the elements are not here: make pages")
     found: dict[str, int] = {}
-    for file in BUILT.rglob("*.js"):
+    for file in ELEMENTS_FOLDER.rglob("*.js"):
         name = file.name.partition(".")[0]
         found[name] = found.get(name, 0) + len(gzip.compress(file.read_bytes(), 9))
     return found
@@ -56,7 +56,7 @@ def test_all_elements_together_are_small(sizes: dict[str, int]) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_texts_of_a_language_are_small(language: str) -> None:
     """A page loads those of one language, and English stands in the parts."""
-    files = list(BUILT.rglob(f"{language}.*.js"))
+    files = list(ELEMENTS_FOLDER.rglob(f"{language}.*.js"))
     if not files:
         pytest.skip("the elements are not here: make pages")
     assert max(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= 3 * KIB

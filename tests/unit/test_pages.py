@@ -14,8 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from server.auth.cookies import LOOPBACK
-from server.http.demo import demo_viewers
-from server.http.explorer import Explorer, wants_page
+from server.http.browser_pages import Explorer, demo_viewers, wants_page
 from server.settings import Settings
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"

@@ -1,0 +1,175 @@
+"""The addresses that answer outside GraphQL: health checks, a member's file, and a product's ratings."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from hashlib import sha256
+from typing import Final
+
+import orjson
+import structlog
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+
+from datastore.dynamo import DynamoError, StorageFailed, Table, deadline
+from datastore.dynamo.declaration import probe_write
+from datastore.jobs import jobs as job_store
+from datastore.jobs.jobs import JobState
+from datastore.members import exports as export_store
+from datastore.members.exports import Export
+from datastore.refusals import InvalidInput, Overloaded
+from datastore.values.seal import Forged
+from resolvers.comments.structured_data import product_data
+from resolvers.requests.context import Context, Kind, Services, Viewer
+from resolvers.values.network_addresses import network
+from resolvers.whole.exporting import PURPOSE
+from server.http.messages import SECURITY_HEADERS
+from server.http.pipeline import Client, Pipeline
+
+# ── health ──
+# /livez says that the process runs, /readyz that the table answers.
+#
+# With the embedded engine, whose disk can be full, /readyz also writes an item of 64 KB and removes it. On DynamoDB it
+# only reads the table's status: throttled writes pass, and removing the process from service would make them worse.
+
+READINESS_SECONDS = 2.0
+
+
+async def alive(_: Request) -> JSONResponse:
+    return JSONResponse({"status": "alive"})
+
+
+class Readiness:
+    """Whether the table answers, checked at most every two seconds however often orchestrators ask."""
+
+    def __init__(self, *, probe_writes: bool) -> None:
+        self._probe_writes = probe_writes
+        self._checked_until = 0.0
+        self._status: tuple[int, Mapping[str, str]] = (503, {})
+        self._lock = asyncio.Lock()
+
+    async def endpoint(self, request: Request) -> JSONResponse:
+        async with self._lock:
+            if time.monotonic() > self._checked_until:
+                self._status = await _check(request.state.services.table, probe_writes=self._probe_writes)
+                self._checked_until = time.monotonic() + READINESS_SECONDS
+        status, body = self._status
+        return JSONResponse(dict(body), status)
+
+
+async def _check(table: Table, *, probe_writes: bool) -> tuple[int, Mapping[str, str]]:
+    try:
+        with deadline(READINESS_SECONDS):
+            status = (await table.describe())["TableStatus"]
+            if probe_writes:
+                await probe_write(table)
+    except StorageFailed as error:
+        return 503, {"status": "unready", "reason": f"the table cannot be written: {error}"}
+    except DynamoError as error:
+        return 503, {"status": "unready", "reason": f"the table does not answer: {type(error).__name__}"}
+    if status not in ("ACTIVE", "UPDATING"):
+        return 503, {"status": "unready", "reason": f"the table is {status}"}
+    return 200, {"status": "ready"}
+
+
+# ── member export ──
+# /member-export: the link to a member's file. It is good once, within an hour after its job is done.
+#
+# | answer | when                                                                 |
+# |--------|----------------------------------------------------------------------|
+# | 200    | the file, as JSON Lines; the link ends with the last byte            |
+# | 400    | the link was altered                                                 |
+# | 410    | the file was fetched before, an hour has passed, or the job failed   |
+# | 425    | the job is not done yet: `Retry-After` says when to ask again        |
+# | 503    | the table does not answer                                            |
+
+TIMEOUT = 10.0
+_RETRY_SECONDS = 3
+_EXPORT_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}
+_log = structlog.get_logger("ringside.members")
+
+
+async def member_export(request: Request) -> Response:
+    """The file of a sealed link."""
+    services: Services = request.state.services
+    try:
+        job_id = services.seal.open_text(PURPOSE, request.query_params.get("token", "")).decode()
+    except Forged:
+        return _refused(400, "This link is not complete. Copy the whole link.")
+    try:
+        with deadline(TIMEOUT):
+            job = await job_store.read_job(services.table, job_id)
+            export = await export_store.read_export(services.table, job_id)
+    except DynamoError:
+        return _refused(503, "The service is busy. Try again in a minute.", _RETRY_SECONDS)
+    if export is not None and export.expires > services.clock():
+        headers = {**_EXPORT_HEADERS, "content-disposition": 'attachment; filename="member.jsonl"'}
+        if request.method == "HEAD":  # it fetches nothing, so the link stays good
+            return Response(headers=headers, media_type="application/jsonl")
+        return StreamingResponse(_content(services, export), headers=headers, media_type="application/jsonl")
+    if job is not None and job.state is JobState.RUNNING:
+        return _refused(425, "The file is still being written.", _RETRY_SECONDS)
+    return _refused(410, "This file was fetched before, or its hour has passed. Ask for a new one.")
+
+
+async def _content(services: Services, export: Export) -> AsyncIterator[bytes]:
+    """The pieces; after the last one the link ends."""
+    async for piece in export_store.read_pieces(services.table, export):
+        yield piece
+    try:
+        await export_store.end_link(services.table, export)
+    except DynamoError as error:
+        _log.warning("a fetched file was not removed; it expires within the hour", reason=str(error))
+
+
+def _refused(status: int, text: str, retry_after: int | None = None) -> Response:
+    headers = dict(_EXPORT_HEADERS) if retry_after is None else {**_EXPORT_HEADERS, "retry-after": str(retry_after)}
+    return PlainTextResponse(f"{text}\n", status, headers)
+
+
+# ── product data ──
+# GET /products/<id>.jsonld: a product's ratings for search engines, to be put into the shop's page by its server.
+#
+# | answer | when                                                                                |
+# |--------|-------------------------------------------------------------------------------------|
+# | 200    | the JSON-LD, for pages of every origin, the same for everybody                      |
+# | 304    | it has not changed since the client read it                                         |
+# | 400    | no product can have this id                                                         |
+# | 404    | the product has no rated comments                                                   |
+# | 503    | the service is busy or its table does not answer: `Retry-After` says when to ask again |
+
+_DATA_HEADERS: Final = {
+    **SECURITY_HEADERS,
+    "Access-Control-Allow-Origin": "*",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Cache-Control": "public, max-age=60",
+}
+_NOBODY: Final = Viewer(id="", kind=Kind.VISITOR)
+# Pages put the text between script tags, where no `<` may stand.
+_ESCAPED: Final = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
+
+
+async def product_jsonld(request: Request) -> Response:
+    pipeline: Pipeline = request.state.pipeline
+    address = request.client.host if request.client else ""
+    try:
+        with pipeline.in_flight(address), deadline(pipeline.settings.request_timeout):
+            await pipeline.request_turns.take(Client(network(address)))
+            ctx = Context(pipeline.services, _NOBODY, address)
+            data = await product_data(ctx, request.path_params["product"])
+    except InvalidInput as refused:
+        return PlainTextResponse(f"{refused.message}\n", 400, _DATA_HEADERS)
+    except (Overloaded, DynamoError):
+        return PlainTextResponse("The service is busy.\n", 503, {**_DATA_HEADERS, "Retry-After": "1"})
+    if data is None:
+        return PlainTextResponse("This product has no rated comments.\n", 404, _DATA_HEADERS)
+    body = orjson.dumps(data)
+    for character, escape in _ESCAPED.items():
+        body = body.replace(character, escape)
+    headers = {**_DATA_HEADERS, "ETag": f'"{sha256(body).hexdigest()[:32]}"'}
+    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if headers["ETag"] in known:
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type="application/ld+json")
