@@ -24,8 +24,8 @@ from resolvers.requests.context import Context, Services
 from schema.framework.declarations import described, field, record_type
 from server.auth.identification import Identification
 from server.execution.documents import Documents
+from server.http.browser_pages import Explorer
 from server.http.endpoint import FastPath, GraphQLEndpoint, with_request_ids
-from server.http.explorer import Explorer
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.process import tune_process
 from server.settings import Settings

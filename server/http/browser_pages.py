@@ -1,4 +1,4 @@
-"""The pages for browsers, and their files: the explorer, the elements, the front page, /admin, and what a demo offers."""
+"""The pages for browsers, and their files: explorer, elements, front page, /admin, and what a demo offers."""
 
 from __future__ import annotations
 
