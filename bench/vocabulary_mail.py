@@ -37,8 +37,8 @@ from datastore.vocabulary.words import WORD, Word
 from resolvers.requests.context import Services
 from server.engine import run_engine
 from server.mail.daily_run import DailyRun
-from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate
+from server.mail.sending import RunLimits
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])

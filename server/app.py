@@ -66,11 +66,9 @@ from server.http.process import end_with_parent, tune_process
 from server.http.protocol import ConnectionLimits
 from server.http.sign_in import SignInPage
 from server.http.websocket import serve_socket
-from server.mail.confirmation import confirm, sending_confirmations
-from server.mail.digest_run import comment_emails
-from server.mail.emails_due import EmailSchedule
-from server.mail.pages import unsubscribe
-from server.mail.sign_in import sending_codes
+from server.mail.pages import confirm, unsubscribe
+from server.mail.requested import send_requested_emails
+from server.mail.runs import EmailSchedule, comment_emails
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, configure_logging, open_traces
 from server.webhooks.delivering import Deliverer
@@ -167,8 +165,7 @@ async def _opened(
         services = Services(table, settings.seal(), settings.policy())
         stack.push_async_callback(services.close)
         await _prepare(services)
-        await stack.enter_async_context(sending_confirmations(settings, services))
-        await stack.enter_async_context(sending_codes(settings, services))
+        send_requested_emails(settings, services)
         if settings.proof_keys:
             proofs = ProofReader(settings)
             stack.push_async_callback(proofs.close)

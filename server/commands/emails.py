@@ -20,9 +20,8 @@ from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import run_with_services
 from server.mail.daily_run import MailingExpired, RunSummary, newest_date
-from server.mail.delivery import LeasedTransport, RunLimits
-from server.mail.emails_due import Emails, email_template, index_lag, turn
-from server.mail.smtp import AT_ONCE, ServerUnreachable, open_transport
+from server.mail.runs import Emails, email_template, index_lag, turn
+from server.mail.sending import AT_ONCE, LeasedTransport, RunLimits, ServerUnreachable, open_transport
 from server.settings import Settings
 from server.telemetry import configure_logging
 

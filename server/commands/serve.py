@@ -27,7 +27,7 @@ from server.engine.table import open_engine, validate_table
 from server.http.origins import default_hosts
 from server.http.process import GRACE_SECONDS, tune_process
 from server.http.protocol import ConnectionLimits, ServerConfig, limit_unaccepted_data, listeners, raise_file_limit
-from server.mail.rendering import EmailTemplates
+from server.mail.message import EmailTemplates
 from server.settings import PREFIX, Settings, settings_help
 from server.telemetry import shared_metrics
 

@@ -53,9 +53,8 @@ from datastore.vocabulary.subscriptions import (
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
-from server.mail.delivery import RunLimits, SendingSummary, send_all, send_once
 from server.mail.message import EmailTemplate, Section
-from server.mail.smtp import EmailTransport
+from server.mail.sending import EmailTransport, RunLimits, SendingSummary, send_all, send_once
 
 # ── what is due ──
 

@@ -1,27 +1,319 @@
-"""Emails: their headers and, for the daily words, what the templates show and the links to unsubscribe.
+"""Emails: their texts, made from Jinja2 templates, their headers, and the links to unsubscribe.
 
-Text from outside is encoded before it goes into a header; the templates reduce it to one line. A link to unsubscribe is
-signed for one member, works without a login and never expires.
+The templates, a subject, plain text and HTML for each kind, are in `templates/`. A folder of the operator's
+(RINGSIDE_EMAIL_TEMPLATES) replaces any of them, and `_page.html`, the frame of all; its own further files begin with
+`_`. Templates run in a sandbox. What they print is reduced to one line, so that a text from outside cannot imitate what
+surrounds it; in HTML it is also escaped. Text from outside is encoded before it goes into a header.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from binascii import b2a_qp
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from email.header import Header
 from email.utils import format_datetime, parseaddr
-from enum import StrEnum
-from typing import Any
+from enum import Enum, StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+from unicodedata import bidirectional, name
 
 import orjson
+from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from datastore.values.seal import Forged, Seal
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from datastore.vocabulary.words import Word
 from resolvers.people.profile import validate_email_address
 from resolvers.values.texts import with_ascii_domain
-from server.mail.rendering import EmailKind, EmailTemplates, Rendered, encode_header_text, script_tag, serialize
+from server import Failed
+
+# ── writing directions ──
+
+ISOLATES = "\u2068\u2069"
+"""FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE."""
+_RIGHT_TO_LEFT = {"R", "AL"}
+
+
+def direction(text: str) -> str:
+    """`rtl` or `ltr`, as the first letter with a direction says; for HTML's `dir`."""
+    strong = (kind for kind in map(bidirectional, text) if kind in {"L", *_RIGHT_TO_LEFT})
+    return "rtl" if next(strong, "L") in _RIGHT_TO_LEFT else "ltr"
+
+
+def isolate(text: str) -> str:
+    """The text for a plain line: one from right to left keeps the rest of the line in its order."""
+    if any(bidirectional(character) in _RIGHT_TO_LEFT for character in text):
+        return text.join(ISOLATES)
+    return text
+
+
+def script_tag(text: str) -> str:
+    """`und-Arab` or `und-Hebr`: a language that is not known, in the script of the first letter with a direction.
+
+    It lets programs choose a font. Empty for all other scripts.
+    """
+    first = next((name(character, "") for character in text if bidirectional(character) in {"L", *_RIGHT_TO_LEFT}), "")
+    return {"ARABIC": "und-Arab", "HEBREW": "und-Hebr"}.get(first.partition(" ")[0], "")
+
+
+# ── serialization ──
+# An email as bytes.
+#
+# `email.message.EmailMessage` decodes the RFC 2047 words (`=?utf-8?b?…?=`) of a value that is set as a header. On
+# Python 3.11 and 3.12 a line end inside such a word then begins another header, or the body. So the headers are encoded
+# here, nothing decodes them again, and an email whose headers are not exactly the intended ones is never sent. The body
+# is put together here too: the package parses the headers of each part again, which was a third of a daily run's work.
+
+_BOUNDARY = "=_alternative"
+"""Never within a part: quoted-printable writes an equals sign as `=3D`."""
+_BODY_HEADERS = {"MIME-Version": "1.0", "Content-Type": f'multipart/alternative; boundary="{_BOUNDARY}"'}
+_LONGEST_PLAIN = 60
+_LONGEST_LINE = 998
+"""RFC 5322, without the line end."""
+_JOINERS = "\u200c\u200d"
+"""Invisible, but Persian, Sinhala and other languages, and emoji, are spelt with them."""
+
+
+class UnsafeEmail(Exception):
+    """The serialized headers are not exactly the intended ones. A fault of this program: the email is not sent."""
+
+
+def one_line(text: str, keep: str = "") -> str:
+    """The text without any character that could end a line, be invisible or turn the writing's direction.
+
+    Joiners stay, since words are spelt with them.
+    """
+    kept = _JOINERS + keep
+    return "".join(character for character in " ".join(text.split()) if character.isprintable() or character in kept)
+
+
+def encode_header_text(text: str) -> str:
+    """Free text as a header's value: as it is, or as RFC 2047 words if a mail program could read it otherwise.
+
+    Its parts from outside are without marks of direction already, so those that are left are our own.
+    """
+    line = one_line(text, keep=ISOLATES)
+    if line.isascii() and "=?" not in line and len(line) <= _LONGEST_PLAIN:
+        return line
+    return Header(line, "utf-8", maxlinelen=75).encode(linesep="\r\n")
+
+
+def serialize(headers: Mapping[str, str], text: str, html: str) -> bytes:
+    """The email with these headers, already encoded, and its body in two forms; UnsafeEmail if that is not the result.
+
+    Addresses that are not ASCII are written in UTF-8, which needs a server with SMTPUTF8.
+    """
+    lines = "".join(f"{name}: {value}\r\n" for name, value in {**headers, **_BODY_HEADERS}.items())
+    parts = [_part("plain", text), _part("html", html)]
+    content = b"".join([lines.encode(), b"\r\n", *parts, f"--{_BOUNDARY}--\r\n".encode()])
+    _validate_headers(content, sorted([*headers, *_BODY_HEADERS]))
+    return content
+
+
+def _part(subtype: str, text: str) -> bytes:
+    """One form of the body; each of its lines ends as SMTP wants it. The last line end belongs to the boundary."""
+    head = (
+        f'--{_BOUNDARY}\r\nContent-Type: text/{subtype}; charset="utf-8"\r\n'
+        "Content-Transfer-Encoding: quoted-printable\r\n\r\n"
+    )
+    lines = b"".join(line + b"\r\n" for line in text.encode().splitlines())
+    return head.encode() + b2a_qp(lines, istext=True) + b"\r\n"
+
+
+def _validate_headers(content: bytes, names: list[str]) -> None:
+    lines = content.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    found = sorted(line.partition(b":")[0].decode() for line in lines if line[:1] not in (b" ", b"\t"))
+    if found != names:
+        raise UnsafeEmail(f"The email has the headers {found}.")
+    if any(len(line) > _LONGEST_LINE or any(byte in line for byte in b"\r\n\x00") for line in lines):
+        raise UnsafeEmail("A header has a line end or is too long.")
+
+
+# ── rendering ──
+
+_BUILT_IN = Path(__file__).parent / "templates"
+_TEXTS = Path(__file__).with_name("texts")
+_PARTS = (".subject.txt", ".txt", ".html")
+_LONGEST_SUBJECT = 120
+
+
+class EmailKind(Enum):
+    """What an email is for; its value begins the names of its templates."""
+
+    CONFIRM_SUBSCRIPTION = "confirm-subscription"
+    CONFIRM_ADDRESS = "confirm-address"
+    SIGN_IN = "sign-in"
+    DAILY_WORD = "daily-word"
+    LOCK_REMINDER = "lock-reminder"
+    REPLIES = "replies"
+    MODERATION_DIGEST = "moderation-digest"
+
+
+@cache
+def _texts(language: str) -> Mapping[str, Mapping[str, str]]:
+    texts: Mapping[str, Mapping[str, str]] = orjson.loads((_TEXTS / f"{language}.json").read_bytes())
+    return texts
+
+
+def in_language(kind: EmailKind, language: str, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """What the templates of a kind with texts of its own show: the texts of a page's language, with these values."""
+    texts = {name: text.format(**shown) for name, text in _texts(language)[kind.value].items()}
+    return {**shown, "language": language, "direction": direction(texts["intro"]), "texts": texts}
+
+
+class BrokenTemplate(Failed):
+    """A template of the operator's cannot be used; the message names the file and the line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"RINGSIDE_EMAIL_TEMPLATES is invalid: {reason}. Write the path of a folder with templates such as "
+            "daily-word.html."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An email's texts."""
+
+    subject: str
+    text: str
+    html: str
+
+
+class EmailTemplates:
+    """The templates of this deployment; BrokenTemplate if one of the folder cannot be used."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        folders = [folder, _BUILT_IN] if folder is not None else [_BUILT_IN]
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=ChoiceLoader([FileSystemLoader(path) for path in folders]),
+            autoescape=lambda name: name is not None and name.endswith(".html"),
+            undefined=StrictUndefined,
+            finalize=_printed,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            auto_reload=False,
+        )
+        self._environment.filters["direction"] = direction
+        self._environment.filters["isolate"] = _isolated
+        if folder is not None:
+            self._validate(folder)
+
+    def render(self, kind: EmailKind, values: Mapping[str, Any]) -> Rendered:
+        """An email's texts, of the values that `SAMPLES` lists for its kind."""
+        subject, text, html = (self._environment.get_template(kind.value + part).render(values) for part in _PARTS)
+        return Rendered(one_line(subject, keep=ISOLATES)[:_LONGEST_SUBJECT], text, html)
+
+    def _validate(self, folder: Path) -> None:
+        known = {"_page.html", *(kind.value + part for kind in EmailKind for part in _PARTS)}
+        for file in sorted(path for path in folder.iterdir() if path.suffix in {".txt", ".html"}):
+            if file.name not in known and not file.name.startswith("_"):
+                names = ", ".join(sorted(known))
+                raise BrokenTemplate(f"{file.name} is not the name of a template: they are {names}")
+        for kind, values in SAMPLES.items():
+            for part in _PARTS:
+                self._validate_one(kind.value + part, values)
+
+    def _validate_one(self, name: str, values: Mapping[str, Any]) -> None:
+        try:
+            self._environment.get_template(name).render(values)
+        except TemplateSyntaxError as error:
+            raise BrokenTemplate(f"{error.name or name}, line {error.lineno}: {error.message}") from None
+        except TemplateNotFound as error:
+            raise BrokenTemplate(f"{name} uses the template {error.name}, which does not exist") from None
+        except UnicodeDecodeError:
+            raise BrokenTemplate(f"{name} is not UTF-8") from None
+        except Exception as error:  # noqa: BLE001 - a template can raise anything, as other code can
+            reason = error.message if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+            raise BrokenTemplate(f"{name}, with example values: {reason}") from None
+
+
+class _Isolated(str):
+    """One line, between our own marks of direction."""
+
+    __slots__ = ()
+
+
+def _isolated(text: str) -> str:
+    return _Isolated(isolate(one_line(text)))
+
+
+def _printed(value: Any) -> Any:
+    """What a template prints of a value."""
+    if value is None:
+        return ""
+    is_ready = isinstance(value, _Isolated) or hasattr(value, "__html__")
+    return one_line(value) if isinstance(value, str) and not is_ready else value
+
+
+_LINK = "https://api.example.org/…"
+SAMPLES: Final[Mapping[EmailKind, Mapping[str, Any]]] = {
+    EmailKind.CONFIRM_SUBSCRIPTION: {"address": "ada@example.org", "list_name": "HSK 1", "link": _LINK, "hours": 24},
+    EmailKind.CONFIRM_ADDRESS: {"address": "ada@example.org", "name": "Ada", "link": _LINK, "hours": 24},
+    EmailKind.SIGN_IN: {
+        "code": "123456",
+        "link": _LINK,
+        "site": "www.example.com",
+        "minutes": 15,
+        "language": "en",
+        "direction": "ltr",
+        "texts": dict.fromkeys(("subject", "intro", "link", "button", "validity", "ignore"), "A sentence."),
+    },
+    EmailKind.DAILY_WORD: {
+        "on": date(2026, 11, 20),
+        "words": [
+            {
+                "term": "你好",
+                "language": "zh-Hans",
+                "reading": "nǐ hǎo",
+                "definition": "hello",
+                "example": None,
+                "list_name": "HSK 1",
+                "unsubscribe": _LINK,
+            }
+        ],
+        "unsubscribe_all": _LINK,
+    },
+    EmailKind.LOCK_REMINDER: {
+        "event": "Full Circle",
+        "season": "2026",
+        "place": None,
+        "locks_at": datetime(2026, 11, 20, 20, 0, tzinfo=UTC),
+        "time_zone": "UTC",
+        "unsubscribe": _LINK,
+    },
+    EmailKind.REPLIES: {
+        "replies": [{"author": "Ada", "product": "42", "body": "I agree."}],
+        "more": 3,
+        "site": "www.example.com",
+        "unsubscribe": _LINK,
+        "language": "en",
+        "direction": "ltr",
+        "texts": dict.fromkeys(("subject", "intro", "more", "unsubscribe"), "A sentence."),
+    },
+    EmailKind.MODERATION_DIGEST: {
+        "comments": [{"author": "Ada", "product": "42", "body": "Tickets!"}],
+        "waiting": 5,
+        "reported": 1,
+        "new": 2,
+        "site": "www.example.com",
+        "link": _LINK,
+        "language": "en",
+        "direction": "ltr",
+        "texts": dict.fromkeys(("subject", "intro", "button", "why"), "A sentence."),
+    },
+}
+"""The values that each kind's templates get, with examples by which an operator's templates are checked."""
+
+
+# ── emails ──
+# A link to unsubscribe is signed for one member, works without a login and never expires.
 
 _PURPOSE = "unsubscribe"
 

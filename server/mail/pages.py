@@ -1,4 +1,4 @@
-"""The small pages that links in emails open, and the one that ends subscriptions. They run no scripts."""
+"""The small pages that links in emails open: to confirm, and to unsubscribe. They run no scripts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from starlette.responses import HTMLResponse
 from datastore.dynamo import DynamoError, deadline
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
-from datastore.refusals import Conflict, NotFound
+from datastore.refusals import Conflict, NotAllowed, NotFound
 from datastore.values.seal import Forged
 from datastore.vocabulary import lists, subscriptions
-from datastore.vocabulary.subscriptions import AddressClaim
+from datastore.vocabulary.subscriptions import AddressClaim, ConfirmationUsed
+from resolvers.people.confirmations import (
+    LINK_HOURS,
+    Link,
+    Purpose,
+)
 from resolvers.requests.context import Services
-from resolvers.vocabulary.subscriptions import RECORD_PREFIX
+from resolvers.vocabulary.subscriptions import RECORD_PREFIX, confirm_subscription, read_list_to_confirm
 from server.http.messages import SECURITY_HEADERS
-from server.mail.message import OtherEmails, Unsubscription
-from server.mail.rendering import isolate
+from server.mail.message import OtherEmails, Unsubscription, isolate
 
 # ── pages ──
 
@@ -162,3 +166,74 @@ async def _end_other(services: Services, user: str, emails: OtherEmails) -> HTML
             services.profiles.put(user, changed)
     _log.info("emails ended by link", emails=emails.value)
     return text_page("Done", "You will not receive these emails again.")
+
+
+# ── confirmation ──
+# /confirm: the link in an email that asks for a confirmation.
+#
+# Opening the link is a GET, which mail scanners send too: it shows a page with a button and changes nothing. The button
+# sends a POST, which confirms.
+#
+# | answer | when                                                                                |
+# |--------|-------------------------------------------------------------------------------------|
+# | 200    | the page with the button; after the button: confirmed                               |
+# | 400    | the link was altered or cut                                                         |
+# | 404    | the list was deleted, or the account                                                |
+# | 410    | the link was used, or a day has passed, or another address was asked for since      |
+# | 409    | the address has as many subscriptions as it may have                                |
+# | 503    | the table does not answer                                                           |
+
+_confirm_log = structlog.get_logger("ringside.confirmations")
+
+
+async def confirm(request: Request) -> HTMLResponse:
+    """Show what a sealed link confirms, or confirm it."""
+    services: Services = request.state.services
+    try:
+        link = Link.parse(services.seal, request.query_params.get("token", ""))
+    except Forged:
+        return text_page("This link is not complete", "Copy the whole link from the email.", 400)
+    if link.expires <= services.clock():
+        return text_page("This link has expired", f"It was good for {LINK_HOURS} hours. Ask for a new one.", 410)
+    try:
+        with deadline(TIMEOUT):
+            return await (_confirm if request.method == "POST" else _page_of_link)(services, link)
+    except (NotFound, NotAllowed, Conflict, DynamoError) as error:
+        return _refusal_page(error)
+
+
+def _refusal_page(error: NotFound | NotAllowed | Conflict | DynamoError) -> HTMLResponse:
+    match error:
+        case NotFound() | NotAllowed():
+            return text_page("This link no longer confirms anything", error.message, 404)
+        case ConfirmationUsed():
+            return text_page("This link was already used", "It works once. Ask for a new one to subscribe again.", 410)
+        case Conflict():
+            return text_page("Nothing was changed", error.message, 409)
+        case _:
+            return text_page("Please try again in a minute", "The service is busy; nothing was changed.", 503)
+
+
+async def _page_of_link(services: Services, link: Link) -> HTMLResponse:
+    if link.purpose is Purpose.ADDRESS:
+        title = "Receive emails at this address?"
+        return button_page(title, "Yes, this is my address", f"{link.email} becomes the address of your account.")
+    word_list = await read_list_to_confirm(services, link)
+    title = f"Receive the daily words of {isolate(word_list.name)}?"
+    return button_page(title, "Yes, send them", f"They are sent to {link.email}, until you unsubscribe.")
+
+
+async def _confirm(services: Services, link: Link) -> HTMLResponse:
+    if link.purpose is Purpose.SUBSCRIPTION:
+        word_list = await confirm_subscription(services, link)
+        _confirm_log.info("a subscription was confirmed by link", list=word_list.list)
+        return text_page("Done", f"You will receive the daily words of {isolate(word_list.name)} at {link.email}.")
+    user = link.about[0]
+    unit = services.unit(f"User:{user}")
+    profile = await profile_store.confirm_email(services.table, user, link.email, link.address, unit)
+    if profile is None:
+        text = "It was already used, or another address was asked for since: then use the link sent there."
+        return text_page("This link is no longer valid", text, 410)
+    services.profiles.put(user, services.with_name(profile))
+    _confirm_log.info("an address was confirmed by link")
+    return text_page("Done", f"Your emails will be sent to {link.email}.")

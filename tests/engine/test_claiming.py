@@ -22,9 +22,8 @@ from resolvers.values.node_ids import parse_node_id
 from resolvers.vocabulary.subscriptions import record_id
 from server import audit
 from server.mail.daily_run import DailyRun
-from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate, Unsubscription
-from server.mail.smtp import LogTransport
+from server.mail.sending import LogTransport, RunLimits
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import (

@@ -18,11 +18,9 @@ from datastore.comments.notices import REPLY_MAIL, REPLY_NOTICE, authors_to_tell
 from datastore.people.profiles import PROFILE, proven
 from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role, Services
-from server.mail.delivery import RunLimits
-from server.mail.digest_run import DigestSchedule, comment_emails
 from server.mail.message import Email, EmailTemplate
-from server.mail.reply_run import ReplyRun
-from server.mail.smtp import EmailRejected, ServerUnreachable
+from server.mail.runs import DigestSchedule, ReplyRun, comment_emails
+from server.mail.sending import EmailRejected, RunLimits, ServerUnreachable
 from server.settings import Settings
 from server.settings.values import Digest
 from tests.client import Client, serving

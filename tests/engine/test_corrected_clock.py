@@ -20,10 +20,9 @@ from resolvers.members.api_keys import ApiKeys
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id
 from server.mail.daily_run import DailyRun
-from server.mail.delivery import RunLimits
-from server.mail.emails_due import EmailSchedule
 from server.mail.message import EmailTemplate
-from server.mail.smtp import LogTransport
+from server.mail.runs import EmailSchedule
+from server.mail.sending import LogTransport, RunLimits
 from server.settings import Settings
 from server.webhooks import delivering
 from server.webhooks.sending import Outcome, Sender

@@ -23,8 +23,8 @@ from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary import corrections
 from server import audit
 from server.mail.daily_run import DailyRun, RunSummary
-from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate
+from server.mail.sending import RunLimits
 from tests.client import Client
 from tests.killed import Killed, killed_at
 from tests.overtaken import overtaken

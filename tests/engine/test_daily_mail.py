@@ -36,14 +36,14 @@ from datastore.vocabulary.subscriptions import (
 )
 from datastore.vocabulary.words import Word, WordBatch, add_words, remove_word
 from resolvers.requests.context import Services
-from server.mail import smtp
+from server.mail import sending
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary
-from server.mail.delivery import RunLimits
 from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription, message_id
-from server.mail.smtp import (
+from server.mail.sending import (
     DeliveryUnknown,
     EmailRejected,
     LogTransport,
+    RunLimits,
     ServerUnreachable,
     SmtpTransport,
     must_encrypt,
@@ -504,7 +504,7 @@ async def test_an_email_is_given_up_when_all_of_its_steps_take_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, raised: type[Exception]
 ) -> None:
     """Though no step has reached its own timeout. Only once it was handed over may it have been sent."""
-    monkeypatch.setattr(smtp, "LONGEST_SEND", 2)
+    monkeypatch.setattr(sending, "LONGEST_SEND", 2)
     mailbox = Hesitates(command)
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", pause=0.01)
@@ -527,7 +527,7 @@ async def test_a_server_may_take_longer_over_an_email_than_over_other_steps(
     one_table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise each run would send it again, since none would learn that it was accepted."""
-    monkeypatch.setattr(smtp, "TIMEOUT", 1.0)
+    monkeypatch.setattr(sending, "TIMEOUT", 1.0)
     services, mailbox = services_for(one_table), Examines()
     await subscriber(services, "ada", await create_list(services, "First"))
     async with mail_server(mailbox, tmp_path) as url:

@@ -18,10 +18,9 @@ from datastore.vocabulary.daily import draw_daily_word
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
-from server.mail.delivery import LeasedTransport, RunLimits
-from server.mail.emails_due import Emails, EmailSchedule, turn
 from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription
-from server.mail.smtp import EmailRejected, ServerUnreachable
+from server.mail.runs import Emails, EmailSchedule, turn
+from server.mail.sending import EmailRejected, LeasedTransport, RunLimits, ServerUnreachable
 from server.settings import Settings
 from tests.client import Client
 from tests.command import ringside

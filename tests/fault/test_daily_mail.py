@@ -20,9 +20,8 @@ from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from datastore.vocabulary.words import Word, WordBatch, add_words
 from resolvers.requests.context import Services, utc_now
 from server.mail.daily_run import DailyRun, RunSummary
-from server.mail.delivery import RunLimits
 from server.mail.message import EmailTemplate
-from server.mail.smtp import SmtpTransport
+from server.mail.sending import RunLimits, SmtpTransport
 from tests.client import serving
 from tests.command import ROOT, environment
 from tests.conftest import settings_for

@@ -62,8 +62,8 @@ FORBIDDEN: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         for file, module in (
             ("app.py", "commands.files"),
             ("commands/files.py", "__main__"),
-            ("mail/smtp.py", "app"),
-            ("mail/smtp.py", "webhooks.signatures"),
+            ("mail/sending.py", "app"),
+            ("mail/sending.py", "webhooks.signatures"),
             ("http/quotas.py", "mail.pages"),
             ("auth/errors.py", "http.quotas"),
             ("execution/turns.py", "auth.errors"),

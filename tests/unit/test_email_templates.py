@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.commands.serve import serve
-from server.mail.rendering import SAMPLES, BrokenTemplate, EmailKind, EmailTemplates
+from server.mail.message import SAMPLES, BrokenTemplate, EmailKind, EmailTemplates
 
 HOSTILE = "x</title><script>alert(1)</script>\r\n\r\nUnsubscribe: https://evil.example\u202e\u2068"
 

@@ -17,8 +17,16 @@ from datastore.refusals import InvalidInput
 from datastore.values.seal import Forged, Seal
 from datastore.vocabulary.subscriptions import CharacterSet
 from datastore.vocabulary.words import Word
-from server.mail.message import Email, EmailTemplate, OtherEmails, Section, Unsubscription, message_id
-from server.mail.rendering import UnsafeEmail, serialize
+from server.mail.message import (
+    Email,
+    EmailTemplate,
+    OtherEmails,
+    Section,
+    UnsafeEmail,
+    Unsubscription,
+    message_id,
+    serialize,
+)
 from tests.examples import examples
 from tests.mail_server import body_of
 

@@ -1,0 +1,535 @@
+"""The emails that are due: when, and the runs that send reminders, replies and digests; `daily_run` sends the words.
+
+They are sent by a command, or inside the service on a schedule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import structlog
+
+from datastore.comments.changes import count_queue, read_queue
+from datastore.comments.notices import (
+    DIGEST_EMAILS,
+    RECORD_LIFETIME,
+    REPLY_EMAILS,
+    DigestMail,
+    ReplyMail,
+    ReplyNotice,
+    authors_to_tell,
+    delete_notices,
+    has_notices,
+    read_waiting,
+)
+from datastore.comments.pages import read_comments
+from datastore.comments.records import Comment, Status
+from datastore.dynamo import DynamoError, Window, batches
+from datastore.jobs.leases import Held, LeaseLost, Turn
+from datastore.people import profiles as profile_store
+from datastore.people.profiles import Profile, read_profile
+from datastore.pickem import predictions
+from datastore.pickem.events import Event, EventState, read_events
+from datastore.pickem.predictions import REMINDERS, Reminder
+from datastore.refusals import Refusal
+from resolvers.comments.notices import wants_replies
+from resolvers.live.background import Repeated
+from resolvers.people.profile import MOST_REMINDER_HOURS
+from resolvers.requests.context import FORMER_MEMBER, Services
+from resolvers.values.page_languages import page_language
+from resolvers.vocabulary.schedules import time_zone
+from server.mail.daily_run import INDEX_LAG, DailyRun, RunSummary
+from server.mail.message import (
+    Email,
+    EmailKind,
+    EmailTemplate,
+    EmailTemplates,
+    OtherEmails,
+    Unsubscription,
+    compose,
+    host_of,
+    in_language,
+)
+from server.mail.sending import (
+    EmailTransport,
+    LeasedTransport,
+    RunLimits,
+    SendingFailed,
+    SendingSummary,
+    ServerUnreachable,
+    open_transport,
+    send_all,
+    send_once,
+    sender_address,
+)
+from server.settings import AWS, Settings
+from server.settings.values import Digest
+
+# ── schedules ──
+# Work on emails that is due every so often, by one process at a time.
+
+_LOOK_AGAIN = 20.0
+"""Seconds until the next attempt, if another process has the turn or a run has just ended."""
+_CLOCK_SKEW = timedelta(minutes=1)
+_log = structlog.get_logger("ringside.emails")
+
+
+async def _always() -> bool:
+    return True
+
+
+class TurnSchedule(Repeated):
+    """Sends when it is due, with the lease of a turn.
+
+    The place of the lease is when the next run is due. It is set when a run has ended: so if the process is killed or
+    stops, another one finds that a run is still due, and goes on, since what was sent is marked.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        name: str,
+        period: timedelta,
+        send: Callable[[Held[Turn]], Coroutine[Any, Any, None]],
+        has_work: Callable[[], Awaitable[bool]] = _always,
+    ) -> None:
+        self._turns = services
+        self._name = name
+        self._period = period
+        self._send_in_turn = send
+        self._has_work = has_work
+        self._until_next = _LOOK_AGAIN
+        problem = "sending emails failed; the next run goes on"
+        super().__init__(self.run_if_due, lambda: self._until_next, problem, _log, ServerUnreachable)
+
+    async def run_if_due(self) -> bool:
+        """Whether a run was due, and no other process has it."""
+        self._until_next = _LOOK_AGAIN
+        lease = await self._turns.leases.take_turn(self._name) if await self._has_work() else None
+        if lease is None:
+            return False
+        now = self._turns.clock()
+        next_at = datetime.fromisoformat(lease.record.place) if lease.record.place else now
+        # A time that is later than it can be was set by a clock that was ahead.
+        is_due = not now < next_at <= now + self._period + _CLOCK_SKEW
+        try:
+            if is_due:
+                next_at = now + self._period
+                await lease.renewed_during(self._send_in_turn(lease))
+            else:
+                self._until_next = (next_at - now).total_seconds()
+        except asyncio.CancelledError:
+            next_at = now
+            raise
+        finally:
+            with contextlib.suppress(LeaseLost, DynamoError):
+                await lease.release(place=next_at.isoformat())
+        return is_due
+
+
+# ── daily words and reminders ──
+
+EMAILS = "emails"
+"""The turn of the process that sends emails."""
+_WAIT = 1.0
+
+
+def email_template(settings: Settings) -> EmailTemplate:
+    templates = EmailTemplates(settings.email_templates)
+    return EmailTemplate(sender_address(settings), settings.public_url, settings.seal(), templates)
+
+
+def index_lag(settings: Settings) -> timedelta:
+    """Local engines' indexes are never behind."""
+    return INDEX_LAG if settings.dynamodb_url == AWS else timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class Emails:
+    """Sends what is due."""
+
+    services: Services
+    template: EmailTemplate
+    transport: EmailTransport
+    limits: RunLimits
+
+    def daily_words(self, progress: Callable[[RunSummary], None] = lambda _: None, on: date | None = None) -> DailyRun:
+        return DailyRun(self.services, self.template, self.transport, self.limits, progress, on)
+
+    def reminders(self) -> ReminderRun:
+        return ReminderRun(self.services, self.template, self.transport, self.limits)
+
+    async def send(self) -> tuple[RunSummary, ReminderSummary]:
+        """The reminders first: they have a deadline."""
+        reminded = await self.reminders().run()
+        return await self.daily_words().run(), reminded
+
+
+async def turn(services: Services) -> Held[Turn]:
+    """The lease of the emails, once no other process sends any."""
+    while True:
+        lease = await services.leases.take_turn(EMAILS)
+        if lease is not None:
+            return lease
+        await asyncio.sleep(_WAIT)
+
+
+class EmailSchedule(TurnSchedule):
+    """Sends what is due, every so many minutes."""
+
+    def __init__(self, services: Services, settings: Settings, minutes: float) -> None:
+        self._services = services
+        self._settings = settings
+        super().__init__(services, EMAILS, timedelta(minutes=minutes), self._send)
+
+    async def _send(self, lease: Held[Turn]) -> None:
+        async with open_transport(self._settings) as transport:
+            limits = RunLimits(index_lag=index_lag(self._settings))
+            leased = LeasedTransport(transport, lease)
+            words, reminders = await Emails(self._services, email_template(self._settings), leased, limits).send()
+        failed = words.failed + reminders.failed
+        if words.sent or reminders.sent or failed:
+            _log.info("emails sent", words=words.sent, reminders=reminders.sent, failed=failed)
+        for reason in (*words.reasons, *reminders.reasons):
+            _log.warning("an email was not sent", reason=reason)
+
+
+# ── reminders ──
+# Before the lock: one email for each event, only to members who asked for them and have no prediction.
+#
+# upcoming events ── members who want a reminder by now ── neither reminded nor predicted ── record ── send ── mark
+#
+# The indexes only say which events and members to look at. The event, the member, their prediction and the earlier
+# reminder are read consistently just before. No member is looked at unless an event locks within the next seven days.
+
+_BATCH = 100
+_reminders_log = structlog.get_logger("ringside.reminders")
+
+
+@dataclass(slots=True)
+class ReminderSummary(SendingSummary):
+    """What a run did."""
+
+    events: int = 0
+    passed_over: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return not self.failed
+
+    def lines(self) -> list[str]:
+        """To be printed."""
+        counts = {
+            "events that lock within a week": self.events,
+            "reminders sent": self.sent,
+            "reminded before, or with a prediction": self.passed_over,
+            "failed": self.failed,
+        }
+        return [*(f"{count:>9,} {label}" for label, count in counts.items()), *self.reasons]
+
+
+class _Recipient(NamedTuple):
+    event: Event
+    profile: Profile
+
+
+class ReminderRun:
+    """One run, by the process that holds the lease of the emails."""
+
+    def __init__(
+        self, services: Services, template: EmailTemplate, transport: EmailTransport, limits: RunLimits
+    ) -> None:
+        self._services = services
+        self._template = template
+        self._transport = transport
+        self._limits = limits
+        self.summary = ReminderSummary()
+
+    async def run(self) -> ReminderSummary:
+        """ServerUnreachable ends it early."""
+        events = await self._events()
+        self.summary.events = len(events)
+        if events:
+            await self._remind(events)
+        return self.summary
+
+    async def _events(self) -> list[Event]:
+        now = self._services.clock()
+        until = now + timedelta(hours=MOST_REMINDER_HOURS)
+        return [event async for event in predictions.events_to_lock(self._services.table, now, until)]
+
+    async def _remind(self, events: Sequence[Event]) -> None:
+        """Walk the members once, and fill a batch for each event."""
+        batches: dict[str, list[str]] = {event.id: [] for event in events}
+        async for _, profile in profile_store.listed_profiles(self._services.table):
+            for event in events:
+                if _is_due(profile, event, self._services.clock()):
+                    batch = batches[event.id]
+                    batch.append(profile.user)
+                    if len(batch) == _BATCH:
+                        batches[event.id] = []
+                        await self._send_batch(event.id, batch)
+        for event_id, batch in batches.items():
+            await self._send_batch(event_id, batch)
+
+    async def _send_batch(self, event_id: str, users: Sequence[str]) -> None:
+        if not users:
+            return
+        table, now = self._services.table, self._services.clock()
+        event = (await read_events(table, [event_id])).get(event_id)
+        passed_over = await predictions.read_reminded_or_predicted(table, event_id, users)
+        profiles = await profile_store.read_profiles(table, users, consistent=True)
+        self.summary.passed_over += len(passed_over)
+        recipients = [
+            _Recipient(event, profile)
+            for user in users
+            if (profile := profiles.get(user)) and event and user not in passed_over and _is_due(profile, event, now)
+        ]
+        await send_all(recipients, self._send_to, self._limits.at_once)
+
+    async def _send_to(self, recipient: _Recipient) -> None:
+        with self.summary.failure_counted(recipient.profile.user, _reminders_log):
+            await self._send_email(recipient)
+
+    async def _send_email(self, recipient: _Recipient) -> None:
+        email = self._render(recipient)
+        now = self._services.clock()
+        user, event = recipient.profile.user, recipient.event.id
+        record = Reminder(user, event, expires=now + predictions.RECORD_LIFETIME)
+        if await send_once(self._services, self._transport, REMINDERS, record, email):
+            self.summary.sent += 1
+        else:
+            self.summary.passed_over += 1
+
+    def _render(self, recipient: _Recipient) -> Email:
+        event, profile = recipient
+        unsubscribe = self._template.link(Unsubscription(profile.user, other=OtherEmails.REMINDERS))
+        zone = time_zone(profile.time_zone)
+        values = {
+            "event": event.name,
+            "season": event.season,
+            "place": event.place,
+            "locks_at": event.starts_at.astimezone(zone),
+            "time_zone": profile.time_zone or "UTC",
+            "unsubscribe": unsubscribe,
+        }
+        rendered = self._template.templates.render(EmailKind.LOCK_REMINDER, values)
+        identifier = _message_id(profile.user, event.id, host_of(self._template.sender))
+        return compose(self._template.sender, profile.email or "", rendered, identifier, unsubscribe)
+
+
+def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
+    """Whether the member wants to be reminded of the event by now, and can still predict it."""
+    if not profile.lock_reminder_hours or not profile.email or event.state is not EventState.UPCOMING:
+        return False
+    if not event.card and event.tie_break is None:  # there is nothing to predict yet
+        return False
+    return now < event.starts_at <= now + timedelta(hours=profile.lock_reminder_hours)
+
+
+def _message_id(user: str, event: str, host: str) -> str:
+    """The same for every email to a member about an event, so that mail programs recognise a duplicate."""
+    digest = hashlib.sha256(f"{user}\x00{event}".encode()).hexdigest()[:32]
+    return f"<lock.{digest}@{host}>"
+
+
+# ── replies ──
+# One email for each author who wants them, at most every quarter of an hour.
+#
+# notices in the index ── an author's notices, read consistently ── record ── send ── mark ── delete the notices
+#
+# The first reply is told at the next look, within a minute; those of the quarter of an hour after an email are told
+# together in the next one. What became of the replies and of the author's wishes meanwhile counts: a reply that is gone
+# or held is not told, and an author who no longer wants it gets nothing.
+
+GATHERED = timedelta(minutes=15)
+LOOK_EVERY = timedelta(seconds=20)
+MOST_SHOWN = 20
+LETTERS = 200
+_replies_log = structlog.get_logger("ringside.replies")
+
+
+_OF_SITE = "the site"
+"""Instead of an author's id, which has no blank."""
+
+
+async def shown_comments(services: Services, comments: Sequence[Comment], site: str = "") -> list[dict[str, str]]:
+    """What the templates show of comments: the author, the product and the beginning of the text."""
+    authors = list({comment.author for comment in comments} - {_OF_SITE})
+    profiles = dict(zip(authors, await services.profiles.load_many(authors), strict=True))
+    names = {author: FORMER_MEMBER if one is None else one.name for author, one in profiles.items()} | {_OF_SITE: site}
+    return [
+        {
+            "author": names[comment.author],
+            "product": comment.product,
+            "body": comment.body if len(comment.body) <= LETTERS else f"{comment.body[:LETTERS]}…",
+        }
+        for comment in comments
+    ]
+
+
+def _as_told(comment: Comment, *, by_site: bool) -> Comment | None:
+    """A reply; or the site's answer as a reply of the site's, if it is still there."""
+    if not by_site:
+        return comment
+    answer = comment.answer
+    return None if answer is None else replace(comment, body=answer.body, author=_OF_SITE)
+
+
+class ReplyRun:
+    """One look, by the process that has the turn."""
+
+    def __init__(
+        self, services: Services, template: EmailTemplate, transport: EmailTransport, limits: RunLimits
+    ) -> None:
+        self._services = services
+        self._template = template
+        self._transport = transport
+        self._limits = limits
+        self.summary = SendingSummary()
+
+    async def run(self) -> SendingSummary:
+        """ServerUnreachable ends it early."""
+        async for users in batches(authors_to_tell(self._services.table), _BATCH):
+            await send_all(users, self._tell, self._limits.at_once)
+        return self.summary
+
+    async def _tell(self, user: str) -> None:
+        with self.summary.failure_counted(user, _replies_log):
+            notices, last = await read_waiting(self._services.table, user)
+            if last is not None and self._services.clock() < last.begun + GATHERED:
+                return
+            told = set(last.replies) if last is not None and last.sent is not None else set()
+            new = [notice for notice in notices if notice.reply not in told]
+            profile = await read_profile(self._services.table, user)
+            if profile is not None and wants_replies(profile) and new:
+                await self._send(profile, new, last if last is not None and last.sent is None else None)
+            await delete_notices(self._services.table, notices)
+
+    async def _send(self, profile: Profile, notices: Sequence[ReplyNotice], unsent: ReplyMail | None) -> None:
+        places = {notice.place: notice.answered is not None for notice in notices}
+        found = zip(places.values(), await read_comments(self._services.table, list(places)), strict=True)
+        told = [_as_told(one, by_site=by_site) for by_site, one in found if one is not None and one.held is None]
+        replies = [reply for reply in told if reply is not None]
+        if not replies:
+            return
+        now = self._services.clock()
+        id_ = self._services.ids.next(now) if unsent is None else unsent.id
+        ids = tuple(notice.reply for notice in notices)
+        record = ReplyMail(profile.user, id_, now, ids, expires=now + RECORD_LIFETIME)
+        email = await self._render(profile, replies, id_)
+        if await send_once(self._services, self._transport, REPLY_EMAILS, record, email):
+            self.summary.sent += 1
+
+    async def _render(self, profile: Profile, replies: Sequence[Comment], id_: str) -> Email:
+        template = self._template
+        unsubscribe = template.link(Unsubscription(profile.user, other=OtherEmails.REPLIES))
+        site = urlsplit(template.public_url).netloc
+        shown = {
+            "site": site,
+            "replies": await shown_comments(self._services, replies[:MOST_SHOWN], site),
+            "more": max(0, len(replies) - MOST_SHOWN),
+            "unsubscribe": unsubscribe,
+        }
+        values = in_language(EmailKind.REPLIES, page_language(replies[-1].language), shown)
+        rendered = template.templates.render(EmailKind.REPLIES, values)
+        digest = hashlib.sha256(f"{profile.user}\x00{id_}".encode()).hexdigest()[:32]
+        identifier = f"<replies.{digest}@{host_of(template.sender)}>"
+        return compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
+
+
+class ReplySchedule(TurnSchedule):
+    """Looks for replies to be told all the time; without any it does not ask for the turn."""
+
+    def __init__(self, services: Services, settings: Settings) -> None:
+        self._services = services
+        self._settings = settings
+        super().__init__(services, "reply emails", LOOK_EVERY, self._send, lambda: has_notices(services.table))
+
+    async def _send(self, lease: Held[Turn]) -> None:
+        async with open_transport(self._settings) as transport:
+            leased = LeasedTransport(transport, lease)
+            summary = await ReplyRun(self._services, email_template(self._settings), leased, RunLimits()).run()
+        if summary.sent or summary.failed:
+            _replies_log.info("emails about replies sent", sent=summary.sent, failed=summary.failed)
+        for reason in summary.reasons:
+            _replies_log.warning("an email was not sent", reason=reason)
+
+
+# ── digests ──
+# What waits for moderators, by email to addresses that the operator names, each as often as they say.
+#
+# Nothing is sent while nothing waits. An email shows comments as text and leads to the moderators' page: nothing is
+# decided by a link, which mail scanners open too.
+
+_PURPOSE = "moderation email"
+_FIRST = "first"
+_digests_log = structlog.get_logger("ringside.digests")
+
+
+def comment_emails(settings: Settings, services: Services) -> list[TurnSchedule]:
+    """What sends emails about comments; nothing without a mail server."""
+    if settings.smtp_url is None:
+        return []
+    digests = [DigestSchedule(services, settings, digest) for digest in settings.moderation_emails]
+    return [ReplySchedule(services, settings), *digests]
+
+
+class DigestSchedule(TurnSchedule):
+    """Sends one address what waits, as often as it is said of that address."""
+
+    def __init__(self, services: Services, settings: Settings, digest: Digest) -> None:
+        self._services = services
+        self._settings = settings
+        self._digest = digest
+        self._address = services.seal.keyed_hash(_PURPOSE, digest.address.encode()).hex()[:32]
+        super().__init__(services, f"digest {self._address}", digest.period, self._send)
+
+    async def _send(self, lease: Held[Turn]) -> None:
+        template = email_template(self._settings)
+        email = await self.render(template, f"{self._address} {lease.record.place}")
+        if email is None:
+            return
+        now = self._services.clock()
+        record = DigestMail(self._address, lease.record.place or _FIRST, now + RECORD_LIFETIME)
+        async with open_transport(self._settings) as transport:
+            try:
+                await send_once(self._services, LeasedTransport(transport, lease), DIGEST_EMAILS, record, email)
+            except (SendingFailed, Refusal) as error:
+                _digests_log.warning("a digest was not sent", reason=str(error))
+
+    async def render(self, template: EmailTemplate, occasion: str) -> Email | None:
+        """The email; None if nothing waits."""
+        table, since = self._services.table, self._services.clock() - self._digest.period
+        waiting = await count_queue(table, Status.PENDING)
+        reported = await count_queue(table, Status.PUBLISHED)
+        if not waiting and not reported:
+            return None
+        site = template.public_url.rstrip("/")
+        shown = {
+            "site": urlsplit(site).netloc,
+            "waiting": waiting,
+            "reported": reported,
+            "new": await count_queue(table, Status.PENDING, since=since),
+            "comments": await shown_comments(self._services, await self._oldest()),
+            "link": f"{site}/admin",
+        }
+        values = in_language(EmailKind.MODERATION_DIGEST, self._digest.language, shown)
+        rendered = template.templates.render(EmailKind.MODERATION_DIGEST, values)
+        identifier = f"<digest.{hashlib.sha256(occasion.encode()).hexdigest()[:32]}@{host_of(template.sender)}>"
+        return compose(template.sender, self._digest.address, rendered, identifier)
+
+    async def _oldest(self) -> list[Comment]:
+        """Those that wait, then those that are reported."""
+        window, comments = Window(MOST_SHOWN, self._services.seal), list[Comment]()
+        for status in (Status.PENDING, Status.PUBLISHED):
+            page = await read_queue(self._services.table, status, window)
+            comments += [comment for comment in page.nodes if comment is not None]
+        return comments[:MOST_SHOWN]
