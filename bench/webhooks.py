@@ -39,9 +39,8 @@ from datastore.values.seal import Seal
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Services, utc_now
 from resolvers.requests.policy import Policy
-from server.webhooks import delivering
-from server.webhooks.delivering import Deliverer
-from server.webhooks.sending import open_sender
+from server import webhooks as server_webhooks
+from server.webhooks import Deliverer, open_sender
 from tests.engines import running_engine
 from tests.receiver import Message, Receiver, receiving
 
@@ -55,7 +54,7 @@ NETWORKS: Final = ("127.0.0.0/8",)
 
 async def deliver(url: str) -> None:
     """One process: delivers until it is killed."""
-    delivering._FIRST_PAUSE = FIRST_PAUSE  # noqa: SLF001 - else the unluckiest occurrence takes an hour
+    server_webhooks._FIRST_PAUSE = FIRST_PAUSE  # noqa: SLF001 - else the unluckiest occurrence takes an hour
     async with open_table(TABLE, url=url) as table, open_sender(NETWORKS) as sender:
         services = Services(table, Seal([SECRET]), Policy(webhook_networks=NETWORKS))
         Deliverer(services, sender).start()

@@ -51,7 +51,7 @@ from resolvers.whole.exporting import PATH as EXPORT_PATH
 from resolvers.whole.jobs import JOB_KINDS
 from schema import schema
 from server.auth.identification import Identification
-from server.auth.proofs import ProofReader
+from server.auth.tokens import ProofReader
 from server.engine import backup_figures
 from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
 from server.execution.documents import Documents, read_manifest
@@ -71,8 +71,7 @@ from server.mail.requested import send_requested_emails
 from server.mail.runs import EmailSchedule, comment_emails
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, configure_logging, open_traces
-from server.webhooks.delivering import Deliverer
-from server.webhooks.sending import open_sender
+from server.webhooks import Deliverer, open_sender
 
 if TYPE_CHECKING:
     from server.auth.oidc_client import OidcClient

@@ -47,8 +47,8 @@ from server.auth.cookies import (
     session_cookie_name,
     set_cookie,
 )
-from server.auth.errors import Faulty, Unauthenticated, Unverifiable
 from server.auth.tokens import Tokens
+from server.auth.verification import Faulty, Unauthenticated, Unverifiable
 from server.settings import Settings
 
 # ── credentials ──

@@ -16,11 +16,9 @@ from jwt import PyJWK, PyJWTError
 from jwt.exceptions import InvalidSubjectError
 
 from datastore.dynamo import SingleFlight, shared_context
-from server.auth.errors import Unauthenticated, Unverifiable
-from server.auth.verified import Source, Verified
+from server.auth.verification import Source, Unauthenticated, Unverifiable, Verified
 from server.settings import Settings
-from server.settings.token_keys import TokenKey
-from server.settings.values import parse_jwks_address
+from server.settings.values import TokenKey, parse_jwks_address
 
 # ── keys ──
 

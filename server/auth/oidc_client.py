@@ -26,9 +26,9 @@ import orjson
 
 from datastore.values.seal import Seal
 from resolvers.requests.context import Viewer
-from server.auth.errors import Unauthenticated
 from server.auth.jwt_verification import FETCH_SECONDS, MAX_BYTES, JWTVerifier
 from server.auth.tokens import MemberClaims, parse_expiry
+from server.auth.verification import Unauthenticated
 from server.settings import Settings
 
 FLOW_SECONDS = 600

@@ -1,4 +1,4 @@
-"""Bearer tokens: which are valid, which member they name, and how development tokens are minted.
+"""Bearer tokens: which are valid, which member they name, how development tokens are minted; and shops' proofs.
 
 The `iss` of a token says whose it is. It counts only if that issuer's own key signed it, with an algorithm of that key:
 
@@ -39,15 +39,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import structlog
 
 from datastore.people.identities import SignInMethod, of_issuer
+from datastore.refusals import Unavailable
+from resolvers.comments.proofs import refused
 from resolvers.loading.bounded_dict import BoundedDict
 from resolvers.requests.context import NEW_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
-from server.auth.errors import Unauthenticated
-from server.auth.verified import Source, Verified
+from server.auth.verification import Source, Unauthenticated, Unverifiable, Verified
 from server.settings import Settings
 
 if TYPE_CHECKING:
-    from server.auth.jwt_verification import JWTVerifier
+    from server.auth.jwt_verification import JWTVerifier, ProofVerifier
 
 # ── claims ──
 
@@ -280,3 +281,31 @@ def _parse_time(claims: dict[str, Any], claim: str) -> float:
     if type(seconds) not in (int, float) or not -LATEST_SECONDS <= seconds <= LATEST_SECONDS:
         raise Unauthenticated(f"The token's {claim} must be a number of seconds before the year 10000.")
     return cast("float", seconds)
+
+
+# ── proofs of purchase ──
+
+
+class ProofReader:
+    """Knows the shops of the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._verifier: ProofVerifier | None = None
+
+    async def read(self, proof: str) -> Mapping[str, Any]:
+        """The claims of a proof; InvalidInput if no shop of the settings signed it for this purpose."""
+        if self._verifier is None:  # loaded only when it is needed, as by server.auth.tokens
+            module = await asyncio.to_thread(import_module, "server.auth.jwt_verification")
+            self._verifier = self._verifier or module.ProofVerifier(self._settings)
+        try:
+            return (await self._verifier.verify(proof)).claims
+        except Unauthenticated as error:
+            raise refused(f"This proof does not hold. {error.detail}") from None
+        except Unverifiable:
+            raise Unavailable("Proofs cannot be checked right now: the shop's keys cannot be fetched.") from None
+
+    async def close(self) -> None:
+        """Close the connections to shops."""
+        if self._verifier is not None:
+            await self._verifier.close()

@@ -7,8 +7,7 @@ import typer
 from resolvers.requests.context import Services
 from server.commands import err, out
 from server.commands.running import run_with_services
-from server.webhooks.delivering import Counts, Deliverer
-from server.webhooks.sending import open_sender
+from server.webhooks import Counts, Deliverer, open_sender
 
 app = typer.Typer()
 webhooks = typer.Typer(help="Webhooks: deliver what waits for them.", no_args_is_help=True)

@@ -27,8 +27,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from datastore.refusals import Overloaded
 from resolvers.requests.context import Context
 from resolvers.values.network_addresses import network
-from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.identification import Credentials
+from server.auth.verification import Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import InvalidOperation, Operation

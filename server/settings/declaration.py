@@ -23,7 +23,6 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from datastore.values.seal import Seal
 from resolvers.requests.context import Role
 from resolvers.requests.policy import Policy
-from server.settings.claims import ClaimPath, parse_groups, validate_claim
 from server.settings.fields import (
     MIN_SECRET_LENGTH,
     PREFIX,
@@ -38,22 +37,27 @@ from server.settings.fields import (
     setting,
     variable,
 )
-from server.settings.token_keys import ProofKeys, SiteKeys, TokenKey
 from server.settings.values import (
     EMBEDDED,
+    ClaimPath,
     CommaSeparated,
     Digest,
     Introspection,
     Log,
+    ProofKeys,
+    SiteKeys,
+    TokenKey,
     is_embedded,
     parse_digest,
     parse_engine,
+    parse_groups,
     parse_jwks_address,
     parse_log,
     parse_public_address,
     parse_sender,
     parse_web_address,
     validate_challenged,
+    validate_claim,
     validate_digests,
     validate_guests,
     validate_hosts,

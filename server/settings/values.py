@@ -3,21 +3,25 @@
 All of them raise ValueError, whose text completes "RINGSIDE_… is invalid: …".
 """
 
+import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import formataddr, parseaddr
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
+from datastore.people.imported import ISSUER as IMPORT_ISSUER
 from datastore.values.seal import MOST_SECRETS
+from resolvers.requests.context import Role
 from resolvers.requests.policy import OFF, parse_rate
 from resolvers.values.page_languages import PAGE_LANGUAGES
 from resolvers.values.texts import is_email_address, with_ascii_domain
@@ -305,3 +309,129 @@ def validate_networks(values: tuple[str, ...]) -> tuple[str, ...]:
         if network.prefixlen == 0:
             raise ValueError(f"{value} covers every address; name smaller networks")
     return values
+
+
+# ── claims ──
+# Those that name claims, and the roles of a provider's groups.
+
+MAX_CLAIM_KEYS = 10
+MAX_CLAIM_LENGTH = 500
+MAX_GROUPS = 1000
+_REGISTERED = ("sub", "exp", "nbf", "iat", "iss", "aud", "jti")
+
+
+def parse_claim(value: object) -> object:
+    """The keys that lead to a claim, separated by dots."""
+    if not isinstance(value, str):
+        return value
+    if len(value) > MAX_CLAIM_LENGTH:
+        raise ValueError(f"it has more than {MAX_CLAIM_LENGTH} characters")
+    return tuple(key.replace(r"\.", ".") for key in re.split(r"(?<!\\)\.", value))
+
+
+ClaimPath: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_claim)]
+
+
+def validate_claim(path: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Check one claim by itself, and against those of other settings."""
+    if not all(path) or not 1 <= len(path) <= MAX_CLAIM_KEYS:
+        raise ValueError(f"it must have 1 to {MAX_CLAIM_KEYS} keys, none of them empty")
+    if path[0] in _REGISTERED:
+        raise ValueError(f"the claim {path[0]} has a meaning of its own")
+    for variable, other in others.items():
+        shorter = min(len(path), len(other))
+        if path[:shorter] == other[:shorter]:
+            raise ValueError(f"it is, contains or lies within the claim of {variable}")
+    return path
+
+
+def parse_groups(value: object) -> object:
+    """The roles of groups, from a JSON object."""
+    if not isinstance(value, str):
+        return value
+    try:
+        groups = json.loads(value, object_pairs_hook=_distinct)
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    if not isinstance(groups, dict) or not 1 <= len(groups) <= MAX_GROUPS:
+        raise ValueError(f"it is not a JSON object with 1 to {MAX_GROUPS} groups")
+    if "" in groups or any(role not in tuple(Role) for role in groups.values()):
+        raise ValueError("it has a group without a name, or a role that does not exist")
+    return groups
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    groups = dict(pairs)
+    if len(groups) != len(pairs):
+        raise ValueError("it names a group twice")
+    return groups
+
+
+# ── token keys ──
+# Those that name the keys of other servers' tokens: one key for each issuer. No message quotes a key.
+
+MAX_TOKEN_KEYS = 20
+MAX_ISSUER_LENGTH = 200
+
+
+class TokenKey(NamedTuple):
+    """By what the tokens of an issuer are checked: a secret (HS256), or the public keys at an address."""
+
+    issuer: str
+    hs256: SecretStr | None = None
+    jwks: str | None = None
+    roles: bool = False
+    """Whether the issuer's tokens may give roles."""
+
+
+def _parse_keys(value: object, fields: frozenset[str]) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        entries = json.loads(value)
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    if not isinstance(entries, list) or not 1 <= len(entries) <= MAX_TOKEN_KEYS:
+        raise ValueError(f"it is not a JSON list of 1 to {MAX_TOKEN_KEYS} keys")
+    keys = tuple(_parse_key(entry, fields) for entry in entries)
+    if len({key.issuer for key in keys}) != len(keys):
+        raise ValueError("it names an issuer twice")
+    return keys
+
+
+def _parse_key(entry: Any, fields: frozenset[str]) -> TokenKey:
+    if not isinstance(entry, dict) or not entry.keys() <= fields:
+        raise ValueError(f"an entry is not an object with some of {', '.join(sorted(fields))}")
+    issuer, secret, address, roles = (entry.get(name) for name in ("issuer", "hs256", "jwks", "roles"))
+    if not isinstance(issuer, str) or not 1 <= len(issuer) <= MAX_ISSUER_LENGTH or not issuer.isprintable():
+        raise ValueError(f"an entry has no issuer of 1 to {MAX_ISSUER_LENGTH} characters")
+    if issuer.startswith(IMPORT_ISSUER):
+        raise ValueError(f"the issuer {issuer} begins with {IMPORT_ISSUER}, as those of imported authors do")
+    if (secret is None) == (address is None):
+        raise ValueError(f"the entry of {issuer} has not exactly one of hs256 and jwks")
+    if secret is not None and (not isinstance(secret, str) or len(secret) < MIN_SECRET_LENGTH):
+        raise ValueError(f"the secret of {issuer} has fewer than {MIN_SECRET_LENGTH} characters")
+    if address is not None and not isinstance(address, str):
+        raise ValueError(f"the jwks of {issuer} is not an address")
+    if roles not in (None, True, False):
+        raise ValueError(f"the roles of {issuer} are neither true nor false")
+    return TokenKey(
+        issuer,
+        None if secret is None else SecretStr(secret),
+        None if address is None else parse_jwks_address(address),
+        roles is True,
+    )
+
+
+def parse_site_keys(value: object) -> object:
+    """The keys of sites that sign their members in, from a JSON list."""
+    return _parse_keys(value, frozenset({"issuer", "hs256", "jwks", "roles"}))
+
+
+def parse_proof_keys(value: object) -> object:
+    """The keys of shops that sign proofs of purchase."""
+    return _parse_keys(value, frozenset({"issuer", "hs256", "jwks"}))
+
+
+SiteKeys: TypeAlias = Annotated[tuple[TokenKey, ...], NoDecode, BeforeValidator(parse_site_keys)]
+ProofKeys: TypeAlias = Annotated[tuple[TokenKey, ...], NoDecode, BeforeValidator(parse_proof_keys)]

@@ -19,13 +19,13 @@ from datastore.values.seal import Seal
 from resolvers.members.api_keys import ApiKeys
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id
+from server import webhooks
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate
 from server.mail.runs import EmailSchedule
 from server.mail.sending import LogTransport, RunLimits
 from server.settings import Settings
-from server.webhooks import delivering
-from server.webhooks.sending import Outcome, Sender
+from server.webhooks import Outcome, Sender
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import SECRET
@@ -90,7 +90,7 @@ async def test_what_waits_for_a_webhook_is_delivered(
     one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its id is made, it was queued again or its next attempt is due by the wrong clock."""
-    monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(webhooks, "POLL_SECONDS", 0.1)
     now, ids, ahead = utc_now(), Ids(), utc_now() + AHEAD
     webhook = Webhook("h1", "https://8.8.8.8/", (), now, "whsec_AAAA")
     await add_webhook(one_table, webhook, UnitOfWork.unkeyed(now))

@@ -23,9 +23,9 @@ from datastore.comments.records import COMMENT, HELD
 from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook
 from resolvers.requests.context import Role, Services, utc_now
+from server import webhooks
 from server.audit import breaches
 from server.settings import Settings
-from server.webhooks import delivering
 from tests.client import Client, serving
 from tests.comments import post
 from tests.queries import DELETE_COMMENT, MODERATE_COMMENT
@@ -35,7 +35,7 @@ from tests.two_worlds import Site
 @pytest.fixture(autouse=True)
 def nothing_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deliveries stay as they are."""
-    monkeypatch.setattr(delivering, "CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(webhooks, "CHECK_SECONDS", 3600.0)
 
 
 HOOK = Webhook("h1", "https://receiver.invalid/", (), utc_now(), "secret")

@@ -19,7 +19,7 @@ from datastore.people.profiles import read_profiles
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
-from server.settings.token_keys import parse_site_keys
+from server.settings.values import parse_site_keys
 from tests.client import Client, serving
 from tests.confirmations import list_key, migrated_record, subscriptions_of
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider

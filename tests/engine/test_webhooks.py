@@ -35,9 +35,9 @@ from datastore.values.seal import Seal
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.requests.policy import Policy
 from resolvers.values.node_ids import node_id
+from server import webhooks
 from server.settings import Settings
-from server.webhooks import delivering, sending
-from server.webhooks.sending import open_sender, sign
+from server.webhooks import open_sender, sign
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.conftest import settings_for
@@ -67,10 +67,10 @@ LOCAL = {"webhook_networks": ("127.0.0.0/8",)}
 @pytest.fixture(autouse=True)
 def brief_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for what a receiver would be given time for."""
-    monkeypatch.setattr(delivering, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
-    monkeypatch.setattr(delivering, "STUCK_SECONDS", 0.1)
-    monkeypatch.setattr(delivering, "_FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(webhooks, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(webhooks, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(webhooks, "STUCK_SECONDS", 0.1)
+    monkeypatch.setattr(webhooks, "_FIRST_PAUSE", 0.1)
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ async def test_what_fails_is_sent_again(hooked: Client) -> None:
 
 async def test_a_message_that_fails_holds_up_no_other(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one about the same object, nor if more of them wait than a process has in memory."""
-    monkeypatch.setattr(delivering, "WINDOW", 2)
+    monkeypatch.setattr(webhooks, "WINDOW", 2)
 
     def answer(message: Message) -> int:
         return 500 if message.data["kind"] == "comment.posted" else 200
@@ -202,12 +202,12 @@ async def test_a_dead_letter_is_queued_again(one_hooked: Client, monkeypatch: py
         await receiver.until(lambda: len(receiver.received) > 2)
         [waiting] = await deliveries(one_hooked, webhook, state="WAITING")
         assert (waiting["lastStatus"], waiting["lastError"]) == (500, "it answered 500")
-        monkeypatch.setattr(delivering, "GIVE_UP_AFTER", timedelta())
+        monkeypatch.setattr(webhooks, "GIVE_UP_AFTER", timedelta())
         await until_delivered(one_hooked, webhook)
         [dead] = await deliveries(one_hooked, webhook, state="DEAD")
         assert (dead["occurrence"]["kind"], dead["nextAt"]) == ("comment.posted", None)
         refused = False
-        monkeypatch.setattr(delivering, "GIVE_UP_AFTER", timedelta(days=1))
+        monkeypatch.setattr(webhooks, "GIVE_UP_AFTER", timedelta(days=1))
         answered = await admin(one_hooked).ask(REDELIVER, input={"webhook": webhook, "since": iso(began)})
         assert answered["job"]["state"] == "RUNNING"
         await receiver.until(lambda: len(receiver.accepted) == 3)
@@ -291,7 +291,7 @@ async def test_each_secret_signs_for_a_day_after_it_was_replaced(
 
 async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is anything kept for it."""
-    monkeypatch.setattr(delivering, "CLEAR_SECONDS", 0.0)
+    monkeypatch.setattr(webhooks, "CLEAR_SECONDS", 0.0)
     async with receiving(lambda _: 500) as receiver:
         webhook = (await add(one_hooked, receiver))["webhook"]["id"]
         await post(one_hooked.member("ada"))
@@ -323,7 +323,7 @@ async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
         begun.set()
         await enough.wait()
 
-    monkeypatch.setattr(delivering, "CLEAR_SECONDS", 0.0)
+    monkeypatch.setattr(webhooks, "CLEAR_SECONDS", 0.0)
     monkeypatch.setattr("datastore.journal.webhooks.clear_webhook", clear_slowly)
     async with receiving() as removed, receiving() as other:
         webhook = (await add(one_hooked, removed))["webhook"]["id"]
@@ -409,7 +409,7 @@ async def test_what_a_stopping_process_has_under_way_is_sent_by_another_at_once(
 
 async def test_several_processes_share_the_webhooks(one_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that was started later gets some once the first has held them for a while; nothing is sent twice."""
-    monkeypatch.setattr(delivering, "TENURE_SECONDS", 1.0)
+    monkeypatch.setattr(webhooks, "TENURE_SECONDS", 1.0)
     async with receiving() as receiver, delivering_process(one_table) as first, delivering_process(one_table) as second:
         for number in range(4):
             await waits(one_table, f"h{number}", receiver.url, 3)
@@ -434,11 +434,11 @@ async def waits(table: Table, webhook: str, url: str, number: int) -> list[Occur
 
 
 @asynccontextmanager
-async def delivering_process(table: Table) -> AsyncIterator[delivering.Deliverer]:
+async def delivering_process(table: Table) -> AsyncIterator[webhooks.Deliverer]:
     """What a process has that delivers, and nothing else."""
     services = Services(table, Seal([SECRET]), Policy(webhook_networks=LOCAL["webhook_networks"]))
     async with open_sender(LOCAL["webhook_networks"]) as sender:
-        deliverer = delivering.Deliverer(services, sender)
+        deliverer = webhooks.Deliverer(services, sender)
         try:
             yield deliverer
         finally:
@@ -455,7 +455,7 @@ async def test_what_a_process_records_first_is_told_too(
     await add_webhook(
         one_table, Webhook("h1", "https://8.8.8.8/", (), utc_now(), "whsec_AAAA"), UnitOfWork.unkeyed(utc_now())
     )
-    monkeypatch.setattr(delivering.Deliverer, "start", lambda _: None)
+    monkeypatch.setattr(webhooks.Deliverer, "start", lambda _: None)
     async with serving(settings) as client:
         monkeypatch.setattr(client.services, "clock", lambda: utc_now() + timedelta(hours=2))
         assert (await client.ask("{ events(first: 1) { nodes { state } } }"))["nodes"] == [{"state": "LOCKED"}]
@@ -469,7 +469,7 @@ async def test_what_a_process_records_first_is_told_too(
 
 async def test_nothing_is_sent_while_the_lease_is_not_safe(one_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process may have acquired it: what waits behind messages under way is sent once it is renewed."""
-    monkeypatch.setattr(delivering, "AT_ONCE", 1)
+    monkeypatch.setattr(webhooks, "AT_ONCE", 1)
     safe = True
 
     def answer(_: Message) -> int:
@@ -492,13 +492,13 @@ async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(
     one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long it is."""
-    monkeypatch.setattr(delivering, "POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(webhooks, "POLL_SECONDS", 3600.0)
     async with receiving() as receiver, delivering_process(one_table) as process:
         unit = process.services.unit()
         await add_webhook(one_table, Webhook("h1", receiver.url, (), utc_now(), "whsec_AAAA"), unit)
         await process.acquire_free()
         await until(lambda: process._workers["h1"].is_idle, "the shard has nothing to send")
-        monkeypatch.setattr(delivering, "POLL_SECONDS", 0.1)
+        monkeypatch.setattr(webhooks, "POLL_SECONDS", 0.1)
         unit = process.services.unit()
         await add_webhook(one_table, Webhook("h2", receiver.url, (), utc_now(), "whsec_AAAA"), unit)
         await receiver.until(lambda: [one.data["object"] for one in receiver.accepted] == [node_id("Webhook", "h2")])
@@ -508,15 +508,15 @@ async def test_a_receiver_that_hangs_delays_its_own_messages_only(
     one_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its requests under way are bounded, however many of its messages wait."""
-    monkeypatch.setattr(sending, "SEND_SECONDS", 3600.0)
+    monkeypatch.setattr(webhooks, "SEND_SECONDS", 3600.0)
     async with hanging() as (url, begun), receiving() as receiver, delivering_process(one_table) as process:
         await waits(one_table, "h1", url, 200)
         await process.acquire_free()
-        await until(lambda: len(begun) == delivering.AT_ONCE, "as many requests are under way as may be")
+        await until(lambda: len(begun) == webhooks.AT_ONCE, "as many requests are under way as may be")
         posted = await waits(one_table, "h2", receiver.url, 3)
         await process.acquire_free()
         await receiver.until(lambda: {one.id for one in receiver.accepted} == {one.ulid for one in posted}, 30)
-        assert len(begun) == delivering.AT_ONCE
+        assert len(begun) == webhooks.AT_ONCE
 
 
 @asynccontextmanager
@@ -606,7 +606,7 @@ async def test_an_added_webhook_whose_answer_is_lost_is_added_once(one_client: C
 
 
 @asynccontextmanager
-async def attempt_to_send(receiver: Receiver, *allowed: str) -> AsyncIterator[sending.Outcome]:
+async def attempt_to_send(receiver: Receiver, *allowed: str) -> AsyncIterator[webhooks.Outcome]:
     async with open_sender(allowed) as sender:
         yield await sender.send(receiver.url, {"webhook-id": "1"}, b"{}")
 
@@ -635,7 +635,7 @@ async def test_a_name_of_a_public_address_is_not_sent_to_without_encryption(monk
         return real("8.8.8.8" if host == "public.example.com" else host, port, *more, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", public)
-    monkeypatch.setattr(sending, "SEND_SECONDS", 1.0)
+    monkeypatch.setattr(webhooks, "SEND_SECONDS", 1.0)
     async with open_sender(("10.0.0.0/8",)) as sender:
         outcome = await sender.send("http://public.example.com/", {}, b"{}")
     assert outcome.status is None
@@ -649,7 +649,7 @@ async def test_a_redirect_is_a_failure() -> None:
         return web.Response(status=307, headers={"location": receiver.url})
 
     async with receiving(redirect) as receiver, attempt_to_send(receiver, "127.0.0.1") as outcome:
-        assert outcome == sending.Outcome(307, "it answered 307")
+        assert outcome == webhooks.Outcome(307, "it answered 307")
         assert len(receiver.received) == 1
 
 
@@ -657,12 +657,12 @@ async def test_of_a_long_response_only_the_start_is_read() -> None:
     """Its status counts."""
     long = web.Response(status=200, body=b"x" * 50_000_000)
     async with receiving(lambda _: long) as receiver, attempt_to_send(receiver, "127.0.0.1") as outcome:
-        assert outcome == sending.Outcome(200)
+        assert outcome == webhooks.Outcome(200)
 
 
 async def test_a_receiver_that_does_not_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """After ten seconds; here sooner."""
-    monkeypatch.setattr(sending, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(webhooks, "SEND_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         async with open_sender(("127.0.0.1",)) as sender:

@@ -19,9 +19,9 @@ from pydantic import SecretStr
 from datastore.values.seal import Seal
 from resolvers.requests.context import Kind, Role, Services, Viewer
 from server.auth.cookies import COOKIE, READER_COOKIE
-from server.auth.errors import Unauthenticated
 from server.auth.identification import Identification, Identified
 from server.auth.tokens import MAX_CACHED, MAX_TOKEN_LENGTH, Tokens, mint
+from server.auth.verification import Unauthenticated
 from server.settings import Settings
 
 NEW = "the newest of our secrets, used to sign"

@@ -21,9 +21,9 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from server.auth import jwt_verification
-from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.jwt_verification import COOLDOWN, FRESH_SECONDS, JWKS, MAX_BYTES, STALE_SECONDS
 from server.auth.tokens import Tokens, mint
+from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
 
 SECRET = "the secret of the service, not the provider"

@@ -25,7 +25,7 @@ from server.settings import (
     variable,
 )
 from server.settings.fields import load_or_create_secrets
-from server.settings.token_keys import TokenKey
+from server.settings.values import TokenKey
 
 OF_OIDC_ISSUER = ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
 """Not beside RINGSIDE_JWKS_URL."""

@@ -24,9 +24,9 @@ from jwt.algorithms import RSAAlgorithm
 from structlog.testing import capture_logs
 
 from resolvers.requests.context import Role, Viewer
-from server.auth.errors import Unauthenticated, Unverifiable
 from server.auth.jwt_verification import COOLDOWN, JWKS, MAX_BYTES, parse_keys_address
 from server.auth.tokens import Tokens, mint
+from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
 from tests.examples import examples
 from tests.generated import ROOT

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
 from resolvers.requests.context import Role
-from server.auth.errors import Unauthenticated
 from server.auth.tokens import LONGEST_OF_SITES, Tokens, mint
+from server.auth.verification import Unauthenticated
 from server.settings import Settings
 
 OURS = "the secret of this service, which signs cookies"

@@ -13,8 +13,7 @@ from datastore.changes.occurrences import Delivery, DeliveryState, Occurrence
 from datastore.refusals import InvalidInput
 from datastore.values.ids import first_id
 from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
-from server.webhooks.delivering import next_attempt
-from server.webhooks.sending import sign
+from server.webhooks import next_attempt, sign
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 PUBLISHED_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # of the specification's example

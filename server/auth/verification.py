@@ -1,8 +1,28 @@
-"""Why a request is not served as anyone's: its credentials are invalid, or cannot be verified."""
+"""What verifying credentials gives: the claims that a signature proves, or why a request is nobody's."""
+
+from __future__ import annotations
 
 import math
+from enum import Enum, auto
+from typing import Any, NamedTuple
 
 from starlette.exceptions import HTTPException
+
+
+class Source(Enum):
+    """Whose a token is."""
+
+    PROVIDER = auto()
+    SITE = auto()
+    OWN = auto()
+
+
+class Verified(NamedTuple):
+    """The claims of a token, and whose key signed it."""
+
+    claims: dict[str, Any]
+    source: Source
+    gives_roles: bool = True
 
 
 class Unauthenticated(HTTPException):
