@@ -20,7 +20,7 @@ from server import Failed
 
 COMMANDS: Final = {
     "serve": ("serve", "Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."),
-    "token": ("token", "Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."),
+    "token": ("members", "Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."),
     "demo": ("demo", "Adds the demo data, except for parts that are already there."),
     "elements": (
         "elements",
@@ -35,13 +35,13 @@ COMMANDS: Final = {
         "execution",
         "Prints the Python code that an operation is compiled to, or why graphql-core executes it.",
     ),
-    "audit": ("audit", "Checks the invariants of the stored data; exit code 1 if one is broken."),
+    "audit": ("upkeep", "Checks the invariants of the stored data; exit code 1 if one is broken."),
     "score": (
-        "pickem",
+        "upkeep",
         "Scores the predictions of an event. Safe to interrupt, to repeat and to run several times at once.",
     ),
     "emails": ("emails", "Sends the emails that are due: daily words and reminders. Safe to run again."),
-    "jobs": ("jobs", "Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."),
+    "jobs": ("upkeep", "Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."),
     "backup": (
         "backup",
         "Backs up the embedded engine's table, even while the service runs: the file is the table at one moment.",
@@ -54,12 +54,12 @@ COMMANDS: Final = {
     "table": ("table", "Create and check the table."),
     "import": ("imports", "Import data from files. Existing data is left alone."),
     "export": ("exports", "Export data to files."),
-    "migrate": ("migration", "Migrate data from another layout."),
+    "migrate": ("legacy", "Migrate data from another layout."),
     "comments": ("comments", "Comments: which ones wait for a moderator."),
-    "board": ("voting", "Boards: how they count votes."),
+    "board": ("upkeep", "Boards: how they count votes."),
     "member": ("members", "Members: the first admin, and another issuer of those who sign in by a provider."),
-    "apikey": ("api_keys", "API keys, by which machines sign in."),
-    "webhooks": ("webhooks", "Webhooks: deliver what waits for them."),
+    "apikey": ("members", "API keys, by which machines sign in."),
+    "webhooks": ("upkeep", "Webhooks: deliver what waits for them."),
 }
 """Each command's module in `server.commands`, and its summary."""
 
