@@ -8,18 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
-from graphql import (
-    GraphQLBoolean,
-    GraphQLEnumType,
-    GraphQLError,
-    GraphQLFloat,
-    GraphQLID,
-    GraphQLInt,
-    GraphQLNamedType,
-    GraphQLString,
-    Undefined,
-    get_argument_values,
-)
+import graphql
 from graphql.execution import Executor
 from graphql.pyutils import Path, is_awaitable
 from msgspec import Struct, defstruct, json
@@ -68,12 +57,12 @@ def core_path(path: ResponsePath) -> Path:
 # graphql-core does.
 
 _UNCHANGED_TESTS = {
-    GraphQLString: "type({v}) is str",
-    GraphQLID: "type({v}) is str",
+    graphql.GraphQLString: "type({v}) is str",
+    graphql.GraphQLID: "type({v}) is str",
     # Narrower than GraphQL's Int, because Python compares numbers of up to 30 bits fastest.
-    GraphQLInt: "type({v}) is int and -1073741823 <= {v} and {v} <= 1073741823",
-    GraphQLFloat: "type({v}) is float and {v} - {v} == 0.0",  # GraphQL has no infinities and no NaN
-    GraphQLBoolean: "type({v}) is bool",
+    graphql.GraphQLInt: "type({v}) is int and -1073741823 <= {v} and {v} <= 1073741823",
+    graphql.GraphQLFloat: "type({v}) is float and {v} - {v} == 0.0",  # GraphQL has no infinities and no NaN
+    graphql.GraphQLBoolean: "type({v}) is bool",
 }
 
 ORDINARY_CLASSES: set[type] = {str, int, float, bool, list, tuple, dict}
@@ -92,16 +81,16 @@ class UnexpectedAwaitable(Exception):
         """Whether the awaited value is part of the answer as it is."""
 
 
-def unchanged_test(type_: GraphQLNamedType, variable: str) -> str | None:
+def unchanged_test(type_: graphql.GraphQLNamedType, variable: str) -> str | None:
     """An expression that is true where the variable's value is in the answer as it is."""
     test = _UNCHANGED_TESTS.get(type_)  # type: ignore[call-overload]
     return test.format(v=variable) if test else None
 
 
-def enum_names(type_: GraphQLNamedType) -> tuple[type, dict[Any, str]] | None:
+def enum_names(type_: graphql.GraphQLNamedType) -> tuple[type, dict[Any, str]] | None:
     """The Python enum of a GraphQL enum, and the GraphQL name of each member."""
     python_enum = getattr(type_, "wrapped_cls", None)
-    if not isinstance(type_, GraphQLEnumType) or python_enum is None:
+    if not isinstance(type_, graphql.GraphQLEnumType) or python_enum is None:
         return None
     return python_enum, {member: type_.coerce_output_value(member) for member in python_enum}
 
@@ -111,7 +100,7 @@ def is_ordinary(value: Any) -> bool:
     class_ = type(value)
     if class_ in ORDINARY_CLASSES:
         return True
-    if isinstance(value, Exception) or is_awaitable(value) or value is Undefined:
+    if isinstance(value, Exception) or is_awaitable(value) or value is graphql.Undefined:
         return False
     if len(ORDINARY_CLASSES) < MAX_ORDINARY_CLASSES:
         ORDINARY_CLASSES.add(class_)
@@ -123,11 +112,11 @@ def leaf_completer(type_: Any) -> Callable[[Any], Any]:
     coerce = type_.coerce_output_value
 
     def complete(value: Any) -> Any:
-        if value is None or value is Undefined:
+        if value is None or value is graphql.Undefined:
             return None
         if type(value) in ORDINARY_CLASSES or is_ordinary(value):
             coerced = coerce(value)
-            if coerced is None or coerced is Undefined:
+            if coerced is None or coerced is graphql.Undefined:
                 return Executor.complete_leaf_value(type_, value)  # raises, in graphql-core's words
             return coerced
         if isinstance(value, Exception):
@@ -226,7 +215,7 @@ class Core:
     """The graphql-core executor of one execution, built when it is first needed."""
 
     build_executor: Callable[[], Executor[Any]]
-    errors: list[GraphQLError] | None = None
+    errors: list[graphql.GraphQLError] | None = None
     """The errors that the executor has collected; None until it is built."""
     _executor: Executor[Any] | None = None
 
@@ -244,7 +233,7 @@ class Core:
         info = self._info(plan, (path, plan.key, plan.parent.name))
         arguments = {}
         if definition.args:
-            arguments = get_argument_values(definition, plan.nodes[0], executor.variable_values)
+            arguments = graphql.get_argument_values(definition, plan.nodes[0], executor.variable_values)
         value = (definition.resolve or executor.field_resolver)(record, info, **arguments)
         if is_awaitable(value):
             raise UnexpectedAwaitable(value)

@@ -31,36 +31,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from graphql import (
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    GraphQLAbstractType,
-    GraphQLArgument,
-    GraphQLBoolean,
-    GraphQLError,
-    GraphQLField,
-    GraphQLID,
-    GraphQLInt,
-    GraphQLObjectType,
-    GraphQLOutputType,
-    GraphQLSchema,
-    GraphQLString,
-    Node,
-    OperationDefinitionNode,
-    OperationType,
-    Undefined,
-    VariableDefinitionNode,
-    VariableNode,
-    get_argument_values,
-    get_named_type,
-    get_nullable_type,
-    get_variable_values,
-    is_abstract_type,
-    is_leaf_type,
-    is_list_type,
-    is_non_null_type,
-)
+import graphql
 from graphql.execution import Executor, VariableValues
 from graphql.execution.collect_fields import FieldDetails, FragmentDetails, collect_fields, collect_subfields
 from graphql.utilities import type_from_ast
@@ -81,9 +52,9 @@ class FieldPlan:
     """The response key: the alias or the name."""
     index: int
     """Its index in the selection."""
-    parent: GraphQLObjectType
+    parent: graphql.GraphQLObjectType
     details: list[FieldDetails]
-    definition: GraphQLField
+    definition: graphql.GraphQLField
     source: FieldSource
     selections: Mapping[str, SelectionPlan]
     """By the name of the object type; empty for leaves."""
@@ -101,11 +72,11 @@ class FieldPlan:
         return self.details[0].node.name.value
 
     @property
-    def type(self) -> GraphQLOutputType:
+    def type(self) -> graphql.GraphQLOutputType:
         return self.definition.type
 
     @property
-    def nodes(self) -> list[FieldNode]:
+    def nodes(self) -> list[graphql.FieldNode]:
         return [detail.node for detail in self.details]
 
 
@@ -113,7 +84,7 @@ class FieldPlan:
 class SelectionPlan:
     """What an operation selects of an object of one type."""
 
-    type: GraphQLObjectType
+    type: graphql.GraphQLObjectType
     fields: Mapping[str, FieldPlan]
     """By response key, in the order of the answer."""
 
@@ -201,7 +172,9 @@ class SchemaResolver:
 FieldSource: TypeAlias = TypeName | Attribute | RecordFunction | DirectResolver | SchemaResolver
 
 
-def field_source(parent: GraphQLObjectType, name: str, definition: GraphQLField, schema: GraphQLSchema) -> FieldSource:
+def field_source(
+    parent: graphql.GraphQLObjectType, name: str, definition: graphql.GraphQLField, schema: graphql.GraphQLSchema
+) -> FieldSource:
     """Where the value of this field comes from."""
     if name == "__typename":
         return TypeName()
@@ -212,14 +185,14 @@ def field_source(parent: GraphQLObjectType, name: str, definition: GraphQLField,
         return Attribute(field.python_name) if field.default_resolver is getattr else SchemaResolver()
     wrapped = field.base_resolver.wrapped_func
     resolution: Resolution | ResolutionByType | None = getattr(wrapped, "resolution", None)
-    if resolution is None or parent is schema.get_root_type(OperationType.SUBSCRIPTION):
+    if resolution is None or parent is schema.get_root_type(graphql.OperationType.SUBSCRIPTION):
         return SchemaResolver()
     if isinstance(resolution, ResolutionByType):
         return RecordFunction(resolution.of_type(parent.name))
     return DirectResolver(resolution, field)
 
 
-def _is_unwrapped(field: StrawberryField, schema: GraphQLSchema) -> bool:
+def _is_unwrapped(field: StrawberryField, schema: graphql.GraphQLSchema) -> bool:
     """Whether Strawberry puts nothing between the field and its resolver."""
     strawberry_schema = getattr(schema, "_strawberry_schema", None)
     return (
@@ -230,13 +203,13 @@ def _is_unwrapped(field: StrawberryField, schema: GraphQLSchema) -> bool:
     )
 
 
-def record_classes(type_: GraphQLObjectType) -> tuple[type, ...] | None:
+def record_classes(type_: graphql.GraphQLObjectType) -> tuple[type, ...] | None:
     """The classes whose instances are of this type, if the type's own check looks at nothing else."""
     classes: tuple[type, ...] | None = getattr(type_.is_type_of, "kinds", None)
     return classes
 
 
-def type_names_by_class(schema: GraphQLSchema, type_: GraphQLAbstractType) -> dict[type, str]:
+def type_names_by_class(schema: graphql.GraphQLSchema, type_: graphql.GraphQLAbstractType) -> dict[type, str]:
     """The object type of each class of records; empty unless the class alone decides."""
     definition = type_.extensions.get("strawberry-definition")
     if definition is None or getattr(definition, "resolve_type", None) is not None:
@@ -273,7 +246,10 @@ class NotCompilable(Exception):
 
 
 def plan_operation(
-    schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode, variables: VariableValues
+    schema: graphql.GraphQLSchema,
+    document: graphql.DocumentNode,
+    operation: graphql.OperationDefinitionNode,
+    variables: VariableValues,
 ) -> SelectionPlan:
     """The plan of an operation, from its root."""
     root = schema.get_root_type(operation.operation)
@@ -287,9 +263,9 @@ def plan_operation(
 class _Planner:
     def __init__(
         self,
-        schema: GraphQLSchema,
-        document: DocumentNode,
-        operation: OperationDefinitionNode,
+        schema: graphql.GraphQLSchema,
+        document: graphql.DocumentNode,
+        operation: graphql.OperationDefinitionNode,
         variables: VariableValues,
     ) -> None:
         self._schema = schema
@@ -300,11 +276,13 @@ class _Planner:
         # Paths through nested interfaces multiply with each level, so the same nodes on a type are planned once.
         self._selections: dict[tuple[str, tuple[int, ...]], SelectionPlan] = {}
 
-    def root(self, type_: GraphQLObjectType) -> SelectionPlan:
+    def root(self, type_: graphql.GraphQLObjectType) -> SelectionPlan:
         collected = collect_fields(self._schema, self._fragments, self._variables, type_, self._operation)
         return self._selection(type_, collected.grouped_field_set)
 
-    def _selection(self, type_: GraphQLObjectType, collected: Mapping[str, list[FieldDetails]]) -> SelectionPlan:
+    def _selection(
+        self, type_: graphql.GraphQLObjectType, collected: Mapping[str, list[FieldDetails]]
+    ) -> SelectionPlan:
         fields: dict[str, FieldPlan] = {}
         for key, details in collected.items():
             name = details[0].node.name.value
@@ -322,11 +300,16 @@ class _Planner:
             raise NotCompilable("introspection")
 
     def _field(
-        self, parent: GraphQLObjectType, key: str, index: int, details: list[FieldDetails], definition: GraphQLField
+        self,
+        parent: graphql.GraphQLObjectType,
+        key: str,
+        index: int,
+        details: list[FieldDetails],
+        definition: graphql.GraphQLField,
     ) -> FieldPlan:
         source = field_source(parent, details[0].node.name.value, definition, self._schema)
-        selections = self._selections_of(get_named_type(definition.type), details)
-        completes_purely = self._completes_purely(get_named_type(definition.type), selections)
+        selections = self._selections_of(graphql.get_named_type(definition.type), details)
+        completes_purely = self._completes_purely(graphql.get_named_type(definition.type), selections)
         return FieldPlan(
             key,
             index,
@@ -343,12 +326,12 @@ class _Planner:
 
     def _selections_of(self, type_: Any, details: list[FieldDetails]) -> dict[str, SelectionPlan]:
         """What is selected of each object type that a field may answer with."""
-        if is_leaf_type(type_):
+        if graphql.is_leaf_type(type_):
             return {}
-        possible_types = self._schema.get_possible_types(type_) if is_abstract_type(type_) else [type_]
+        possible_types = self._schema.get_possible_types(type_) if graphql.is_abstract_type(type_) else [type_]
         return {possible.name: self._subselection(possible, details) for possible in possible_types}
 
-    def _subselection(self, type_: GraphQLObjectType, details: list[FieldDetails]) -> SelectionPlan:
+    def _subselection(self, type_: graphql.GraphQLObjectType, details: list[FieldDetails]) -> SelectionPlan:
         key = (type_.name, tuple(id(detail.node) for detail in details))
         selection = self._selections.get(key)
         if selection is None:
@@ -359,20 +342,20 @@ class _Planner:
         return selection
 
     def _completes_purely(self, type_: Any, selections: Mapping[str, SelectionPlan]) -> bool:
-        if is_leaf_type(type_):
+        if graphql.is_leaf_type(type_):
             return True
         if not all(selection.is_pure for selection in selections.values()):
             return False
-        if is_abstract_type(type_):
+        if graphql.is_abstract_type(type_):
             return bool(type_names_by_class(self._schema, type_))
         return type_.is_type_of is None or record_classes(type_) is not None
 
 
-def _fragments(document: DocumentNode) -> dict[str, FragmentDetails]:
+def _fragments(document: graphql.DocumentNode) -> dict[str, FragmentDetails]:
     """The fragments of a document, as graphql-core's collection of fields takes them."""
     fragments = {}
     for definition in document.definitions:
-        if isinstance(definition, FragmentDefinitionNode):
+        if isinstance(definition, graphql.FragmentDefinitionNode):
             if definition.variable_definitions:
                 raise NotCompilable("fragment variables")
             fragments[definition.name.value] = FragmentDetails(definition)
@@ -387,7 +370,12 @@ def _fragments(document: DocumentNode) -> dict[str, FragmentDetails]:
 
 _MAX_ERRORS = 50
 _INTS = range(-(2**31), 2**31)
-_PYTHON_TYPES: Mapping[Any, type] = {GraphQLString: str, GraphQLID: str, GraphQLInt: int, GraphQLBoolean: bool}
+_PYTHON_TYPES: Mapping[Any, type] = {
+    graphql.GraphQLString: str,
+    graphql.GraphQLID: str,
+    graphql.GraphQLInt: int,
+    graphql.GraphQLBoolean: bool,
+}
 
 
 class _SimpleVariable(NamedTuple):
@@ -403,21 +391,21 @@ class _SimpleVariable(NamedTuple):
 class VariableReader:
     """Reads the variables of one operation."""
 
-    def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
+    def __init__(self, schema: graphql.GraphQLSchema, operation: graphql.OperationDefinitionNode) -> None:
         self._schema = schema
         self._definitions = operation.variable_definitions or ()
         simple = [_simple_variable(schema, definition) for definition in self._definitions]
         self._simple = [variable for variable in simple if variable is not None]
         self._are_all_simple = len(self._simple) == len(self._definitions)
 
-    def read(self, given: Mapping[str, Any], *, suggestions: bool) -> dict[str, Any] | list[GraphQLError]:
+    def read(self, given: Mapping[str, Any], *, suggestions: bool) -> dict[str, Any] | list[graphql.GraphQLError]:
         """The coerced values, or the errors in them."""
         if not self._are_all_simple:
             return self._coerced_by_core(given, suggestions=suggestions)
         values: dict[str, Any] = {}
         for name, python_type, is_list, is_required, default in self._simple:
             value = given.get(name, default)
-            if value is None or value is Undefined:
+            if value is None or value is graphql.Undefined:
                 is_coerced = not is_required
             else:
                 items = value if is_list else [value]
@@ -426,34 +414,40 @@ class VariableReader:
                 )
             if not is_coerced:
                 return self._coerced_by_core(given, suggestions=suggestions)
-            if value is not Undefined:
+            if value is not graphql.Undefined:
                 values[name] = value
         return values
 
-    def coerce(self, given: Mapping[str, Any], *, suggestions: bool) -> VariableValues | list[GraphQLError]:
+    def coerce(self, given: Mapping[str, Any], *, suggestions: bool) -> VariableValues | list[graphql.GraphQLError]:
         """The values as graphql-core coerces them."""
-        return get_variable_values(
+        return graphql.get_variable_values(
             self._schema, self._definitions, dict(given), max_errors=_MAX_ERRORS, hide_suggestions=not suggestions
         )
 
-    def _coerced_by_core(self, given: Mapping[str, Any], *, suggestions: bool) -> dict[str, Any] | list[GraphQLError]:
+    def _coerced_by_core(
+        self, given: Mapping[str, Any], *, suggestions: bool
+    ) -> dict[str, Any] | list[graphql.GraphQLError]:
         values = self.coerce(given, suggestions=suggestions)
         return values.coerced if isinstance(values, VariableValues) else values
 
 
-def _simple_variable(schema: GraphQLSchema, definition: VariableDefinitionNode) -> _SimpleVariable | None:
+def _simple_variable(
+    schema: graphql.GraphQLSchema, definition: graphql.VariableDefinitionNode
+) -> _SimpleVariable | None:
     type_ = type_from_ast(schema, definition.type)
-    nullable_type: Any = type_.of_type if is_non_null_type(type_) else type_
-    is_list = is_list_type(nullable_type)
+    nullable_type: Any = type_.of_type if graphql.is_non_null_type(type_) else type_
+    is_list = graphql.is_list_type(nullable_type)
     # A list of nullable items is not simple: graphql-core looks at each of them.
     python_type = _PYTHON_TYPES.get(getattr(nullable_type.of_type, "of_type", None) if is_list else nullable_type)
     if python_type is None:
         return None
-    name, default = definition.variable.name.value, Undefined
+    name, default = definition.variable.name.value, graphql.Undefined
     if definition.default_value is not None:
-        values = get_variable_values(schema, [definition], {})
-        default = values.coerced.get(name, Undefined) if isinstance(values, VariableValues) else Undefined
-    return _SimpleVariable(name, python_type, is_list, is_non_null_type(type_), default)
+        values = graphql.get_variable_values(schema, [definition], {})
+        default = (
+            values.coerced.get(name, graphql.Undefined) if isinstance(values, VariableValues) else graphql.Undefined
+        )
+    return _SimpleVariable(name, python_type, is_list, graphql.is_non_null_type(type_), default)
 
 
 # ── arguments ──
@@ -500,11 +494,11 @@ class ArgumentReader:
         values = {}
         for name, variable, constant, is_list, is_required in self._coerced:
             value = constant if variable is None else variables.get(variable, constant)
-            if is_required and (value is None or value is Undefined):
+            if is_required and (value is None or value is graphql.Undefined):
                 return self._parse(self._coerced_by_core(core), ctx)
-            if is_list and value is not None and value is not Undefined:
+            if is_list and value is not None and value is not graphql.Undefined:
                 value = list(value)
-            if value is not Undefined:
+            if value is not graphql.Undefined:
                 values[name] = value
         return self._parse(values, ctx)
 
@@ -512,7 +506,7 @@ class ArgumentReader:
         """The values as graphql-core coerces and Strawberry converts them."""
         node = self._field.details[0].node
         return convert_arguments(
-            get_argument_values(self._field.definition, node, core.executor.variable_values),
+            graphql.get_argument_values(self._field.definition, node, core.executor.variable_values),
             self._strawberry_arguments,
             scalar_registry=self._converter.scalar_registry,
             config=self._converter.config,
@@ -538,41 +532,41 @@ def _coerced_arguments(
 def _coerced_argument(field: FieldPlan, name: str, python_name: str) -> _CoercedArgument | None:
     node, definition = field.details[0].node, field.definition.args[name]
     given = tuple(argument for argument in node.arguments or () if argument.name.value == name)
-    variable = given[0].value.name.value if given and isinstance(given[0].value, VariableNode) else None
+    variable = given[0].value.name.value if given and isinstance(given[0].value, graphql.VariableNode) else None
     if variable is None and given and _has_variable(given[0].value):
         return None
-    alone = FieldNode(name=node.name, arguments=() if variable else given)
+    alone = graphql.FieldNode(name=node.name, arguments=() if variable else given)
     try:
-        values = get_argument_values(GraphQLField(field.type, {name: definition}), alone)
-    except GraphQLError:
+        values = graphql.get_argument_values(graphql.GraphQLField(field.type, {name: definition}), alone)
+    except graphql.GraphQLError:
         if variable is None:
             return None
         values = {}  # required, so the variable has to be present
     return _CoercedArgument(
         python_name,
         variable,
-        values.get(name, Undefined),
-        is_list_type(get_nullable_type(definition.type)),
-        is_non_null_type(definition.type),
+        values.get(name, graphql.Undefined),
+        graphql.is_list_type(graphql.get_nullable_type(definition.type)),
+        graphql.is_non_null_type(definition.type),
     )
 
 
-def _has_variable(node: Node | None) -> bool:
-    if isinstance(node, VariableNode):
+def _has_variable(node: graphql.Node | None) -> bool:
+    if isinstance(node, graphql.VariableNode):
         return True
     inside = (*getattr(node, "values", ()), *getattr(node, "fields", ()), getattr(node, "value", None))
-    return any(_has_variable(inner) for inner in inside if isinstance(inner, Node))
+    return any(_has_variable(inner) for inner in inside if isinstance(inner, graphql.Node))
 
 
-def _is_unconverted(argument: StrawberryArgument, definition: GraphQLArgument) -> bool:
+def _is_unconverted(argument: StrawberryArgument, definition: graphql.GraphQLArgument) -> bool:
     """Whether Strawberry hands on what graphql-core coerces: a leaf, or a list of leaves, which it copies."""
     type_ = argument.type
     if isinstance(type_, StrawberryMaybe):
         return False
     if isinstance(type_, StrawberryOptional):
         type_ = type_.of_type
-    inner = get_nullable_type(definition.type)
-    if isinstance(type_, StrawberryList) and is_list_type(inner):
+    inner = graphql.get_nullable_type(definition.type)
+    if isinstance(type_, StrawberryList) and graphql.is_list_type(inner):
         type_ = type_.of_type.of_type if isinstance(type_.of_type, StrawberryOptional) else type_.of_type
-        inner = get_nullable_type(inner.of_type)
-    return is_leaf_type(inner) and type_ is not GlobalID
+        inner = graphql.get_nullable_type(inner.of_type)
+    return graphql.is_leaf_type(inner) and type_ is not GlobalID

@@ -13,15 +13,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any, Self, TypeAlias
 
+import graphql
 import structlog
-from graphql import (
-    ExecutionResult,
-    GraphQLError,
-    create_source_event_stream,
-    execute,
-    execute_subscription_event,
-    map_source_to_response_event,
-)
 from graphql.execution import Executor
 from msgspec import Raw
 
@@ -33,7 +26,7 @@ from server.execution.documents import Operation, Turns
 
 _log = structlog.get_logger("ringside.graphql")
 
-_ExecuteEvent: TypeAlias = Callable[[Executor[Any]], Awaitable[ExecutionResult] | ExecutionResult]
+_ExecuteEvent: TypeAlias = Callable[[Executor[Any]], Awaitable[graphql.ExecutionResult] | graphql.ExecutionResult]
 _QUERY_CODES = {"INVALID_INPUT": "BAD_USER_INPUT"}
 
 
@@ -61,7 +54,7 @@ class Answer:
         return cls(result.data, errors, ctx.notes, executed, ctx.event_id)
 
     @classmethod
-    def not_executed(cls, *errors: GraphQLError) -> Self:
+    def not_executed(cls, *errors: graphql.GraphQLError) -> Self:
         return cls(errors=[format_error(error) for error in errors], executed=False)
 
     @property
@@ -106,10 +99,10 @@ async def run(
             return Answer(introspection.data)
     if isinstance(prepared, PreparedOperation):
         return Answer.from_result(await prepared.execute(ctx), ctx)
-    if isinstance(prepared, ExecutionResult):
+    if isinstance(prepared, graphql.ExecutionResult):
         return Answer.from_result(prepared, ctx)
     fell_back(prepared.reason)
-    result = execute(
+    result = graphql.execute(
         operation.schema,
         operation.document,
         context_value=ctx,
@@ -126,7 +119,7 @@ async def run(
 
 async def _compile(
     operation: Operation, variables: Mapping[str, Any], turns: Turns, *, suggestions: bool
-) -> PreparedOperation | ExecutionResult | Fallback:
+) -> PreparedOperation | graphql.ExecutionResult | Fallback:
     """The operation with its variables, compiled in a turn.
 
     There is no plan then if this request's directives are wrong, or if it shared a turn with other variables.
@@ -161,34 +154,36 @@ async def subscribe(
         hide_suggestions=not suggestions,
     )
     if isinstance(executor, list):
-        return Answer.from_result(ExecutionResult(None, executor), ctx)
-    source = create_source_event_stream(executor)
+        return Answer.from_result(graphql.ExecutionResult(None, executor), ctx)
+    source = graphql.create_source_event_stream(executor)
     if isawaitable(source):
         source = await source
-    if isinstance(source, ExecutionResult):
+    if isinstance(source, graphql.ExecutionResult):
         return Answer.from_result(source, ctx)
     if isinstance(prepared, Fallback):
         fell_back(prepared.reason)
-    execute_event = prepared.execute_event if isinstance(prepared, PreparedOperation) else execute_subscription_event
-    return _answers(map_source_to_response_event(executor, source, _within(new_budget, execute_event)), ctx)
+    execute_event = (
+        prepared.execute_event if isinstance(prepared, PreparedOperation) else graphql.execute_subscription_event
+    )
+    return _answers(graphql.map_source_to_response_event(executor, source, _within(new_budget, execute_event)), ctx)
 
 
 def _within(new_budget: Callable[[], Budget], execute_event: _ExecuteEvent) -> _ExecuteEvent:
     """Execute an event within a budget, like a request. The next event has a new one."""
 
-    async def execute_in_time(executor: Executor[Any]) -> ExecutionResult:
+    async def execute_in_time(executor: Executor[Any]) -> graphql.ExecutionResult:
         with new_budget() as budget:
             try:
                 async with asyncio.timeout_at(budget.ends + 0.5):
                     result = execute_event(executor)
                     return await result if isawaitable(result) else result
             except TimeoutError:
-                return ExecutionResult(None, [OutOfTime()])
+                return graphql.ExecutionResult(None, [OutOfTime()])
 
     return execute_in_time
 
 
-class OutOfTime(GraphQLError):
+class OutOfTime(graphql.GraphQLError):
     """An error of a whole answer: its execution took longer than its deadline."""
 
     def __init__(self) -> None:
@@ -202,18 +197,18 @@ async def _answers(results: Any, ctx: Context) -> AsyncGenerator[Answer, None]:
             yield Answer.from_result(result, ctx)
     except (Refusal, BadKey, DynamoError) as error:
         # Raised by the stream itself, not by a field of one event: it is the client's last event.
-        yield Answer.not_executed(GraphQLError("The stream ended.", original_error=error))
+        yield Answer.not_executed(graphql.GraphQLError("The stream ended.", original_error=error))
     finally:
         await results.aclose()
 
 
-def format_error(error: GraphQLError) -> dict[str, Any]:
+def format_error(error: graphql.GraphQLError) -> dict[str, Any]:
     """An error as the client sees it."""
     cause = error.original_error
-    while isinstance(cause, GraphQLError) and cause.original_error is not None:
+    while isinstance(cause, graphql.GraphQLError) and cause.original_error is not None:
         cause = cause.original_error
     formatted = dict(error.formatted)
-    if cause is None or isinstance(cause, GraphQLError):
+    if cause is None or isinstance(cause, graphql.GraphQLError):
         formatted["extensions"] = {"code": "BAD_USER_INPUT", **(error.extensions or {})}
         return formatted
     formatted["message"], formatted["extensions"] = _describe(cause)

@@ -32,21 +32,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
+import graphql
 import orjson
-from graphql import (
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    GraphQLError,
-    GraphQLSchema,
-    Location,
-    NoSchemaIntrospectionCustomRule,
-    OperationDefinitionNode,
-    OperationType,
-    Token,
-    specified_rules,
-    validate,
-)
 from graphql.language.parser import Parser
 from msgspec import Raw
 
@@ -211,11 +198,11 @@ class Introspection:
         """Called with the bytes that the data occupies."""
 
     @classmethod
-    def of(cls, operation: OperationDefinitionNode) -> Introspection | None:
+    def of(cls, operation: graphql.OperationDefinitionNode) -> Introspection | None:
         """If no variable, and no field but the schema's own, decides what this operation's answer is."""
         selections = operation.selection_set.selections
-        is_pure = all(isinstance(node, FieldNode) and node.name.value in _FIELDS for node in selections)
-        is_query = operation.operation is OperationType.QUERY
+        is_pure = all(isinstance(node, graphql.FieldNode) and node.name.value in _FIELDS for node in selections)
+        is_query = operation.operation is graphql.OperationType.QUERY
         return cls() if is_query and is_pure and not operation.variable_definitions else None
 
     def remember(self, data: dict[str, Any]) -> None:
@@ -310,7 +297,7 @@ class GraphQLRequest:
 class InvalidOperation(Exception):
     """An operation that must not run, with the errors to answer."""
 
-    def __init__(self, *errors: GraphQLError) -> None:
+    def __init__(self, *errors: graphql.GraphQLError) -> None:
         super().__init__("; ".join(error.message for error in errors))
         self.errors = errors
 
@@ -319,11 +306,11 @@ class InvalidOperation(Exception):
 class Operation:
     """One operation of a document, ready to run."""
 
-    schema: GraphQLSchema = field(compare=False, repr=False)
-    document: DocumentNode
+    schema: graphql.GraphQLSchema = field(compare=False, repr=False)
+    document: graphql.DocumentNode
     hash: str
     name: str | None
-    kind: OperationType
+    kind: graphql.OperationType
     cost: Cost = field(compare=False, repr=False)
     fixed_cost: int | None
     """The complexity if no variable changes it."""
@@ -351,7 +338,7 @@ class Documents:
 
     def __init__(
         self,
-        schema: GraphQLSchema,
+        schema: graphql.GraphQLSchema,
         limits: Limits | None = None,
         *,
         manifest: Mapping[str, str] | None = None,
@@ -411,7 +398,7 @@ class Documents:
                 f"This operation asks for up to {cost} fields; at most {self._limits.complexity} are answered at once. "
                 "Ask for smaller pages (`first`), or for less inside them."
             )
-        is_subscription = operation.kind is OperationType.SUBSCRIPTION  # executed for each event
+        is_subscription = operation.kind is graphql.OperationType.SUBSCRIPTION  # executed for each event
         if operation.compiled.is_postponed and (is_subscription or cost >= WORTH_COMPILING):
             operation.compiled.is_postponed = False
         return operation
@@ -443,15 +430,15 @@ class Documents:
         fragments = {
             definition.name.value: definition
             for definition in document.definitions
-            if isinstance(definition, FragmentDefinitionNode)
+            if isinstance(definition, graphql.FragmentDefinitionNode)
         }
         operations: dict[str | None, Operation] = {}
         for definition in document.definitions:
-            if isinstance(definition, OperationDefinitionNode):
+            if isinstance(definition, graphql.OperationDefinitionNode):
                 name = definition.name.value if definition.name else None
                 try:
                     check_depth(definition, fragments, self._limits)
-                except GraphQLError as error:
+                except graphql.GraphQLError as error:
                     raise InvalidOperation(error) from None
                 compiled = CompiledOperation(self._schema, document, definition)
                 cost = Cost(self._schema, definition, fragments)
@@ -472,21 +459,27 @@ class Documents:
         size = DOCUMENT_BYTES + len(text) + LINE_END_BYTES * count_line_ends(text)
         return CheckedDocument(operations, default, size + TOKEN_BYTES * (document.token_count or 0))
 
-    def _parse(self, text: str) -> DocumentNode:
+    def _parse(self, text: str) -> graphql.DocumentNode:
         try:
             check_text(text, self._limits)
             source = DocumentSource(text)
             return _Parser(source, max_tokens=self._limits.tokens, lexer=DocumentLexer(source)).parse_document()
-        except GraphQLError as error:
+        except graphql.GraphQLError as error:
             raise InvalidOperation(_with_code(error, "GRAPHQL_PARSE_FAILED")) from None
 
-    def _validate(self, document: DocumentNode, *, introspection: bool) -> None:
+    def _validate(self, document: graphql.DocumentNode, *, introspection: bool) -> None:
         try:
             check_counts(document, self._limits)
-        except GraphQLError as error:
+        except graphql.GraphQLError as error:
             raise InvalidOperation(error) from None
-        rules = specified_rules if introspection else (*specified_rules, NoSchemaIntrospectionCustomRule)
-        errors = validate(self._schema, document, rules, max_errors=MAX_ERRORS, hide_suggestions=not introspection)
+        rules = (
+            graphql.specified_rules
+            if introspection
+            else (*graphql.specified_rules, graphql.NoSchemaIntrospectionCustomRule)
+        )
+        errors = graphql.validate(
+            self._schema, document, rules, max_errors=MAX_ERRORS, hide_suggestions=not introspection
+        )
         if errors:
             raise InvalidOperation(*(_with_code(error, "GRAPHQL_VALIDATION_FAILED") for error in errors))
 
@@ -494,7 +487,7 @@ class Documents:
 class _Parser(Parser):
     """graphql-core's parser. Its nodes do not keep the tokens they were read from, a third of a document's memory."""
 
-    def loc(self, start_token: Token) -> Location | None:
+    def loc(self, start_token: graphql.Token) -> graphql.Location | None:
         location = super().loc(start_token)
         if location is not None:
             del location.start_token, location.end_token
@@ -532,10 +525,10 @@ def _bad_input(message: str) -> InvalidOperation:
 
 
 def _refused(message: str, code: str) -> InvalidOperation:
-    return InvalidOperation(GraphQLError(message, extensions={"code": code}))
+    return InvalidOperation(graphql.GraphQLError(message, extensions={"code": code}))
 
 
-def _with_code(error: GraphQLError, code: str) -> GraphQLError:
+def _with_code(error: graphql.GraphQLError, code: str) -> graphql.GraphQLError:
     if not error.extensions:
         error.extensions = {"code": code}
     return error

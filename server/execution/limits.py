@@ -37,31 +37,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from graphql import (
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLError,
-    GraphQLField,
-    GraphQLSchema,
-    InlineFragmentNode,
-    ListValueNode,
-    NonNullTypeNode,
-    ObjectValueNode,
-    OperationDefinitionNode,
-    SelectionNode,
-    SelectionSetNode,
-    TypeNode,
-    Undefined,
-    ValueNode,
-    VariableNode,
-    get_named_type,
-    get_nullable_type,
-    is_leaf_type,
-    is_list_type,
-    type_from_ast,
-)
+import graphql
 from graphql.utilities import value_from_ast_untyped
 
 from datastore.dynamo import LARGEST_PAGE, PAGE_SIZE
@@ -120,7 +96,7 @@ class Limits:
     values: int = MOST_VALUES
 
 
-class LimitExceeded(GraphQLError):
+class LimitExceeded(graphql.GraphQLError):
     """The operation exceeds a limit; the message names it."""
 
     def __init__(self, counted: str, count: int | str, limit: int) -> None:
@@ -178,18 +154,18 @@ def count_values(value: Any, most: int) -> int:
     return count
 
 
-def check_counts(document: DocumentNode, limits: Limits) -> None:
+def check_counts(document: graphql.DocumentNode, limits: Limits) -> None:
     """Before validation: counts that need no schema."""
     names: Counter[str] = Counter()
     aliases = directives = operations = fragments = 0
     for node in _selections(document):
         directives += len(node.directives or ())
-        if isinstance(node, FieldNode):
+        if isinstance(node, graphql.FieldNode):
             aliases += node.alias is not None
             names[(node.alias or node.name).value] += 1
     for definition in document.definitions:
-        operations += isinstance(definition, OperationDefinitionNode)
-        fragments += isinstance(definition, FragmentDefinitionNode)
+        operations += isinstance(definition, graphql.OperationDefinitionNode)
+        fragments += isinstance(definition, graphql.FragmentDefinitionNode)
         directives += len(getattr(definition, "directives", None) or ())
     counts = (
         ("aliases", aliases, limits.aliases),
@@ -204,7 +180,9 @@ def check_counts(document: DocumentNode, limits: Limits) -> None:
             raise LimitExceeded(counted, count, limit)
 
 
-def _selections(document: DocumentNode) -> Iterator[FieldNode | InlineFragmentNode | FragmentSpreadNode]:
+def _selections(
+    document: graphql.DocumentNode,
+) -> Iterator[graphql.FieldNode | graphql.InlineFragmentNode | graphql.FragmentSpreadNode]:
     pending = [definition.selection_set for definition in document.definitions if hasattr(definition, "selection_set")]
     while pending:
         selection_set = pending.pop()
@@ -212,23 +190,23 @@ def _selections(document: DocumentNode) -> Iterator[FieldNode | InlineFragmentNo
             continue
         for node in selection_set.selections:
             yield node
-            if isinstance(node, FieldNode | InlineFragmentNode):
+            if isinstance(node, graphql.FieldNode | graphql.InlineFragmentNode):
                 pending.append(node.selection_set)
 
 
 def check_depth(
-    operation: OperationDefinitionNode, fragments: Mapping[str, FragmentDefinitionNode], limits: Limits
+    operation: graphql.OperationDefinitionNode, fragments: Mapping[str, graphql.FragmentDefinitionNode], limits: Limits
 ) -> None:
     """After validation: how deep fields lie within fields. Introspection has a limit of its own."""
     fragment_depths: dict[str, int] = {}
 
-    def depth(selection_set: SelectionSetNode | None) -> int:
+    def depth(selection_set: graphql.SelectionSetNode | None) -> int:
         return max((depth_of(node) for node in selection_set.selections), default=0) if selection_set else 0
 
     def depth_of(node: Any) -> int:
-        if isinstance(node, FieldNode):
+        if isinstance(node, graphql.FieldNode):
             return 1 + depth(node.selection_set)
-        if isinstance(node, InlineFragmentNode):
+        if isinstance(node, graphql.InlineFragmentNode):
             return depth(node.selection_set)
         name = node.name.value
         if name not in fragment_depths:
@@ -236,7 +214,7 @@ def check_depth(
         return fragment_depths[name]
 
     for node in operation.selection_set.selections:
-        introspects = isinstance(node, FieldNode) and node.name.value.startswith("__")
+        introspects = isinstance(node, graphql.FieldNode) and node.name.value.startswith("__")
         limit = limits.introspection_depth if introspects else limits.depth
         if (levels := depth_of(node)) > limit:
             raise LimitExceeded("levels of fields", levels, limit)
@@ -269,7 +247,7 @@ class NamedObjects:
         """The operation's lists as people write them: `nodes(ids:)`."""
         return tuple(dict.fromkeys([*self._literals, *(place for place, _ in self._variables)]))
 
-    def add(self, node: FieldNode, definition: GraphQLField) -> None:
+    def add(self, node: graphql.FieldNode, definition: graphql.GraphQLField) -> None:
         """Add the lists of a field."""
         for name, argument in definition.args.items():
             if names_objects(argument):
@@ -277,10 +255,10 @@ class NamedObjects:
                 given = next((each.value for each in node.arguments or () if each.name.value == name), None)
                 self._add(place, given, argument.default_value)
 
-    def _add(self, place: str, given: ValueNode | None, default: Any) -> None:
-        values = given.values if isinstance(given, ListValueNode) else () if given is None else (given,)
+    def _add(self, place: str, given: graphql.ValueNode | None, default: Any) -> None:
+        values = given.values if isinstance(given, graphql.ListValueNode) else () if given is None else (given,)
         for value in values:
-            if isinstance(value, VariableNode):
+            if isinstance(value, graphql.VariableNode):
                 name = value.name.value
                 own_default = self._defaults.get(name)
                 self._variables[place, name] = default if own_default is None else own_default
@@ -303,7 +281,7 @@ class NamedObjects:
 
 def _entries(value: Any) -> list[Any]:
     """The entries of a value that is a list, or is taken as one; in a variable it may still be anything."""
-    if value is None or value is Undefined:
+    if value is None or value is graphql.Undefined:
         return []
     return value if isinstance(value, list) else [value]
 
@@ -372,9 +350,9 @@ class Cost:
 
     def __init__(
         self,
-        schema: GraphQLSchema,
-        operation: OperationDefinitionNode,
-        fragments: Mapping[str, FragmentDefinitionNode],
+        schema: graphql.GraphQLSchema,
+        operation: graphql.OperationDefinitionNode,
+        fragments: Mapping[str, graphql.FragmentDefinitionNode],
     ) -> None:
         self._schema = schema
         self._fragments = fragments
@@ -416,12 +394,12 @@ class Cost:
             totals.append(total)
         return totals[-1]
 
-    def _sum(self, selection_set: SelectionSetNode, parent: Any, part: _Part | None = None) -> _Sum:
+    def _sum(self, selection_set: graphql.SelectionSetNode, parent: Any, part: _Part | None = None) -> _Sum:
         """The sum of what is selected of a type; of a connection, one part of it."""
         constant = 0
         products: list[tuple[int | _Size | _Input, int]] = []
         for node in selection_set.selections:
-            if isinstance(node, FieldNode):
+            if isinstance(node, graphql.FieldNode):
                 if part is not None and _part(node) is not part:
                     continue
                 definition = self._schema.get_field(parent, node.name.value)
@@ -437,19 +415,21 @@ class Cost:
                     products.append((factor, len(self._sums) - 1))
         return _Sum(constant, products)
 
-    def _inner(self, node: SelectionNode, parent: Any, part: _Part | None) -> Iterator[tuple[int | _Size, _Sum]]:
+    def _inner(
+        self, node: graphql.SelectionNode, parent: Any, part: _Part | None
+    ) -> Iterator[tuple[int | _Size, _Sum]]:
         """The sums of what is selected inside a node, and how often each counts."""
-        if isinstance(node, FragmentSpreadNode):
+        if isinstance(node, graphql.FragmentSpreadNode):
             key = (node.name.value, part)
             if key not in self._fragment_sums:
                 fragment = self._fragments[node.name.value]
                 self._fragment_sums[key] = self._sum(fragment.selection_set, self._type(fragment), part)
             yield 1, self._fragment_sums[key]
-        elif isinstance(node, InlineFragmentNode):
+        elif isinstance(node, graphql.InlineFragmentNode):
             yield 1, self._sum(node.selection_set, self._type(node) if node.type_condition else parent, part)
-        elif isinstance(node, FieldNode) and node.selection_set is not None:
+        elif isinstance(node, graphql.FieldNode) and node.selection_set is not None:
             definition = self._schema.get_field(parent, node.name.value)
-            answered = get_named_type(definition.type) if definition else None
+            answered = graphql.get_named_type(definition.type) if definition else None
             factor = self._factor(node, definition, parent) if definition else 1
             each = complexity_of_each(definition) if definition else 0
             if answered is not None and _is_connection(answered.name):
@@ -460,26 +440,29 @@ class Cost:
                 constant, products = self._sum(node.selection_set, answered)
                 yield factor, _Sum(constant + each, products)
 
-    def _input_variables(self, node: FieldNode) -> list[str]:
+    def _input_variables(self, node: graphql.FieldNode) -> list[str]:
         """Variables with lists or objects used in the arguments, one entry per use."""
         names: list[str] = []
         pending: list[Any] = [argument.value for argument in node.arguments or ()]
         while pending:
             value = pending.pop()
-            if isinstance(value, VariableNode):
+            if isinstance(value, graphql.VariableNode):
                 names += [value.name.value] if value.name.value in self._inputs else []
-            elif isinstance(value, ListValueNode):
+            elif isinstance(value, graphql.ListValueNode):
                 pending += value.values
-            elif isinstance(value, ObjectValueNode):
+            elif isinstance(value, graphql.ObjectValueNode):
                 pending += [each.value for each in value.fields]
         return names
 
     def _type(self, fragment: Any) -> Any:
         return self._schema.get_type(fragment.type_condition.name.value)
 
-    def _factor(self, node: FieldNode, definition: GraphQLField, parent: Any) -> int | _Size:
+    def _factor(self, node: graphql.FieldNode, definition: graphql.GraphQLField, parent: Any) -> int | _Size:
         """How many objects a field may answer."""
-        type_name, is_list = get_named_type(definition.type).name, is_list_type(get_nullable_type(definition.type))
+        type_name, is_list = (
+            graphql.get_named_type(definition.type).name,
+            graphql.is_list_type(graphql.get_nullable_type(definition.type)),
+        )
         if type_name.startswith("__") or _is_connection(parent.name):
             return 1
         if _is_connection(type_name) or not definition.args.keys().isdisjoint(_PAGE_ARGUMENTS):
@@ -489,7 +472,9 @@ class Cost:
         lists = tuple(name for name, argument in definition.args.items() if names_objects(argument))
         return self._size(node, definition, lists, most_objects(definition, LIST_SIZE))
 
-    def _size(self, node: FieldNode, definition: GraphQLField, names: tuple[str, ...], default: int) -> int | _Size:
+    def _size(
+        self, node: graphql.FieldNode, definition: graphql.GraphQLField, names: tuple[str, ...], default: int
+    ) -> int | _Size:
         """The largest size that these arguments give; the default if they give none."""
         given = {argument.name.value: argument.value for argument in node.arguments or ()}
         constant, variables = 0, []
@@ -497,7 +482,7 @@ class Cost:
             if name not in definition.args:
                 continue
             value, otherwise = given.get(name), definition.args[name].default_value
-            if isinstance(value, VariableNode):
+            if isinstance(value, graphql.VariableNode):
                 variable = value.name.value
                 default_of_variable = self._defaults.get(variable)
                 variables.append((variable, otherwise if default_of_variable is None else default_of_variable))
@@ -506,14 +491,14 @@ class Cost:
         return _Size(constant, variables, default) if variables else constant or default
 
 
-def _is_large(schema: GraphQLSchema, type_node: TypeNode) -> bool:
+def _is_large(schema: graphql.GraphQLSchema, type_node: graphql.TypeNode) -> bool:
     """Whether a variable of this type may have many values."""
-    return not is_leaf_type(
-        type_from_ast(schema, type_node.type if isinstance(type_node, NonNullTypeNode) else type_node)
+    return not graphql.is_leaf_type(
+        graphql.type_from_ast(schema, type_node.type if isinstance(type_node, graphql.NonNullTypeNode) else type_node)
     )
 
 
-def _part(node: FieldNode) -> _Part:
+def _part(node: graphql.FieldNode) -> _Part:
     """Which part of a connection a field selects."""
     return _Part.OBJECTS if node.name.value in _OBJECTS else _Part.PAGE
 
@@ -523,7 +508,7 @@ def _is_connection(type_name: str) -> bool:
     return type_name.endswith("Connection")
 
 
-def _literal(value: ValueNode | None) -> Any:
+def _literal(value: graphql.ValueNode | None) -> Any:
     return None if value is None else value_from_ast_untyped(value)
 
 
@@ -535,4 +520,4 @@ def _objects(value: Any) -> int:
         return max(1, int(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return max(1, value)
-    return 0 if value is None or value is Undefined else LARGEST_PAGE
+    return 0 if value is None or value is graphql.Undefined else LARGEST_PAGE

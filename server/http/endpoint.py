@@ -21,19 +21,8 @@ from server.auth.cookies import session_cookie
 from server.auth.identification import Credentials, Identified
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
+from server.http import messages
 from server.http.browser_pages import Explorer, demo_viewers, wants_page
-from server.http.messages import (
-    DEFAULT_FORMAT,
-    STREAM,
-    Headers,
-    ResponseFormat,
-    answer_response,
-    compress,
-    error_response,
-    negotiate,
-    overloaded,
-    read_request,
-)
 from server.http.pipeline import Client, Pipeline
 from server.http.protocol import IS_FIRST
 from server.http.sse import EventStream, ended_stream
@@ -42,7 +31,7 @@ from server.telemetry import Outcome, request_id
 # ── endpoint ──
 
 _OUTCOMES = {401: Outcome.UNAUTHENTICATED, 503: Outcome.OVERLOADED, 500: Outcome.FAILED}
-_OVERLOADED = error_response(overloaded())
+_OVERLOADED = messages.error_response(messages.overloaded())
 """Made once: under ten times the load, refusing is most of the work."""
 
 
@@ -58,13 +47,13 @@ class GraphQLEndpoint:
             response = self._explorer.page(demo_viewers(pipeline.settings, scope))
         else:
             response = await _respond(pipeline, scope, receive)
-        await compress(response, scope["headers"])
+        await messages.compress(response, scope["headers"])
         await response(scope, receive, send)
 
 
 async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Response:
     """The response to a GraphQL request, errors included."""
-    began, response_format, reader_cookie = time.perf_counter(), DEFAULT_FORMAT, None
+    began, response_format, reader_cookie = time.perf_counter(), messages.DEFAULT_FORMAT, None
     connected = scope.get("client")
     address = connected[0] if connected else ""
     if pipeline.requests.is_full(address):  # before anything is read
@@ -72,8 +61,8 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
         return _OVERLOADED
     try:
         headers = dict(reversed(scope["headers"]))  # of several with one name, the first
-        response_format = negotiate(b",".join(value for name, value in scope["headers"] if name == b"accept"))
-        request = await read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
+        response_format = messages.negotiate(b",".join(value for name, value in scope["headers"] if name == b"accept"))
+        request = await messages.read_request(scope, headers, receive, pipeline.settings.max_body_bytes)
         identified = await pipeline.identification.identify(
             scope["headers"], secure=scope["scheme"] == "https", address=address
         )
@@ -85,12 +74,15 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
             return await _execute(pipeline, scope, headers, request, identified, address, client, response_format)
     except HTTPException as error:
         outcome = _OUTCOMES.get(error.status_code, Outcome.INVALID)
-        response = error_response(error, response_format.media_type)
+        response = messages.error_response(error, response_format.media_type)
     except Overloaded:
-        outcome, response = Outcome.OVERLOADED, error_response(overloaded(), response_format.media_type)
+        outcome, response = (
+            Outcome.OVERLOADED,
+            messages.error_response(messages.overloaded(), response_format.media_type),
+        )
     except InvalidOperation as invalid:
         answer = Answer.not_executed(*invalid.errors)
-        outcome, response = Outcome.INVALID, answer_response(answer, response_format, reader_cookie)
+        outcome, response = Outcome.INVALID, messages.answer_response(answer, response_format, reader_cookie)
     pipeline.metrics.finished(None, outcome, time.perf_counter() - began)
     return response
 
@@ -98,12 +90,12 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
 async def _execute(
     pipeline: Pipeline,
     scope: Scope,
-    headers: Headers,
+    headers: messages.Headers,
     request: GraphQLRequest,
     identified: Identified,
     address: str,
     client: Client,
-    response_format: ResponseFormat,
+    response_format: messages.ResponseFormat,
 ) -> Response:
     viewer = identified.viewer
     introspection = pipeline.may_introspect(viewer)
@@ -136,11 +128,13 @@ async def _execute(
             operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
         )
         if operation.kind is OperationType.QUERY and answer.is_overloaded:
-            return error_response(overloaded(), response_format.media_type)
-    if answer.executed and (response_format.media_type == STREAM or operation.kind is OperationType.SUBSCRIPTION):
+            return messages.error_response(messages.overloaded(), response_format.media_type)
+    if answer.executed and (
+        response_format.media_type == messages.STREAM or operation.kind is OperationType.SUBSCRIPTION
+    ):
         response: Response = ended_stream(answer, set_cookie)
     else:
-        response = answer_response(answer, response_format, set_cookie)
+        response = messages.answer_response(answer, response_format, set_cookie)
     _set_session(response, ctx, headers.get(b"host", b"").decode("latin-1").lower(), secure=secure)
     return response
 
@@ -153,12 +147,12 @@ def _set_session(response: Response, ctx: Context, host: str, *, secure: bool) -
         response.headers.append("set-cookie", session_cookie(token, age, host, secure=secure))
 
 
-def _check_kind(operation: Operation, method: str, response_format: ResponseFormat) -> None:
+def _check_kind(operation: Operation, method: str, response_format: messages.ResponseFormat) -> None:
     """HTTPException if this kind of operation cannot be asked for in this way."""
     if method == "GET":
         raise HTTPException(405, "GET runs queries only; send this with POST.", {"allow": "POST"})
     if operation.kind is OperationType.SUBSCRIPTION and not response_format.accepts_stream:
-        raise HTTPException(406, f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {STREAM}.")
+        raise HTTPException(406, f"Subscriptions come over a WebSocket (graphql-transport-ws) or as {messages.STREAM}.")
 
 
 # ── fast path ──
@@ -231,7 +225,7 @@ class AllowedHosts:
             await self._app(scope, receive, send)
         else:
             message = "The request names another host. RINGSIDE_ALLOWED_HOSTS lists the service's."
-            await error_response(HTTPException(400, message))(scope, receive, send)
+            await messages.error_response(HTTPException(400, message))(scope, receive, send)
 
     def _is_allowed(self, scope: Scope) -> bool:
         """Whether each host named is allowed; a request without one comes from no browser."""

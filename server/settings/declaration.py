@@ -7,22 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BeforeValidator,
-    DirectoryPath,
-    FilePath,
-    SecretStr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+import pydantic
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from datastore.values.seal import Seal
 from resolvers.requests.context import Role
 from resolvers.requests.policy import Policy
+from server.settings import values
 from server.settings.fields import (
     MIN_SECRET_LENGTH,
     PREFIX,
@@ -37,40 +28,6 @@ from server.settings.fields import (
     setting,
     variable,
 )
-from server.settings.values import (
-    EMBEDDED,
-    ClaimPath,
-    CommaSeparated,
-    Digest,
-    Introspection,
-    Log,
-    ProofKeys,
-    SiteKeys,
-    TokenKey,
-    is_embedded,
-    parse_digest,
-    parse_engine,
-    parse_groups,
-    parse_jwks_address,
-    parse_log,
-    parse_public_address,
-    parse_sender,
-    parse_web_address,
-    validate_challenged,
-    validate_claim,
-    validate_digests,
-    validate_guests,
-    validate_hosts,
-    validate_image_hosts,
-    validate_issuer,
-    validate_networks,
-    validate_origins,
-    validate_program,
-    validate_rate,
-    validate_rate_or_off,
-    validate_secrets,
-    validate_smtp_address,
-)
 
 # ── storage ──
 
@@ -78,10 +35,10 @@ from server.settings.values import (
 class StorageSettings(BaseSettings):
     """The part of the settings about what is stored, and the secrets that sign what clients keep."""
 
-    dynamodb_url: Annotated[str, AfterValidator(parse_engine)] = setting(
+    dynamodb_url: Annotated[str, pydantic.AfterValidator(values.parse_engine)] = setting(
         "The engine that holds the table: an address, `embedded` to start one here, `aws` for DynamoDB.",
         write="embedded, aws, or an address such as http://127.0.0.1:8001",
-        default=EMBEDDED,
+        default=values.EMBEDDED,
     )
     data: Path = setting(
         "Folder for the embedded engine's table and its generated secret.",
@@ -106,14 +63,17 @@ class StorageSettings(BaseSettings):
         write="a region such as eu-central-1",
         shown="the AWS SDK's own",
         pattern="^[a-z0-9-]{3,40}$",
-        validation_alias=AliasChoices(f"{PREFIX}AWS_REGION", *REGIONS),
+        validation_alias=pydantic.AliasChoices(f"{PREFIX}AWS_REGION", *REGIONS),
     )
-    secrets: Annotated[CommaSeparated[SecretStr], AfterValidator(validate_secrets)] = setting(
-        "Secrets that sign cookies, ballots, cursors and development tokens: up to four, comma-separated, newest "
-        f"first, each of {MIN_SECRET_LENGTH} characters or more.",
-        write="the output of `openssl rand -base64 48`; keep the old one after a comma until all it signed has expired",
-        default=(),
-        shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
+    secrets: Annotated[values.CommaSeparated[pydantic.SecretStr], pydantic.AfterValidator(values.validate_secrets)] = (
+        setting(
+            "Secrets that sign cookies, ballots, cursors and development tokens: up to four, comma-separated, newest "
+            f"first, each of {MIN_SECRET_LENGTH} characters or more.",
+            write="the output of `openssl rand -base64 48`; keep the old one after a comma until all it signed "
+            "has expired",
+            default=(),
+            shown="generated once in `RINGSIDE_DATA` if embedded; otherwise required",
+        )
     )
 
 
@@ -124,11 +84,11 @@ class StorageSettings(BaseSettings):
 class SignInSettings(BaseSettings):
     """The part of the settings about tokens."""
 
-    jwks_url: Annotated[str, AfterValidator(parse_jwks_address)] | None = setting(
+    jwks_url: Annotated[str, pydantic.AfterValidator(values.parse_jwks_address)] | None = setting(
         "Keys of an OIDC provider. If set, only its tokens are accepted; those of `ringside token` are refused.",
         write="an address such as https://login.example.com/.well-known/jwks.json",
     )
-    oidc_issuer: Annotated[str, AfterValidator(validate_issuer)] | None = setting(
+    oidc_issuer: Annotated[str, pydantic.AfterValidator(values.validate_issuer)] | None = setting(
         "The OIDC provider, which says where its keys are; replaces `RINGSIDE_JWKS_URL`. Tokens must have this `iss`.",
         write="the issuer in your provider's /.well-known/openid-configuration, such as https://login.example.com/",
     )
@@ -141,34 +101,34 @@ class SignInSettings(BaseSettings):
         write="the issuer as your provider writes it",
         validate_default=True,
     )
-    jwt_client_ids: CommaSeparated[str] = setting(
+    jwt_client_ids: values.CommaSeparated[str] = setting(
         "Clients, comma-separated, whose access tokens are accepted by `client_id`, if they have `token_use: access` "
         "and no `aud`.",
         write="client ids, with RINGSIDE_OIDC_ISSUER or RINGSIDE_JWKS_URL",
         default=(),
     )
-    jwt_roles_claim: ClaimPath = setting(
+    jwt_roles_claim: values.ClaimPath = setting(
         "The claim with the roles: keys separated by dots, a literal dot as `\\.`. A list, or text split at spaces and "
         "commas.",
         write="a claim such as realm_access.roles, or https://example\\.com/roles",
         default=("roles",),
         shown="`roles`",
     )
-    jwt_name_claim: ClaimPath = setting(
+    jwt_name_claim: values.ClaimPath = setting(
         "The claim with the member's name, written in the same way.",
         write="a claim such as preferred_username",
         default=("name",),
         shown="`name`",
         validate_default=True,
     )
-    jwt_email_claim: ClaimPath = setting(
+    jwt_email_claim: values.ClaimPath = setting(
         "The claim with the member's email address, written in the same way.",
         write="a claim such as email",
         default=("email",),
         shown="`email`",
         validate_default=True,
     )
-    jwt_roles: Annotated[Mapping[str, Role] | None, NoDecode, BeforeValidator(parse_groups)] = setting(
+    jwt_roles: Annotated[Mapping[str, Role] | None, NoDecode, pydantic.BeforeValidator(values.parse_groups)] = setting(
         'The roles of groups in the roles claim, as JSON: `{"site-editors": "editor"}`. If set, other groups give no '
         "role, whatever their name.",
         write='a JSON object such as {"site-editors": "editor"}; the roles are member, moderator, editor and admin',
@@ -178,11 +138,11 @@ class SignInSettings(BaseSettings):
         write="the client's id as your provider shows it, with RINGSIDE_OIDC_ISSUER",
         pattern="^[!-~]{1,200}$",
     )
-    oidc_client_secret: SecretStr | None = setting(
+    oidc_client_secret: pydantic.SecretStr | None = setting(
         "That client's secret, if the provider gave it one.",
         write="the client's secret, with RINGSIDE_OIDC_CLIENT_ID",
     )
-    site_keys: SiteKeys = setting(
+    site_keys: values.SiteKeys = setting(
         "Keys of sites whose own tokens sign members in, as JSON: "
         '`[{"issuer": "shop", "hs256": "32 characters or more"}]`, or `"jwks": "https://…"` in place of `hs256`. With '
         '`"roles": true` the tokens of an issuer may give roles.',
@@ -190,13 +150,13 @@ class SignInSettings(BaseSettings):
         f"an hs256 has {MIN_SECRET_LENGTH} characters or more",
         default=(),
     )
-    proof_keys: ProofKeys = setting(
+    proof_keys: values.ProofKeys = setting(
         "Keys of shops whose proofs of purchase mark comments as verified, written in the same way.",
         write='JSON such as [{"issuer": "shop", "jwks": "https://shop.example.com/jwks.json"}]; '
         f"an hs256 has {MIN_SECRET_LENGTH} characters or more",
         default=(),
     )
-    guests: Annotated[CommaSeparated[str], AfterValidator(validate_guests)] = setting(
+    guests: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_guests)] = setting(
         "Lets people sign in with a name alone. Such guests may do what visitors may, and what is listed here, "
         "comma-separated: `comments`, `predictions`, `quizzes`.",
         write="some of comments, predictions and quizzes, separated by commas",
@@ -204,7 +164,7 @@ class SignInSettings(BaseSettings):
         shown="nobody signs in as a guest",
     )
 
-    challenge: Annotated[CommaSeparated[str], AfterValidator(validate_challenged)] = setting(
+    challenge: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_challenged)] = setting(
         "Who has to show a proof of work, comma-separated: `guests`, to sign in and to comment; and members for their "
         "`first` comment, until one is published.",
         write="guests, first, or both, separated by a comma",
@@ -227,62 +187,66 @@ class SignInSettings(BaseSettings):
         """The `iss` that a token must have."""
         return self.oidc_issuer or self.jwt_issuer
 
-    @field_validator("oidc_issuer")
+    @pydantic.field_validator("oidc_issuer")
     @classmethod
-    def _validate_one_address(cls, issuer: str | None, info: ValidationInfo) -> str | None:
+    def _validate_one_address(cls, issuer: str | None, info: pydantic.ValidationInfo) -> str | None:
         if issuer and info.data.get("jwks_url"):
             raise ValueError(f"{variable('jwks_url')} is set too, and only one can say where the keys are")
         return issuer
 
-    @field_validator("jwt_issuer")
+    @pydantic.field_validator("jwt_issuer")
     @classmethod
-    def _validate_same_issuer(cls, issuer: str | None, info: ValidationInfo) -> str | None:
+    def _validate_same_issuer(cls, issuer: str | None, info: pydantic.ValidationInfo) -> str | None:
         if issuer and info.data.get("oidc_issuer") not in (None, issuer):
             raise ValueError(f"it differs from {variable('oidc_issuer')}, which tokens must name")
         if issuer is None and info.data.get("jwks_url") and "oidc_issuer" in info.data:
             raise ValueError(f"{variable('jwks_url')} is set, and its keys count only for tokens of one issuer")
         return issuer
 
-    @field_validator("oidc_client_id")
+    @pydantic.field_validator("oidc_client_id")
     @classmethod
-    def _validate_issuer_of_client(cls, client: str | None, info: ValidationInfo) -> str | None:
+    def _validate_issuer_of_client(cls, client: str | None, info: pydantic.ValidationInfo) -> str | None:
         if client and info.data.get("oidc_issuer", "invalid") is None:
             raise ValueError(f"{variable('oidc_issuer')} is not set, which says where members sign in")
         return client
 
-    @field_validator("oidc_client_secret")
+    @pydantic.field_validator("oidc_client_secret")
     @classmethod
-    def _validate_client_of_secret(cls, secret: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+    def _validate_client_of_secret(
+        cls, secret: pydantic.SecretStr | None, info: pydantic.ValidationInfo
+    ) -> pydantic.SecretStr | None:
         if secret and info.data.get("oidc_client_id", "invalid") is None:
             raise ValueError(f"{variable('oidc_client_id')} is not set")
         return secret
 
-    @field_validator("site_keys")
+    @pydantic.field_validator("site_keys")
     @classmethod
-    def _validate_other_issuers(cls, keys: tuple[TokenKey, ...], info: ValidationInfo) -> tuple[TokenKey, ...]:
+    def _validate_other_issuers(
+        cls, keys: tuple[values.TokenKey, ...], info: pydantic.ValidationInfo
+    ) -> tuple[values.TokenKey, ...]:
         if {info.data.get("oidc_issuer"), info.data.get("jwt_issuer")} & {key.issuer for key in keys}:
             raise ValueError("it names the issuer of the OIDC provider, whose keys are its own")
         return keys
 
-    @field_validator("jwt_client_ids")
+    @pydantic.field_validator("jwt_client_ids")
     @classmethod
-    def _validate_provider(cls, ids: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _validate_provider(cls, ids: tuple[str, ...], info: pydantic.ValidationInfo) -> tuple[str, ...]:
         if ids and all(info.data.get(name, "invalid") is None for name in ("jwks_url", "oidc_issuer")):
             raise ValueError("no OIDC provider is set")
         return ids
 
-    @field_validator("jwt_roles_claim", "jwt_name_claim", "jwt_email_claim")
+    @pydantic.field_validator("jwt_roles_claim", "jwt_name_claim", "jwt_email_claim")
     @classmethod
-    def _validate_claim(cls, path: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _validate_claim(cls, path: tuple[str, ...], info: pydantic.ValidationInfo) -> tuple[str, ...]:
         earlier = [name for name in ("jwt_roles_claim", "jwt_name_claim") if name in info.data]
-        return validate_claim(path, {variable(name): info.data[name] for name in earlier})
+        return values.validate_claim(path, {variable(name): info.data[name] for name in earlier})
 
 
 # ── declaration ──
 
 
-def _default_introspection(given: dict[str, Any]) -> Introspection:
-    return Introspection.ON if given.get("dynamodb_url") == EMBEDDED else Introspection.ROLE
+def _default_introspection(given: dict[str, Any]) -> values.Introspection:
+    return values.Introspection.ON if given.get("dynamodb_url") == values.EMBEDDED else values.Introspection.ROLE
 
 
 class Settings(SignInSettings, StorageSettings):
@@ -297,21 +261,21 @@ class Settings(SignInSettings, StorageSettings):
         populate_by_name=True,
     )
 
-    introspection: Introspection = setting(
+    introspection: values.Introspection = setting(
         "Who may introspect the schema: everyone (`on`), no one (`off`), editors and admins (`role`).",
         write="on, off or role",
         shown="`on` if embedded, otherwise `role`",
         default_factory=_default_introspection,
     )
-    trusted_documents: FilePath | None = setting(
+    trusted_documents: pydantic.FilePath | None = setting(
         "A manifest file of trusted documents. If set, no other documents are run.",
         write="the path of a manifest file",
     )
-    smtp_url: Annotated[SecretStr, AfterValidator(validate_smtp_address)] | None = setting(
+    smtp_url: Annotated[pydantic.SecretStr, pydantic.AfterValidator(values.validate_smtp_address)] | None = setting(
         "The mail server for emails: `smtp://user:password@host:587`, or `smtps://` for implicit TLS.",
         write="an address such as smtp://user:password@mail.example.com:587",
     )
-    mail_from: Annotated[str, AfterValidator(parse_sender)] | None = setting(
+    mail_from: Annotated[str, pydantic.AfterValidator(values.parse_sender)] | None = setting(
         "The sender of all emails: `Words <words@example.com>`.",
         write="an address such as words@example.com, or a name with one: Words <words@example.com>",
         shown="the user of `RINGSIDE_SMTP_URL` if that is an address, otherwise ringside@ its host",
@@ -324,7 +288,8 @@ class Settings(SignInSettings, StorageSettings):
         shown="none: cron runs the command",
     )
     moderation_emails: Annotated[
-        CommaSeparated[Annotated[Digest, BeforeValidator(parse_digest)]], AfterValidator(validate_digests)
+        values.CommaSeparated[Annotated[values.Digest, pydantic.BeforeValidator(values.parse_digest)]],
+        pydantic.AfterValidator(values.validate_digests),
     ] = setting(
         "Addresses that are told which comments wait for moderators, comma-separated, each with how often, from `15m` "
         "to `7d`, and maybe a language: `mods@example.com=1h, ada@example.com=1d/de`.",
@@ -332,11 +297,11 @@ class Settings(SignInSettings, StorageSettings):
         default=(),
         shown="nobody",
     )
-    email_templates: DirectoryPath | None = setting(
+    email_templates: pydantic.DirectoryPath | None = setting(
         "A folder with templates of emails, each of which replaces the built-in one of the same name.",
         write="the path of a folder with templates such as daily-word.html",
     )
-    public_url: Annotated[str, AfterValidator(parse_public_address)] = setting(
+    public_url: Annotated[str, pydantic.AfterValidator(values.parse_public_address)] = setting(
         "The service's public address. The links in emails start with it.",
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
@@ -352,11 +317,13 @@ class Settings(SignInSettings, StorageSettings):
         default=30,
         within=(1, 3650),
     )
-    webhook_networks: Annotated[CommaSeparated[str], AfterValidator(validate_networks)] = setting(
-        "Networks, comma-separated, that webhooks may be in even though they are not public; http is allowed there "
-        "too.",
-        write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
-        default=(),
+    webhook_networks: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_networks)] = (
+        setting(
+            "Networks, comma-separated, that webhooks may be in even though they are not public; http is allowed there "
+            "too.",
+            write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
+            default=(),
+        )
     )
     quiz_seconds_per_question: float = number(
         "Minimum seconds per question of a quiz, counted from its start or the member's latest answer to another: "
@@ -372,33 +339,33 @@ class Settings(SignInSettings, StorageSettings):
         within=(0, 12),
         unit="an hour",
     )
-    allowed_hosts: Annotated[CommaSeparated[str], AfterValidator(validate_hosts)] = setting(
+    allowed_hosts: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_hosts)] = setting(
         "Hosts that requests may name besides the public address's, comma-separated; `*` for any.",
         write="host names such as api.example.com, without a scheme or a port, or *",
         default=(),
         shown="`*`, but on loopback `localhost,127.0.0.1,[::1]`",
     )
-    cors_origins: Annotated[CommaSeparated[str], AfterValidator(validate_origins)] = setting(
+    cors_origins: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_origins)] = setting(
         "Origins of other sites whose pages may send requests, comma-separated.",
         write="origins such as https://www.example.com, without a path or a trailing slash",
         default=(),
     )
-    role_origins: Annotated[CommaSeparated[str], AfterValidator(validate_origins)] = setting(
+    role_origins: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_origins)] = setting(
         "Those of them on whose pages members act with their roles; on the others a session has the role `member`.",
         write="origins that RINGSIDE_CORS_ORIGINS lists, without a path or a trailing slash",
         default=(),
     )
-    log: Annotated[Log, NoDecode, BeforeValidator(parse_log)] = setting(
+    log: Annotated[values.Log, NoDecode, pydantic.BeforeValidator(values.parse_log)] = setting(
         "The log's level (`debug`, `info`, `warning`, `error`) and format (`json`, `console`): `debug`, `info,json`.",
         write="a level and, after a comma, a format, such as info,json",
-        default=Log(),
+        default=values.Log(),
         shown="`info`, `console` on a terminal, otherwise `json`",
     )
-    otlp_endpoint: Annotated[str, AfterValidator(parse_web_address)] | None = setting(
+    otlp_endpoint: Annotated[str, pydantic.AfterValidator(values.parse_web_address)] | None = setting(
         "The endpoint for traces (OTLP over HTTP). Without it, nothing is traced.",
         write="an address such as http://127.0.0.1:4318",
     )
-    engine_binary: Annotated[FilePath, AfterValidator(validate_program)] | None = setting(
+    engine_binary: Annotated[pydantic.FilePath, pydantic.AfterValidator(values.validate_program)] | None = setting(
         "The embedded engine's binary, if it is not found automatically.",
         write="the path of the dynoxide binary",
     )
@@ -524,46 +491,46 @@ class Settings(SignInSettings, StorageSettings):
         within=(0.0001, 8760),
         unit="hours",
     )
-    votes_per_visitor: Annotated[str, AfterValidator(validate_rate)] = setting(
+    votes_per_visitor: Annotated[str, pydantic.AfterValidator(values.validate_rate)] = setting(
         "Draws, and votes, allowed per visitor or member, per process.",
         write="a number per second, minute, hour or day, such as 60/minute",
         default="3000/minute",
     )
-    votes_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+    votes_per_address: Annotated[str, pydantic.AfterValidator(values.validate_rate_or_off)] = setting(
         "Votes allowed per network address (IPv6: per /64), over all processes; `0` for any number.",
         write="a number per second, minute, hour or day, such as 6000/minute, or 0",
         default="6000/minute",
     )
-    new_visitors_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+    new_visitors_per_address: Annotated[str, pydantic.AfterValidator(values.validate_rate_or_off)] = setting(
         "New visitors per network address (IPv6: per /64) who may draw pairs, over all processes; `0` for any number.",
         write="a number per second, minute, hour or day, such as 1000/hour, or 0",
         default="1000/hour",
     )
-    new_guests_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+    new_guests_per_address: Annotated[str, pydantic.AfterValidator(values.validate_rate_or_off)] = setting(
         "New guests per network address (IPv6: per /64), over all processes; `0` for any number.",
         write="a number per second, minute, hour or day, such as 20/hour, or 0",
         default="20/hour",
     )
-    emails_per_address: Annotated[str, AfterValidator(validate_rate_or_off)] = setting(
+    emails_per_address: Annotated[str, pydantic.AfterValidator(values.validate_rate_or_off)] = setting(
         "Emails with a link or a code that a network address (IPv6: a /64) may ask for, over all processes; `0` for "
         "any number.",
         write="a number per second, minute, hour or day, such as 20/hour, or 0",
         default="20/hour",
     )
-    image_hosts: Annotated[CommaSeparated[str], AfterValidator(validate_image_hosts)] = setting(
+    image_hosts: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_image_hosts)] = setting(
         "Hosts whose pictures events and contenders may show by their `imageUrl`, comma-separated. None if not set.",
         write="host names such as images.example.com, without a scheme, a port or a wildcard",
         default=(),
     )
-    trusted_proxies: Annotated[CommaSeparated[str], AfterValidator(validate_networks)] = setting(
+    trusted_proxies: Annotated[values.CommaSeparated[str], pydantic.AfterValidator(values.validate_networks)] = setting(
         "Networks of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, comma-separated.",
         write="addresses or networks such as 127.0.0.1, 10.0.0.0/8",
         default=(),
     )
 
-    @field_validator("role_origins")
+    @pydantic.field_validator("role_origins")
     @classmethod
-    def _validate_listed(cls, origins: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _validate_listed(cls, origins: tuple[str, ...], info: pydantic.ValidationInfo) -> tuple[str, ...]:
         if missing := [origin for origin in origins if origin not in info.data.get("cors_origins", origins)]:
             raise ValueError(f"{variable('cors_origins')} does not list {missing[0]}")
         return origins
@@ -574,10 +541,10 @@ class Settings(SignInSettings, StorageSettings):
         problems = list(misspelt_variables(os.environ, cls.model_fields))
         try:
             settings = cls()
-        except ValidationError as refusal:
+        except pydantic.ValidationError as refusal:
             problems += describe_refusal(refusal, cls.model_fields)
             raise BadSettings("\n".join(problems)) from None
-        if settings.backup_hours is not None and not (settings.embedded or is_embedded(settings.dynamodb_url)):
+        if settings.backup_hours is not None and not (settings.embedded or values.is_embedded(settings.dynamodb_url)):
             problems.append(
                 f"{PREFIX}BACKUP_HOURS is for the embedded engine, and {PREFIX}DYNAMODB_URL names another one. "
                 "Leave it out, and use the backups of that engine."
@@ -594,7 +561,7 @@ class Settings(SignInSettings, StorageSettings):
     @property
     def embedded(self) -> bool:
         """Whether this process starts the engine."""
-        return self.dynamodb_url == EMBEDDED
+        return self.dynamodb_url == values.EMBEDDED
 
     def seal(self) -> Seal:
         """Return the seal for these secrets."""
@@ -635,7 +602,7 @@ class Settings(SignInSettings, StorageSettings):
         if not self.embedded:
             correct = extra(type(self).model_fields["secrets"], "write")
             raise UnreadableSecret(f"and the engine is not the embedded one. Write {correct}.")
-        secrets = tuple(map(SecretStr, load_or_create_secrets(self.data)))
+        secrets = tuple(map(pydantic.SecretStr, load_or_create_secrets(self.data)))
         return self.model_copy(update={"secrets": secrets})
 
 
