@@ -4,10 +4,9 @@
 
 | module    | contents                                                                                   |
 |-----------|--------------------------------------------------------------------------------------------|
-| operation | what the rest of the server uses                                                           |
+| operation | what the rest of the server uses; executes compiled plans, and awaits what they leave      |
 | plan      | an operation's plan: its fields, where their values come from, their arguments             |
 | codegen   | from a plan to Python functions                                                            |
-| runtime   | executes these functions, and awaits what they leave                                       |
 | core      | what is left to graphql-core, and what plans and the runtime share: leaves, answer objects |
 
 It knows graphql-core and Strawberry, and nothing of this service. What a schema may tell it is in `plan`: `Resolution`

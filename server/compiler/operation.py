@@ -7,10 +7,13 @@ to graphql-core, each time for the same reason. Its owner may postpone compiling
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+import asyncio
+import dataclasses
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import structlog
 from graphql import (
@@ -23,13 +26,24 @@ from graphql import (
     OperationDefinitionNode,
     OperationType,
     VariableNode,
+    get_nullable_type,
+    is_non_null_type,
+    located_error,
 )
 from graphql.execution import Executor, VariableValues
 
 from server.compiler.codegen import compile_plan
-from server.compiler.core import CompiledPlan, Core
-from server.compiler.plan import NotCompilable, SelectionPlan, VariableReader, plan_operation
-from server.compiler.runtime import Execution
+from server.compiler.core import (
+    CompiledField,
+    CompiledPlan,
+    Core,
+    ResponsePath,
+    UnexpectedAwaitable,
+    ancestry,
+    core_path,
+    is_within,
+)
+from server.compiler.plan import FieldPlan, NotCompilable, SelectionPlan, VariableReader, plan_operation
 
 MAX_PLANS = 2
 _CHOICES = ("skip", "include")
@@ -200,3 +214,361 @@ def _choice_variables(document: DocumentNode, operation: OperationDefinitionNode
                     if directive.name.value in _CHOICES and isinstance(argument.value, VariableNode)
                 }
     return tuple(names)
+
+
+# ── pending values ──
+# How generated code is run, and what it leaves awaited.
+#
+# Guarantees
+# - Generated code never awaits. For an async field it leaves null in the answer and an entry in `pending`. The runtime
+#   awaits all entries at once, stores their values in the answer, and goes on with the entries that this has left.
+# - One call of a batched resolver answers all entries of its field that are pending at that time.
+# - A single call needs no task. Several calls are tasks; a coroutine begins and ends in the same one.
+# - Errors are graphql-core's: its executor locates and collects them. While generated code runs, null propagates by
+#   raising. After an await, the nearest nullable position is set to null, and what is awaited below it is cancelled.
+
+PendingField: TypeAlias = "tuple[CompiledField, Any, Any, ResponsePath]"
+"""An async field, the record, the answer's object that the value belongs in, and that object's path."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """The position of one value in the answer: of a field, or of an item of a list."""
+
+    field: CompiledField
+    type: Any
+    """The type of this position: the field's own, or that of an item."""
+    holder: Any
+    """The object or list that the value belongs in."""
+    key: str | int
+    path: ResponsePath
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingValue:
+    """A value that has to be awaited, and its position."""
+
+    slot: Slot
+    found: UnexpectedAwaitable
+
+    def close(self) -> None:
+        """Close a coroutine that nobody began to await."""
+        awaitable = self.found.awaitable
+        if inspect.iscoroutine(awaitable) and inspect.getcoroutinestate(awaitable) == inspect.CORO_CREATED:
+            awaitable.close()
+
+
+Pending: TypeAlias = "PendingField | PendingValue"
+Call: TypeAlias = "list[PendingField] | PendingValue"
+"""What is awaited at once: a value, an async field, or all entries of a batched field."""
+
+
+def take_calls(entries: list[Pending]) -> list[Call]:
+    """Remove all entries, and return the calls that answer them."""
+    calls: list[Call] = []
+    batches: dict[CompiledField, list[PendingField]] = {}
+    for entry in entries:
+        if isinstance(entry, PendingValue):
+            calls.append(entry)
+        elif (batch := batches.get(entry[0])) is not None:
+            batch.append(entry)
+        else:
+            batch = [entry]
+            calls.append(batch)
+            if entry[0].is_batched:
+                batches[entry[0]] = batch
+    entries.clear()
+    return calls
+
+
+def path_of(call: Call) -> ResponsePath:
+    """The path at or below which all values of a call lie."""
+    if isinstance(call, PendingValue):
+        return call.slot.path
+    if len(call) > 1:
+        return None
+    field, _, _, path = call[0]
+    return (path, field.plan.key, field.plan.parent.name)
+
+
+def drop_within(entries: list[Pending], path: ResponsePath) -> None:
+    """Drop the entries below a path: they are the last, since entries follow the order of the answer."""
+    while entries:
+        entry = entries[-1]
+        if not is_within(entry.slot.path if isinstance(entry, PendingValue) else entry[3], path):
+            return
+        entries.pop()
+        if isinstance(entry, PendingValue):
+            entry.close()
+
+
+# ── tasks ──
+# The tasks of one execution, each with the path at or below which its values belong.
+
+Task: TypeAlias = "asyncio.Task[None]"
+
+
+class TaskTree:
+    """Runs coroutines at once, and cancels those below a path that has become null.
+
+    A coroutine begins and ends in one task, because a timeout inside belongs to the task that began it.
+    """
+
+    __slots__ = ("_by_ancestor", "_cancelled", "_paths")
+
+    def __init__(self) -> None:
+        self._paths: dict[Task, ResponsePath] = {}
+        self._by_ancestor: dict[ResponsePath, list[Task]] | None = None
+        self._cancelled: set[Task] = set()
+
+    async def run(self, coroutines: Iterable[tuple[ResponsePath, Coroutine[Any, Any, None]]]) -> None:
+        """Run all to their ends; raise what is not an error of a field."""
+        tasks = [self._start(path, coroutine) for path, coroutine in coroutines]
+        try:
+            for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(outcome, BaseException) and not isinstance(outcome, asyncio.CancelledError):
+                    raise outcome
+            if any(task.cancelled() and task not in self._cancelled for task in tasks):
+                raise asyncio.CancelledError
+        finally:
+            for task in tasks:
+                self._paths.pop(task, None)
+                self._cancelled.discard(task)
+
+    def cancel_below(self, path: ResponsePath) -> None:
+        """Cancel the tasks at or below a path, but for the one that asks."""
+        current = asyncio.current_task()
+        for task in self._tasks_below(path):
+            if task is not current and not task.done():
+                self._cancelled.add(task)
+                task.cancel()
+
+    def _start(self, path: ResponsePath, coroutine: Coroutine[Any, Any, None]) -> Task:
+        task = asyncio.ensure_future(coroutine)
+        self._paths[task] = path
+        if self._by_ancestor is not None:
+            _index(self._by_ancestor, task, path)
+        return task
+
+    def _tasks_below(self, path: ResponsePath) -> list[Task]:
+        if path is None:
+            return list(self._paths)
+        if self._by_ancestor is None:  # made for the first error: the nulls of a long list then cost no search each
+            self._by_ancestor = {}
+            for task, task_path in self._paths.items():
+                _index(self._by_ancestor, task, task_path)
+        return self._by_ancestor.pop(path, [])
+
+
+def _index(by_ancestor: dict[ResponsePath, list[Task]], task: Task, path: ResponsePath) -> None:
+    while path is not None:
+        by_ancestor.setdefault(path, []).append(task)
+        path = path[0]
+
+
+# ── null propagation ──
+# Null propagation after an await: an error nulls the nearest nullable position.
+
+
+def nullable_ancestor(root: SelectionPlan, path: ResponsePath) -> ResponsePath:
+    """The nearest nullable position above this one; None is the answer itself."""
+    selection, nearest = root, None
+    field: FieldPlan | None = None
+    type_: Any = None
+    for ancestor in ancestry(path)[:-1]:
+        _, key, type_name = ancestor
+        if isinstance(key, str):
+            if field is not None:
+                selection = field.selections[type_name]
+            field = selection.fields[key]
+            type_ = field.type
+        else:
+            type_ = get_nullable_type(type_).of_type
+        if not is_non_null_type(type_):
+            nearest = ancestor
+    return nearest
+
+
+def set_null(answer: Any, path: ResponsePath) -> bool:
+    """Set a position to null; False if an object or list above it has become null already."""
+    *ancestors, (_, key, _) = ancestry(path)
+    holder = answer
+    for _, ancestor_key, _ in ancestors:
+        if holder is None:
+            return False
+        holder = holder[ancestor_key]
+    if holder is None:
+        return False
+    holder[key] = None
+    return True
+
+
+# ── running a plan ──
+
+
+@dataclass(eq=False, slots=True)
+class Execution:
+    """One execution of a compiled plan."""
+
+    plan: CompiledPlan
+    variables: dict[str, Any]
+    """Coerced."""
+    ctx: Any
+    core: Core
+    pending: list[Pending] = dataclasses.field(default_factory=list)
+    _arguments: dict[CompiledField, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    _root: SelectionPlan | None = None
+    _answer: Any = None
+    _tasks: TaskTree | None = None
+
+    async def run(self, root_value: Any) -> ExecutionResult:
+        """The result of the operation."""
+        answer: dict[str, Any] = {}
+        for fields, selection in self.plan.roots:
+            self._root = selection
+            try:
+                self._answer = fields(self, root_value, None)
+                if self.pending:
+                    await self._await(take_calls(self.pending))
+            except GraphQLError as error:
+                self.core.executor.collected_errors.add(error, None)
+                drop_within(self.pending, None)
+                self._answer = None
+            if self._answer is None:
+                return ExecutionResult(None, self.core.errors)
+            answer = {**answer, **self._answer} if answer else self._answer
+        return ExecutionResult(answer, self.core.errors or None)
+
+    # ── called by generated code ──
+
+    def arguments(self, field: CompiledField) -> dict[str, Any]:
+        """The keyword arguments of a resolver, read once for all its records if no resolver can change them."""
+        arguments = self._arguments.get(field)
+        if arguments is None and field.arguments is not None:
+            arguments = field.arguments.read(self.variables, self.core, self.ctx)
+            if field.arguments.is_reusable:
+                self._arguments[field] = arguments
+        return arguments or {}
+
+    def null_error(self, field: CompiledField) -> TypeError:
+        return TypeError(f"Cannot return null for non-nullable field {field.plan.parent}.{field.plan.name}.")
+
+    def field_error(self, field: CompiledField, answer: Any, path: ResponsePath, error: Exception) -> None:
+        """Collect the error of a field that may be null, or raise it."""
+        plan = field.plan
+        self._handle_error(Slot(field, plan.type, answer, plan.key, (path, plan.key, plan.parent.name)), error)
+
+    def item_error(
+        self, field: CompiledField, type_: Any, items: list[Any], index: int, path: ResponsePath, error: Exception
+    ) -> None:
+        """Collect the error of a list item that may be null, or raise it."""
+        self._handle_error(Slot(field, type_, items, index, (path, index, None)), error)
+
+    def assign(self, field: CompiledField, answer: Any, path: ResponsePath, value: Any) -> None:
+        """Complete the value of an async field and store it in the answer."""
+        plan = field.plan
+        self._store(Slot(field, plan.type, answer, plan.key, (path, plan.key, plan.parent.name)), value)
+
+    def _handle_error(self, slot: Slot, error: Exception) -> None:
+        if isinstance(error, UnexpectedAwaitable):
+            self.pending.append(PendingValue(slot, error))
+            return
+        try:
+            self.core.handle_error(slot.field, slot.type, slot.path, error)
+        finally:
+            drop_within(self.pending, slot.path)
+
+    # ── awaiting ──
+
+    async def _await(self, calls: list[Call]) -> None:
+        """Make these calls, then those for what their values leave pending, and so on."""
+        while calls:
+            if len(calls) > 1:
+                await self._await_at_once(calls)
+                return
+            call = calls[0]
+            if isinstance(call, PendingValue):
+                await self._await_value(call)
+            else:
+                await self._await_fields(call)
+            calls = take_calls(self.pending)
+
+    async def _await_at_once(self, calls: list[Call]) -> None:
+        if self._tasks is None:
+            self._tasks = TaskTree()
+        try:
+            await self._tasks.run([(path_of(call), self._await([call])) for call in calls])
+        finally:
+            for call in calls:
+                if isinstance(call, PendingValue):
+                    call.close()
+
+    async def _await_fields(self, entries: list[PendingField]) -> None:
+        """Call the resolver of these entries and store its values in the answer."""
+        field, record = entries[0][0], entries[0][1]
+        resolution = field.resolution
+        assert resolution is not None  # noqa: S101 - async fields have one
+        values: Sequence[Any]
+        try:
+            arguments = self.arguments(field) if field.arguments is not None else {}
+            if field.is_batched:
+                values = await resolution.resolver(self.ctx, [entry[1] for entry in entries], **arguments)
+                if len(values) != len(entries):
+                    name = resolution.resolver.__name__
+                    raise TypeError(f"{name} gave {len(values)} answers for {len(entries)} records.")  # noqa: TRY301
+            elif resolution.of_record:
+                values = [await resolution.resolver(self.ctx, record, **arguments)]
+            else:
+                values = [await resolution.resolver(self.ctx, **arguments)]
+        except Exception as error:  # noqa: BLE001 - it becomes the error of each entry
+            values = [error] * len(entries)
+        if field.assign is not None:
+            field.assign(self, entries, values)
+            return
+        for (_, _, answer, path), value in zip(entries, values, strict=True):
+            self.assign(field, answer, path, value)
+
+    async def _await_value(self, pending: PendingValue) -> None:
+        try:
+            value = await pending.found.awaitable
+        except Exception as error:  # noqa: BLE001 - it becomes the error of this position
+            value = error
+        self._store(pending.slot, value, is_completed=pending.found.is_completed)
+
+    def _store(self, slot: Slot, value: Any, *, is_completed: bool = False) -> None:
+        """Store a value that was awaited in the answer."""
+        if isinstance(value, Exception):
+            self._propagate_null(slot, value)
+            return
+        try:
+            slot.holder[slot.key] = value if is_completed else self._complete(slot, value)
+        except UnexpectedAwaitable as found:
+            self.pending.append(PendingValue(slot, found))
+        except Exception as error:  # noqa: BLE001 - it becomes the error of this position
+            self._propagate_null(slot, error)
+
+    def _complete(self, slot: Slot, value: Any) -> Any:
+        field = slot.field
+        try:
+            if field.complete is not None and slot.type is field.plan.type:
+                return field.complete(self, value, slot.path)
+            return self.core.complete(field, slot.type, value, slot.path)
+        except UnexpectedAwaitable as found:
+            if found.awaitable is not value:
+                raise
+        return self.core.complete_value(field, slot.type, value, slot.path)  # as graphql-core, which awaits once
+
+    def _propagate_null(self, slot: Slot, error: Exception) -> None:
+        """Collect an error that came after an await, and set the nearest nullable position to null."""
+        assert self._root is not None  # noqa: S101 - an execution that awaits has begun
+        located = located_error(error, slot.field.plan.nodes, core_path(slot.path).as_list())
+        path = nullable_ancestor(self._root, slot.path) if is_non_null_type(slot.type) else slot.path
+        drop_within(self.pending, path)
+        if path is not slot.path and self._tasks is not None:
+            self._tasks.cancel_below(path)
+        if path is None:
+            was_present, self._answer = self._answer is not None, None
+        else:
+            was_present = set_null(self._answer, path)
+        if was_present:
+            self.core.executor.collected_errors.add(located, core_path(path) if path else None)

@@ -102,6 +102,9 @@ class BuiltFiles(StaticFiles):
 
 
 # ── explorer ──
+# The page at the address of the API, for browsers. `make pages` builds it from `explorer/` into
+# `server/http/pages/explorer/`. It loads nothing from other origins. docs/decisions/explorer-csp.md explains
+# EXPLORER_POLICY, which says what the page may do.
 
 EXPLORER_FOLDER: Final = Path(__file__).with_name("pages") / "explorer"
 
