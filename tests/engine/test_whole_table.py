@@ -28,11 +28,9 @@ from datastore.whole.layout import (
 from datastore.whole.table import ImportRefused
 from resolvers.transfer.readers import Unreadable
 from server import Failed, audit, demo
-from server.commands.transfer import exports, imports
-from server.commands.transfer.exports import export_table, open_spool
-from server.commands.transfer.file import End, ExportReader, at_place, identity
-from server.commands.transfer.imports import import_table, open_export
-from server.commands.whole_table import copy
+from server.commands import whole_table as commands
+from server.commands.export_file import End, ExportReader, at_place, identity
+from server.commands.whole_table import copy, export_table, import_table, open_export, open_spool
 from server.engine import run_engine_async
 from server.engine.table import UnusableTable
 from server.settings import Settings
@@ -266,7 +264,7 @@ async def test_writers_that_pause_during_an_export_leave_it_of_one_moment(
         for key in ({"pk": {"S": "ODD#1"}, "sk": {"S": "1 \u00e9"}}, {"pk": {"S": "new"}, "sk": {"S": "new"}}):
             await table.client.put_item(TableName=table.name, Item=key)
 
-    monkeypatch.setattr(exports, "read_pages", change_after_the_first)
+    monkeypatch.setattr(commands, "read_pages", change_after_the_first)
     end = await _export(settings, tmp_path / "export")
     assert (end.items, end.changed) == (len(ODD), 0)
     assert len(passes) == 3
@@ -290,7 +288,7 @@ async def test_an_item_whose_time_is_over_may_go_at_any_time(
             yield page
         await table.client.delete_item(TableName=table.name, Key=key)
 
-    monkeypatch.setattr(exports, "read_pages", remove_after_the_first)
+    monkeypatch.setattr(commands, "read_pages", remove_after_the_first)
     end = await _export(settings, tmp_path / "without")
     assert end.changed == 0
     async with _another(settings.dynamodb_url) as other:
@@ -361,7 +359,7 @@ async def test_an_import_that_stalled_changes_nothing_after_another_run_of_it_co
     await _put_odd(one_table)
     file = tmp_path / "export"
     await _export(settings, file)
-    monkeypatch.setattr(imports.TableStore, "at_once", 2)
+    monkeypatch.setattr(commands.TableStore, "at_once", 2)
     last = {"pk": {"S": "ODD#2"}, "sk": {"S": "5 \u00e9"}}
     async with _another(settings.dynamodb_url) as other:
         call, stalls = getattr(other.client, operation), list[Any]()

@@ -24,10 +24,9 @@ from datastore.whole.layout import (
     Layout,
     ensure_layout,
 )
-from server.commands.transfer import imports
-from server.commands.transfer.exports import export_table
-from server.commands.transfer.file import End
-from server.commands.transfer.imports import import_table, open_export
+from server.commands import whole_table as commands
+from server.commands.export_file import End
+from server.commands.whole_table import export_table, import_table, open_export
 from server.engine import run_engine_async
 from server.settings import Settings
 from tests.command import ROOT, environment, ringside
@@ -43,10 +42,10 @@ KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
 from datastore.whole import table as whole_table
-from server.commands.transfer import exports, imports
+from server.commands import whole_table as commands
 
 left = int(sys.argv.pop())
-imports.TableStore.at_once = 50
+commands.TableStore.at_once = 50
 whole_table.PAGE = 100
 
 def step():
@@ -66,9 +65,9 @@ def dying(owner, name, asynchronous=False):
     setattr(owner, name, call_async if asynchronous else call)
 
 for name in ("add", "end_pass"):
-    dying(exports.Spool, name)
-dying(exports, "write_export")
-dying(exports, "sync")
+    dying(commands.Spool, name)
+dying(commands, "write_export")
+dying(commands, "sync")
 for name in ("begin_import", "write_lines", "record_import"):
     dying(whole_table, name, asynchronous=True)
 dying(Path, "rename")
@@ -291,7 +290,7 @@ async def test_an_import_whose_answers_are_lost_is_not_taken_for_another_run(
     """Its beginning, its later positions and its end are written, and written again since no answer came."""
     await _fill(one_table)
     await _export(settings, tmp_path / "whole")
-    monkeypatch.setattr(imports.TableStore, "at_once", ITEMS // 4)
+    monkeypatch.setattr(commands.TableStore, "at_once", ITEMS // 4)
     async with (
         Proxy(default_engine.url) as proxy,
         create_table(f"ringside-{uuid4().hex[:16]}", default_engine.url) as plain,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from datastore.dynamo.bulk import BadLine, canonical_number, item_line, parse_line
 from resolvers.transfer.readers import Unreadable
-from server.commands.transfer.file import End, ExportReader, is_export, write_export
+from server.commands.export_file import End, ExportReader, is_export, write_export
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=8).map(str)

@@ -10,7 +10,7 @@ The file depends on the items alone, not on their engine or on the time: equal t
 many items were written between the two last passes over the table: with 0 the file is the table of one moment.
 
 The embedded engine's table is read from a copy of one moment, by an engine of its own, so no transaction is half in an
-export. Other engines have no such copy; `exports` says what that means.
+export. Other engines have no such copy; `whole_table` says what that means.
 
 | URL of `ringside copy`              | table                                                                  |
 |-------------------------------------|------------------------------------------------------------------------|
