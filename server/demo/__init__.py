@@ -9,16 +9,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from datastore.whole import layout as layout_store
 from resolvers.requests.context import Services
-from server.demo import activity, comments, leagues, people, pickem, vocabulary, voting
+from server.demo import comments, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], Awaitable[str]]] = {
     "people": people.seed,
     "voting": voting.seed,
     "pickem": pickem.seed,
-    "leagues": leagues.seed,
+    "leagues": pickem.seed_leagues,
     "comments": comments.seed,
     "vocabulary": vocabulary.seed,
-    "activity": activity.seed,
+    "activity": people.seed_activity,
 }
 
 

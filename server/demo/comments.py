@@ -17,8 +17,7 @@ from datastore.comments.transfer import AT_ONCE, import_comments, settle_product
 from datastore.dynamo import chunks
 from datastore.values.ids import derived_id
 from resolvers.requests.context import Services
-from server.demo.files import read_json
-from server.demo.people import MEMBERS
+from server.demo.people import MEMBERS, read_json
 
 NUMBER = 2_400
 PENDING = 12

@@ -16,8 +16,7 @@ from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from datastore.vocabulary.words import WordBatch, add_words
 from resolvers.requests.context import Services
 from resolvers.vocabulary.texts import NewWord, parse_word
-from server.demo.files import read_rows
-from server.demo.people import MEMBERS
+from server.demo.people import MEMBERS, read_rows
 
 LISTS = (
     ("First words", 1, "words/first_words.tsv"),

@@ -17,8 +17,7 @@ from datastore.voting.pair_walk import PairWalk
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
 from resolvers.voting.ballots import voter_seed
-from server.demo.files import read_rows, read_texts
-from server.demo.people import MEMBERS
+from server.demo.people import MEMBERS, read_rows, read_texts
 
 VOTERS = 40
 VOTES_EACH = 18

@@ -33,9 +33,9 @@ from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import InvalidOperation, Operation
 from server.execution.limits import LimitExceeded, check_json
+from server.http.endpoint import until_closing
 from server.http.messages import error_response, overloaded, parse_request
 from server.http.pipeline import Client, Pipeline
-from server.http.sse import until_closing
 from server.telemetry import Outcome
 
 PROTOCOL = "graphql-transport-ws"

@@ -8,9 +8,8 @@ from resolvers.pickem.cache import league_id
 from resolvers.values.node_ids import node_id
 from resolvers.whole.node import LOADERS
 from server import demo
-from server.demo.leagues import LEAGUES
 from server.demo.people import MEMBERS
-from server.demo.pickem import SEASON, demo_id
+from server.demo.pickem import LEAGUES, SEASON, demo_id
 from tests.authorisation.rules import Viewer
 from tests.authorisation.world import World
 from tests.client import Client

@@ -10,7 +10,7 @@ import pytest
 from datastore.pickem import leagues as league_store
 from resolvers.values.node_ids import parse_node_key
 from server.audit import leagues as audit
-from server.demo import leagues as demo
+from server.demo import pickem as demo
 from server.demo.people import MEMBERS
 from tests.client import Client
 from tests.killed import Killed, killed_at
@@ -61,9 +61,9 @@ async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client)
     services, size = one_client.services, sum(members for _, _, members in demo.LEAGUES)
     for write in (0, 1, 39, 40, 51):
         with killed_at(services.table, write), suppress(Killed):
-            await demo.seed(services)
+            await demo.seed_leagues(services)
     for _ in range(2):
-        await demo.seed(services)
+        await demo.seed_leagues(services)
     assert [breach async for breach in audit.breaches(services)] == []
     assert len([place async for place in services.table.scan(league_store.LEAGUE_MEMBER)]) == size
     captain = one_client.member(MEMBERS[0][0])
