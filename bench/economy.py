@@ -99,6 +99,18 @@ class Module:
         return found
 
     @cached_property
+    def attributes(self) -> dict[str, str]:
+        """The attributes that begin as a constant of the module."""
+        return {
+            node.targets[0].attr: node.value.id
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in self.durations
+        }
+
+    @cached_property
     def imported(self) -> dict[str, tuple[str, str]]:
         """Where each name comes from that the module imports: a module and a name there."""
         statements = (node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom))
@@ -157,6 +169,9 @@ def liveness(modules: Mapping[str, Module]) -> dict[str, str]:
                     home, name = module.imported.get(node.id, (module.name, node.id))
                     if home in modules and name in modules[home].durations and name.isupper():
                         found[f"{home}.{name}"] = modules[home].durations[name]
+                elif isinstance(node, ast.Attribute) and node.attr in module.attributes:
+                    name = module.attributes[node.attr]
+                    found[f"{module.name}.{name}"] = module.durations[name]
     return found
 
 

@@ -18,21 +18,27 @@ TURNS = 50
 
 async def dependent_calls(table: Table, request: Awaitable[T]) -> tuple[T, int]:
     """The request's answer, and the number of its rounds of calls: the calls of a round are made at the same time."""
-    made, go_on, rounds = 0, asyncio.Event(), 0
+    made, beside, go_on, rounds = 0, 0, asyncio.Event(), 0
 
     async def call(_: str, send: Send) -> Any:
-        nonlocal made
-        if current().spent is not NOBODY.spent:  # otherwise the service makes it beside requests
+        nonlocal made, beside
+        if current().spent is not NOBODY.spent:
             made += 1
             await go_on.wait()
-        return await send()
+            return await send()
+        # The service makes it beside requests; this one may join it before it makes its own calls.
+        beside += 1
+        try:
+            return await send()
+        finally:
+            beside -= 1
 
     with intercepted(table, CALLS, call):
         running = asyncio.ensure_future(request)
         while not running.done():
             before, turns = made, 0
             while turns < TURNS and not running.done():
-                turns, before = (turns + 1, before) if made == before else (0, made)
+                turns, before = (turns + 1, before) if made == before and not beside else (0, made)
                 await asyncio.sleep(0)
             if made:
                 made, rounds = 0, rounds + 1
