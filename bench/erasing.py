@@ -28,8 +28,8 @@ from datastore.dynamo.declaration import create
 from datastore.vocabulary import learning
 from datastore.vocabulary.learning import QuizResult, Sentence
 from datastore.voting import boards, votes
-from datastore.voting.ballots import Ballot, Verdict
 from datastore.voting.pair_walk import PairWalk
+from datastore.voting.votes import Ballot, Verdict
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id

@@ -8,8 +8,7 @@ from __future__ import annotations
 import time
 from random import Random
 
-from datastore.voting.ballots import EligibleContenders
-from datastore.voting.pair_walk import PairWalk
+from datastore.voting.pair_walk import EligibleContenders, PairWalk
 
 DRAWS = 5000
 

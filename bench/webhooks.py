@@ -54,7 +54,7 @@ NETWORKS: Final = ("127.0.0.0/8",)
 
 async def deliver(url: str) -> None:
     """One process: delivers until it is killed."""
-    server_webhooks._FIRST_PAUSE = FIRST_PAUSE  # noqa: SLF001 - else the unluckiest occurrence takes an hour
+    server_webhooks.PACE.first_pause = FIRST_PAUSE  # else the unluckiest occurrence takes an hour
     async with open_table(TABLE, url=url) as table, open_sender(NETWORKS) as sender:
         services = Services(table, Seal([SECRET]), Policy(webhook_networks=NETWORKS))
         Deliverer(services, sender).start()

@@ -12,7 +12,7 @@ from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
 from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
-from resolvers.comments import challenges, claiming, counts, holding, marking, moderating, pages, visibility, writing
+from resolvers.comments import claiming, counts, holding, marking, moderating, pages, visibility, writing
 from resolvers.people.challenges import Challenge as StoredChallenge
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
@@ -287,7 +287,7 @@ class CommentsQuery:
         status="Only comments of this status.",
     )
     challenge: Challenge | None = field(
-        challenges.challenge,
+        writing.challenge,
         "A proof of work for `signInAsGuest` or `postComment`; null where none is asked of the viewer. It is good for "
         "ten minutes, once, for this member or this visitor's network.",
         complexity=READ,

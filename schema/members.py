@@ -10,7 +10,7 @@ from datastore.members import api_keys as api_key_store
 from datastore.members import suspensions as suspension_store
 from datastore.people.identities import SignInMethod
 from resolvers.members import api_keys as api_key_resolvers
-from resolvers.members import roles, sessions, sign_in_codes, sign_in_methods, signing_in, suspensions, visibility
+from resolvers.members import sessions, sign_in_codes, signing_in, suspensions, visibility
 from resolvers.people.member_data import Contributions, Part
 from resolvers.people.visibility import show_changed
 from resolvers.voting import continuing
@@ -150,7 +150,7 @@ class MembersMutation:
         reason="Why, 1 to 500 characters. The member sees it.",
     )
     set_roles = mutation(
-        roles.set_roles,
+        suspensions.set_roles,
         "Gives a member these roles and no others. For admins who have signed in at `/sign-in`: tokens of a provider, "
         "of a site and of `ringside token`, and API keys, may not.",
         object_type(
@@ -261,7 +261,7 @@ class SignedIn:
 @strawberry.type
 class SignInQuery:
     sign_in_methods: list[SignInMethod] = field(
-        sign_in_methods.sign_in_methods, "By which methods people sign in here; perhaps none."
+        sign_in_codes.sign_in_methods, "By which methods people sign in here; perhaps none."
     )
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 import strawberry
 
 from datastore.voting import boards as board_store
-from datastore.voting.ballots import Verdict
 from datastore.voting.contenders import Contender as StoredContender
+from datastore.voting.votes import Verdict
 from resolvers.voting import ballots, boards, bradley_terry, suspects, svg, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from resolvers.whole.mutations import Terms

@@ -74,9 +74,40 @@ def _signature(secret: str, signed: bytes) -> str:
     return base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
+# ── pace ──
+
+
+@dataclass(slots=True)
+class Pace:
+    """How often is looked, how long is waited, and how much is under way. In seconds where nothing else is said."""
+
+    check: float = 5.0
+    """How often a process looks for webhooks, at the latest."""
+    tenure: float = 600.0
+    """After these a webhook is left to the process that comes next, so that those started later get some."""
+    clear: float = 60.0
+    """A removed webhook's deliveries are deleted after these: no process adds any by then."""
+    poll: float = 1.0
+    """Between two looks at a shard in which something is due."""
+    stuck: float = 5.0
+    """The pause of a shard where everything waits for its next attempt: to read it costs up to 125 units."""
+    send: float = 10.0
+    """How long a receiver has to answer."""
+    first_pause: float = 2.0
+    """Before the second attempt, at the most; it doubles with every attempt."""
+    give_up_after: timedelta = timedelta(days=1)
+    at_once: int = 32
+    """Requests under way to one webhook. There are ten webhooks at most, so in all there are 320."""
+    window: int = 1000
+    """Deliveries of a shard in memory."""
+
+
+PACE = Pace()
+"""Of all webhooks."""
+
+
 # ── sending ──
 
-SEND_SECONDS = 10.0
 MOST_RESPONSE_BYTES = 65_536
 _SUCCESS = range(200, 300)
 
@@ -101,7 +132,7 @@ class Sender:
             destination = parse_destination(url, self._allowed)
             session = self._sessions[destination.secure]
             async with (
-                asyncio.timeout(SEND_SECONDS),
+                asyncio.timeout(PACE.send),
                 session.post(url, data=body, headers=headers, allow_redirects=False) as response,
             ):
                 await _read_away(response)
@@ -111,7 +142,7 @@ class Sender:
         except InvalidInput as refused:  # the allowed networks have changed since it was added
             return Outcome(None, refused.message)
         except TimeoutError:
-            return Outcome(None, f"it did not answer within {SEND_SECONDS:.0f} s")
+            return Outcome(None, f"it did not answer within {PACE.send:.0f} s")
         except (aiohttp.ClientError, OSError) as error:
             return Outcome(None, _reason(error))
 
@@ -173,7 +204,7 @@ def _session(allowed: Sequence[str], *, secure: bool) -> aiohttp.ClientSession:
 # Each message is sent at least once, in no particular order: the receiver can tell from its `sequence` which is later.
 # A failed one is tried again after a pause that doubles, with full jitter, for a day from its occurrence, and then
 # given up. It holds up no other. A receiver that hangs or is slow delays its own messages only: each webhook may have
-# `AT_ONCE` requests under way.
+# `Pace.at_once` requests under way.
 #
 # A webhook's lease is renewed while this process sends to it. If the process is killed, another one acquires the lease
 # once it has lapsed, and sends what still waits; what was accepted but not marked as delivered is then sent again.
@@ -181,28 +212,11 @@ def _session(allowed: Sequence[str], *, secure: bool) -> aiohttp.ClientSession:
 # A shard in which nothing is due is polled again after a second, and after longer and longer pauses while nothing
 # comes; what this process writes itself ends a pause at once.
 
-CHECK_SECONDS = 5.0
-"""How often a process looks for webhooks, at the latest."""
-TENURE_SECONDS = 600.0
-"""After these a webhook is left to the process that comes next, so that those started later get some."""
-CLEAR_SECONDS = 60.0
-"""A removed webhook's deliveries are deleted after these: no process adds any by then."""
-
-AT_ONCE = 32
-"""Requests under way to one webhook. There are ten webhooks at most, so in all there are 320."""
-WINDOW = 1000
-"""Deliveries of a shard in memory."""
-POLL_SECONDS = 1.0
-MOST_POLLS = 8
-"""The longest pause of a shard to which nothing comes, in pauses of one that is busy."""
-STUCK_SECONDS = 5.0
-"""The pause of a shard where everything waits for its next attempt: to read it costs up to 125 units."""
-
-GIVE_UP_AFTER = timedelta(days=1)
-_FIRST_PAUSE = 2.0
 _LONGEST_PAUSE = 3600.0
 _WRONG_CLOCK = timedelta(minutes=1)
 """A next attempt that is later than it can be by so much was set by a clock that was wrong: it is due."""
+_MOST_POLLS = 8
+"""The longest pause of a shard to which nothing comes, in pauses of one that is busy."""
 
 _log = structlog.get_logger("ringside.webhooks")
 
@@ -217,7 +231,7 @@ class Counts:
 
 
 def _pause() -> float:
-    return random.uniform(0.5, 1.0) * CHECK_SECONDS  # noqa: S311 - spreads load, hides nothing
+    return random.uniform(0.5, 1.0) * PACE.check  # noqa: S311 - spreads load, hides nothing
 
 
 class Deliverer(Repeated):
@@ -258,7 +272,7 @@ class Deliverer(Repeated):
             await self.acquire_free()
             if all(self._is_drained(webhook, first) for webhook in self._known if webhook.active):
                 return
-            await asyncio.sleep(POLL_SECONDS / 4)
+            await asyncio.sleep(PACE.poll / 4)
 
     def _is_drained(self, webhook: Webhook, first: dict[str, int]) -> bool:
         """Whether nothing is due here, or another process has renewed its lease since it was first read."""
@@ -286,8 +300,8 @@ class Worker:
         self._deliverer = deliverer
         self._services = deliverer.services
         self._lease = lease
-        self._until = monotonic() + random.uniform(0.5, 1.0) * TENURE_SECONDS  # noqa: S311 - not all at once
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._until = monotonic() + random.uniform(0.5, 1.0) * PACE.tenure  # noqa: S311 - not all at once
+        self._places = asyncio.Semaphore(PACE.at_once)
         self._under_way: set[str] = set()
         self._idle: set[int] = set()
         """The shards whose last poll found nothing that is due."""
@@ -318,30 +332,30 @@ class Worker:
                 for shard in range(DELIVERY_SHARDS):
                     sending.create_task(self._watch(shard, sending))
         else:
-            await asyncio.sleep(CLEAR_SECONDS)
+            await asyncio.sleep(PACE.clear)
             await webhooks.clear_webhook(self._services.table, self.webhook.id)
 
     async def _watch(self, shard: int, sending: asyncio.TaskGroup) -> None:
         """Send what is due in a shard, again and again."""
-        past, quiet = None, POLL_SECONDS
+        past, quiet = None, PACE.poll
         while self._goes_on:
             busy = set(self._under_way)  # what ends during the read is still in its answer
-            read = webhooks.read_waiting(self._services.table, self.webhook.id, shard, WINDOW, past)
+            read = webhooks.read_waiting(self._services.table, self.webhook.id, shard, PACE.window, past)
             waiting = await unless_failed(read, "deliveries could not be read", _log, webhook=self.webhook.id)
             if waiting is None:
-                await asyncio.sleep(STUCK_SECONDS)
+                await asyncio.sleep(PACE.stuck)
                 continue
             # If so many wait that one poll does not show all, the next one goes on from there.
-            past = waiting[-1].ulid if len(waiting) == WINDOW else None
+            past = waiting[-1].ulid if len(waiting) == PACE.window else None
             due = [one for one in waiting if one.ulid not in busy and not self._is_paused(one)]
             for delivery in due:
                 await self._places.acquire()
                 self._under_way.add(delivery.ulid)
                 sending.create_task(self._deliver(delivery))
             (self._idle.discard if due or past else self._idle.add)(shard)
-            pause = POLL_SECONDS if due else STUCK_SECONDS if waiting else quiet
+            pause = PACE.poll if due else PACE.stuck if waiting else quiet
             expected = await self._rest(shard, pause)
-            quiet = POLL_SECONDS if waiting or expected else min(2 * quiet, MOST_POLLS * POLL_SECONDS)
+            quiet = PACE.poll if waiting or expected else min(2 * quiet, _MOST_POLLS * PACE.poll)
 
     def _is_paused(self, delivery: Delivery) -> bool:
         now = self._services.clock()
@@ -355,7 +369,7 @@ class Worker:
         except TimeoutError:
             return False
         self.expected[shard].clear()
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(PACE.poll)
         return True
 
     async def _deliver(self, delivery: Delivery) -> None:
@@ -402,7 +416,7 @@ class Worker:
 def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:
     """When to try again after a failure; None after a day."""
     began = delivery.since or (delivery.content.at if delivery.content else now)
-    if now - began >= GIVE_UP_AFTER:
+    if now - began >= PACE.give_up_after:
         return None
-    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(delivery.attempts, 16))
+    longest = min(_LONGEST_PAUSE, PACE.first_pause * 2 ** min(delivery.attempts, 16))
     return now + timedelta(seconds=random.uniform(0, longest))  # noqa: S311 - spreads load, hides nothing

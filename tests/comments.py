@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from datastore.comments.planner import Filter
 from datastore.values.ids import derived_id
+from resolvers.comments.counts import LeaderSettler
 from tests.client import Client, next_cursor
 from tests.queries import COMMENTS_PAGE, POST_COMMENT
 
@@ -33,6 +36,11 @@ async def post(
     assert "comment" in answer, answer
     comment: dict[str, Any] = answer["comment"]
     return comment
+
+
+def settle_nothing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a process post as one that is killed before it settles the product."""
+    monkeypatch.setattr(client.services.get(LeaderSettler), "comment_changed", lambda _: None)
 
 
 @dataclass(frozen=True)

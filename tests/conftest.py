@@ -6,6 +6,7 @@ import fcntl
 import functools
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,10 +17,12 @@ import botocore.session
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-from datastore.dynamo import Table, open_table
+from datastore.dynamo import Table, open_table, retries
 from datastore.dynamo.declaration import create
 from datastore.whole.layout import ensure_layout
+from resolvers.members import api_keys, sessions
 from server import audit
+from server.auth import identification
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.engines import (
@@ -57,6 +60,10 @@ botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 _made, _kept = aioboto3.Session, functools.cache(aioboto3.Session)
 aioboto3.Session = lambda **given: (_kept if "aws_access_key_id" in given else _made)(**given)
 
+# A test may start processes, each of which would compile the service's modules for a second if nobody kept them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 IN_MEMORY = tuple(Path(__file__).with_name(folder) for folder in ("unit", "property"))
 
 
@@ -78,9 +85,22 @@ def settings_for(engine: ReachableEngine, table_name: str, **more: object) -> Se
 
 @pytest.fixture(autouse=True)
 def brief_pauses_of_the_audit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless the test's engine lags: no index of the other engines is behind."""
+    """Unless the test's engine lags: no index of the others is behind, only a settling may be, on a busy machine."""
     if "engine" not in request.fixturenames or request.getfixturevalue("engine").name != "lagging":
-        monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.05)
+        monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.3)
+
+
+@pytest.fixture
+def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open sockets, and what a process knows of sessions and keys, are looked at ten times a second."""
+    for module, name in ((sessions, "KNOWN_SECONDS"), (api_keys, "KNOWN_SECONDS"), (identification, "CHECK_SECONDS")):
+        monkeypatch.setattr(module, name, 0.1)
+
+
+@pytest.fixture
+def nothing_logged_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other test of this process has met the same trouble within the minute: it is logged again."""
+    monkeypatch.setattr(retries, "_logged", {})
 
 
 @pytest.fixture

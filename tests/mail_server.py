@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import threading
 import warnings
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -33,6 +33,8 @@ class Mailbox:
         self.emails: list[tuple[str, EmailMessage]] = []
         self.answer_recipient: Callable[[str], str | None] = lambda _: None
         self.encrypted: list[bool] = []
+        self.before_accepting: Callable[[Any], Awaitable[None]] | None = None
+        """Called with the connection before an email is accepted."""
         self.port = 0
         self.certificate: Path | None = None
 
@@ -43,6 +45,8 @@ class Mailbox:
         return "250 OK"
 
     async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
+        if self.before_accepting is not None:
+            await self.before_accepting(server)
         email = message_from_bytes(envelope.content, policy=default)
         assert isinstance(email, EmailMessage)
         self.emails += [(recipient, email) for recipient in envelope.rcpt_tos]

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from datastore.dynamo.attributes import iso
+from datastore.pickem.events import Event
+from resolvers.pickem import predictions
 from resolvers.requests.context import Role
 from tests.client import Client
 from tests.queries import (
@@ -93,3 +97,14 @@ async def submit(member: Client, event: str, picks: Sequence[tuple[str, int]], *
 
 def prediction_input(event: str, picks: Sequence[tuple[str, int]]) -> dict[str, Any]:
     return {"event": event, "picks": [{"match": match, "team": team} for match, team in picks]}
+
+
+def reading_earlier(monkeypatch: pytest.MonkeyPatch, event: Event) -> None:
+    """Let predictions be submitted by requests that have read the event as it is here."""
+    load = predictions._load_for_submission
+
+    async def read_earlier(ctx: Any, event_id: str) -> Any:
+        _, before, joined_at = await load(ctx, event_id)
+        return event, before, joined_at
+
+    monkeypatch.setattr(predictions, "_load_for_submission", read_earlier)

@@ -14,7 +14,9 @@ from tests.lagging.engine import CATCH_UP
 LONGEST = 300.0
 
 
-async def until(holds: Callable[[], Any | Awaitable[Any]], promise: str, seconds: float = LONGEST) -> Any:
+async def until(
+    holds: Callable[[], Any | Awaitable[Any]], promise: str, seconds: float = LONGEST, pause: float = 0.01
+) -> Any:
     """Ask again and again until the answer is true, and return it; `promise` says what was waited for.
 
     `holds` may be a coroutine function. The seconds only end a test that would wait for ever.
@@ -22,7 +24,7 @@ async def until(holds: Callable[[], Any | Awaitable[Any]], promise: str, seconds
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await _answer(holds)):
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(pause)
     except TimeoutError:
         raise AssertionError(f"not after {seconds:g} s: {promise}") from None
     return answer

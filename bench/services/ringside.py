@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from bench.services import records
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.requests.context import Context, Services
 from schema.framework.declarations import described, field, record_type
 from server.auth.identification import Identification

@@ -2,17 +2,15 @@
 
 | module       | contents                                                                         |
 |--------------|----------------------------------------------------------------------------------|
-| table        | all reads and writes                                                             |
+| table        | all reads and writes; simultaneous reads made once                               |
 | entity       | a kind of record: its keys, its indexes, its attributes                          |
 | attributes   | values as they are stored                                                        |
 | writes       | conditions, and writes as values                                                 |
 | paging       | windows, cursors, pages; partitions merged into one order                        |
 | errors       | what can go wrong                                                                |
 | retries      | calls repeated until the deadline; `optimistic` changes; work in batches         |
-| budgets      | a request's deadline, its meter, and what it may ask of the engine               |
-| read_cache   | all reads that requests share                                                    |
-| shared_reads | eventually consistent reads, made once for all who ask at the same time          |
-| rate_limit   | a rate, and how often its keys have hit                                          |
+| budgets      | a request's deadline, its meter, what it may ask of the engine; rates            |
+| read_cache   | all reads that requests share; work done once for all who want it                |
 | bulk         | the whole table, item by item                                                    |
 | declaration  | the declaration of the table: created and checked                                |
 | transport    | the client: data calls sent directly, over connections of our own                |
@@ -23,6 +21,7 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 from datastore.dynamo.attributes import iso
 from datastore.dynamo.budgets import (
     Budget,
+    RateLimit,
     Spent,
     charged_context,
     deadline,
@@ -48,8 +47,7 @@ from datastore.dynamo.errors import (
     TransactionConflict,
 )
 from datastore.dynamo.paging import LARGEST_PAGE, PAGE_SIZE, Page, PageRequest, Window, page_of, page_size
-from datastore.dynamo.rate_limit import RateLimit
-from datastore.dynamo.read_cache import ReadCache, Reads, read_each
+from datastore.dynamo.read_cache import ReadCache, Reads, SingleFlight, read_each
 from datastore.dynamo.retries import (
     Stale,
     batches,
@@ -63,4 +61,3 @@ from datastore.dynamo.retries import (
 )
 from datastore.dynamo.table import Table, TableAddress, open_table
 from datastore.dynamo.transport.connections import CallQueue
-from datastore.dynamo.transport.single_flight import SingleFlight

@@ -1,31 +1,54 @@
 """The table, through which all reads and writes of the service go.
 
 Every call waits for its turn and is paid for (see `budgets`), and is repeated until the request's deadline (see
-`retries`). Simultaneous eventually consistent reads are shared (see `shared_reads`). `_pages` is the one loop that
+`retries`). Simultaneous eventually consistent reads are shared (see `SharedReads`). `_pages` is the one loop that
 follows `LastEvaluatedKey`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, TypeVar, cast
 
 from botocore.exceptions import BotoCoreError
 
 from datastore.dynamo.attributes import Attribute, Item
-from datastore.dynamo.budgets import Calls
-from datastore.dynamo.entity import Entity, ItemKey, Partition, Slice, written_partitions
+from datastore.dynamo.budgets import Calls, RateLimit
+from datastore.dynamo.entity import (
+    INVALIDATION,
+    Entity,
+    Invalidation,
+    ItemKey,
+    Partition,
+    Slice,
+    first_word,
+    written_partitions,
+)
 from datastore.dynamo.errors import EngineUnavailable, Throttled
 from datastore.dynamo.paging import LARGEST_READ, Page, PageRequest, last_read, merge
+from datastore.dynamo.read_cache import ReadCache, Reads
 from datastore.dynamo.retries import BATCH_READ, chunks, retry
-from datastore.dynamo.shared_reads import SharedReads
 from datastore.dynamo.transport.client import open_client
 from datastore.dynamo.writes import ALWAYS, Check, Delete, Expression, Put, Update, Write
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 BATCH_WRITE = 25
 _METHODS = {Put: "put_item", Update: "update_item", Delete: "delete_item"}
@@ -363,3 +386,84 @@ def _recognised(item: Item, entities: Sequence[Entity[Any]]) -> Iterator[Any]:
         if entity.recognises(pk, sk):
             yield entity.read(item)
             return
+
+
+# ── shared reads ──
+# Eventually consistent reads of the table, shared by simultaneous requests through a `ReadCache`.
+#
+# A write of this process forgets what it may have changed. So sharing hides no acknowledged write of this process; the
+# engine itself may still be behind. Consistent reads are not shared here: whoever wants them has a kind of read for it.
+#
+# One attempt is shared, not its retries: each request repeats a failed attempt until its own deadline, so no request
+# fails because another one ran out of time. The transport's timeouts bound an attempt, and its units are metered for
+# the request that began it. A shared answer must not be changed.
+#
+# Equal reads begin at most four times a second, after a burst of ten, and once after a write of this process. In
+# between, requests get the last answer, at most a quarter of a second old; an index may be further behind. So a page
+# that everybody asks for leaves its partition room, whose 3,000 read units a second all processes share.
+
+INTERVAL = 0.25
+"""Seconds between equal reads, after a burst of them."""
+BURST = 10
+_MOST = 1_000
+"""Answers of a quarter of a second under one first word."""
+
+
+class _SharedRead:
+    """A read and how it is made. Equal keys mean equal reads; they are long, so their hash is computed once."""
+
+    __slots__ = ("attempt", "hash", "key")
+
+    def __init__(self, key: Hashable, attempt: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self.key = key
+        self.attempt = attempt
+        self.hash = hash(key)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SharedRead) and self.key == other.key
+
+
+class SharedReads:
+    """The reads of one table, by the first word of their partition."""
+
+    def __init__(
+        self, invalidation: Invalidation = INVALIDATION, *, burst: int = BURST, interval: float = INTERVAL
+    ) -> None:
+        self._cache = ReadCache()
+        self._invalidation = invalidation
+        self._interval = interval
+        self._kinds: dict[str, Reads[_SharedRead, Any]] = {}
+        self._begun = RateLimit(burst, burst * interval)
+
+    async def read(self, key: Hashable, partition: str, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The answer to an attempt for this key, repeated until the deadline; of many equal ones, the last answer."""
+        word = first_word(partition)
+        kind = self._kinds.get(word)
+        if kind is None:
+            kind = self._kinds[word] = self._cache.each("table", self._attempt, kept=self._interval, most=_MOST)
+        read = _SharedRead((partition, key), attempt)
+        too_often = self._begun.wait(read.hash, self._cache.clock())
+        answer: Any = kind.known(read, self._interval) if too_often else None
+        if answer is None:
+            answer = await retry(kind.attempt, read, inf)  # it joins one that is under way
+        else:
+            await asyncio.sleep(0)  # so that a caller that reads in a loop lets others run
+        return cast("T", answer)
+
+    async def _attempt(self, read: _SharedRead) -> Any:
+        self._begun.hit(read.hash, self._cache.clock())
+        return await read.attempt()
+
+    def invalidate(self, partitions: Iterator[str]) -> None:
+        """After a write under these partition keys, later reads get no answer that may have missed it."""
+        for partition in partitions:
+            words = self._invalidation.words(first_word(partition))
+            for word in self._kinds if words is None else words:
+                if word in self._kinds:
+                    self._kinds[word].forget_all()
+
+    async def close(self) -> None:
+        await self._cache.close()

@@ -36,8 +36,6 @@ from datastore.dynamo.writes import Write, absent, less, where
 
 LEASE_SECONDS = 15.0
 """An item that another process sees unchanged for so long has no living holder."""
-_RENEW_SECONDS = LEASE_SECONDS / 3
-_SAFE_SECONDS = LEASE_SECONDS * 2 / 3
 _MOST_SEEN = 10_000
 
 
@@ -98,6 +96,8 @@ class Leases:
         self.holder = secrets.token_hex(8)
         self.patience = LEASE_SECONDS
         """After so many seconds this process takes a silent holder for dead."""
+        self.lasting = LEASE_SECONDS
+        """For so many seconds others take this process for alive."""
         self._table = table
         self._seen: OrderedDict[ItemKey[Any], _Seen] = OrderedDict()
 
@@ -129,13 +129,13 @@ class Leases:
             if not failed.doubtful or stored is None or (stored.holder, stored.term) != (mine.holder, mine.term):
                 return None
             record = stored  # this process has acquired it, and the answer was lost
-        return Held(self._table, entity, record, began)
+        return Held(self._table, entity, record, began, self.lasting)
 
     async def begin(self, entity: Entity[R], record: R) -> Held[R]:
         """Write an item that is this process's alone, with its lease."""
         began = monotonic()
         await self._table.write(entity.put(record))
-        return Held(self._table, entity, record, began)
+        return Held(self._table, entity, record, began, self.lasting)
 
     async def take_turn(self, name: str) -> Held[Turn] | None:
         """Acquire the lease of work that has no item of its own; None if another process does it."""
@@ -150,12 +150,13 @@ class Leases:
 class Held(Generic[R]):
     """A lease that this process holds."""
 
-    def __init__(self, table: Table, entity: Entity[R], record: R, began: float) -> None:
+    def __init__(self, table: Table, entity: Entity[R], record: R, began: float, lasting: float) -> None:
         self.record = record
         """The item with the changes that this process has made, stored or not."""
         self._table = table
         self._entity = entity
-        self._safe_until = began + _SAFE_SECONDS
+        self._third = lasting / 3
+        self._safe_until = began + 2 * self._third
         self._unsaved: set[str] = set()
         self._saving = asyncio.Lock()
 
@@ -191,7 +192,7 @@ class Held(Generic[R]):
             except BaseException:
                 self._unsaved |= names
                 raise
-            self._safe_until = began + _SAFE_SECONDS
+            self._safe_until = began + 2 * self._third
 
     async def release(self, *writes: Write, **changes: Any) -> None:
         """Leave the work to any process, at once."""
@@ -202,7 +203,7 @@ class Held(Generic[R]):
 
         A failure of the table is passed over while another attempt can still be in time; after that LeaseLost.
         """
-        if monotonic() < self._safe_until - (_SAFE_SECONDS - _RENEW_SECONDS):
+        if monotonic() < self._safe_until - self._third:
             return
         try:
             async with asyncio.timeout(max(0.0, self._safe_until - monotonic())):
@@ -217,7 +218,7 @@ class Held(Generic[R]):
         """The result of work, during which the lease is renewed. LeaseLost if that fails; the work has ended then."""
         task = asyncio.ensure_future(work)
         try:
-            while not (await asyncio.wait({task}, timeout=_RENEW_SECONDS))[0]:
+            while not (await asyncio.wait({task}, timeout=self._third))[0]:
                 await self.renew()
             return task.result()
         finally:

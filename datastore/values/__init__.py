@@ -2,9 +2,8 @@
 
 | module      | contents                                                                                |
 |-------------|-----------------------------------------------------------------------------------------|
-| folding     | the forms of Unicode in which texts are compared, and which texts are brought into them |
+| folding     | the forms of Unicode in which texts are compared; letters that look like a to z         |
 | ids         | ULIDs, in the order of their times; which shard an item belongs to                      |
-| look_alikes | letters of other scripts that look like a to z                                          |
 | permutation | numbers in an order that looks random                                                   |
 | seal        | signed values and keyed hashes                                                          |
 """

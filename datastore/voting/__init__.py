@@ -31,9 +31,8 @@
 | boards       | boards, dirty marks, and the number of shards                                           |
 | contenders   | contenders, their names, details and pictures; results                                  |
 | editing      | what editors change; seeding                                                            |
-| ballots      | drawn pairs as sealed tokens                                                            |
-| pair_walk    | a random order of all pairs, in a few bytes                                             |
-| votes        | votes, tallies and head-to-head records                                                 |
+| pair_walk    | the eligible pairs, and a random order of all of them, in a few bytes                   |
+| votes        | ballots, votes, tallies and head-to-head records                                        |
 | continuing   | going on with a visitor's walk as a member                                              |
 | settling     | from tallies to results                                                                 |
 | voiding      | voiding votes, and the addresses that they came from                                    |

@@ -28,7 +28,7 @@ from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import absent, less, present, where
 from datastore.jobs.leases import Held, Leases
 from datastore.refusals import Conflict, NotFound
-from datastore.voting.ballots import EligibleContenders, pair_count
+from datastore.voting.pair_walk import EligibleContenders, pair_count
 
 # ── dirty marks ──
 

@@ -26,10 +26,65 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
+from math import isqrt
 from typing import NamedTuple
 
 from datastore.values.permutation import Permutation
-from datastore.voting.ballots import EligibleContenders, pair_count, pair_number, pair_with_number
+
+# ── pairs ──
+
+
+def pair_count(contenders: int) -> int:
+    return contenders * (contenders - 1) // 2
+
+
+def pair_number(low: int, high: int) -> int:
+    return pair_count(high) + low
+
+
+def pair_with_number(number: int) -> tuple[int, int]:
+    high = (1 + isqrt(1 + 8 * number)) // 2
+    return number - pair_count(high), high
+
+
+@dataclass(frozen=True, slots=True)
+class EligibleContenders:
+    """The contenders that can be drawn: ordinals below `size` whose bit in `retired` is not set.
+
+    `restorations` counts how often one came back from retirement; `latest_restored` has the ordinals of the latest.
+    """
+
+    size: int
+    retired: int = 0
+    restorations: int = 0
+    latest_restored: tuple[int, ...] = ()
+
+    def has(self, ordinal: int) -> bool:
+        return not self.retired >> ordinal & 1
+
+    def __len__(self) -> int:
+        return self.size - self.retired.bit_count()
+
+    @property
+    def version(self) -> int:
+        """The number of retirements and restorations so far. It identifies the set of retired contenders."""
+        return self.retired.bit_count() + 2 * self.restorations
+
+    def restored_since(self, restorations: int) -> frozenset[int]:
+        """The eligible contenders among those restored after a number of restorations."""
+        number = self.restorations - restorations
+        latest = self.latest_restored[-number:] if number > 0 else ()
+        return frozenset(ordinal for ordinal in latest if self.has(ordinal))
+
+    def pairs(self, start: int, end: int) -> int:
+        """The number of eligible pairs whose higher ordinal is from `start` to `end - 1`."""
+        return pair_count(self._below(end)) - pair_count(self._below(start))
+
+    def _below(self, ordinal: int) -> int:
+        return ordinal - (self.retired & ((1 << ordinal) - 1)).bit_count()
+
+
+# ── walks ──
 
 MAX_RANGES = 12
 """Open at a time. Further newcomers wait until the shortest open range is finished."""

@@ -1,15 +1,27 @@
-"""Votes: each is a record of its own, written in one transaction with the counters it adds to."""
+"""Ballots and votes.
+
+A ballot is a drawn pair as a sealed token. Nothing is stored until the voter uses it.
+
+    voter · board · number · lower and higher ordinal · whether the lower is left · expiry    as JSON
+    the pair walk after this pair                                                             as bytes
+
+It is accepted from the voter it names, before it expires, and only if that voter has no vote of its number yet.
+
+A vote is a record of its own, written in one transaction with the counters it adds to.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from enum import StrEnum
+from datetime import UTC, datetime
+from enum import Enum, StrEnum
 from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
+
+import orjson
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
@@ -18,11 +30,82 @@ from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.paging import merge
 from datastore.dynamo.retries import BATCH_READ, gather_or_cancel
 from datastore.dynamo.writes import Update, Write, absent
+from datastore.refusals import Refusal
 from datastore.values.ids import shard_of
-from datastore.voting.ballots import Ballot, Verdict
+from datastore.values.seal import Forged, Seal
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, NAME, NO_VOTES, RESULTS, Contender, Counts, Name, ResultsBlock
 from datastore.voting.pair_walk import PairWalk
+
+# ── ballots ──
+
+_PURPOSE = "ballot"
+
+
+class TokenUnknown(Refusal):
+    code = "TOKEN_UNKNOWN"
+    explanation = "This pair was not drawn for you. Draw another one."
+
+
+class TokenExpired(Refusal):
+    code = "TOKEN_EXPIRED"
+    explanation = "This pair was drawn too long ago. Draw again: the same pair comes."
+
+
+class TokenSpent(Refusal):
+    code = "TOKEN_SPENT"
+    explanation = "You have decided about this pair before, and otherwise. Draw the next one."
+
+
+class Verdict(Enum):
+    """A voter's verdict on the pair as it was shown."""
+
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    TIE = "TIE"
+    SKIP = "SKIP"
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """One pair issued to one voter: the ordinals of its sides, and the voter's walk after it."""
+
+    voter: str
+    board: str
+    number: int
+    left: int
+    right: int
+    expires_at: datetime
+    walk: bytes
+    order: str | None = None
+    """The visitor in whose order of pairs a member goes on."""
+
+    def sealed(self, seal: Seal) -> str:
+        low, high = min(self.left, self.right), max(self.left, self.right)
+        expires = round(self.expires_at.timestamp() * 1000)
+        head = orjson.dumps([self.voter, self.board, self.number, low, high, self.left == low, expires, self.order])
+        return seal.sign_text(_PURPOSE, len(head).to_bytes(2) + head + self.walk)
+
+    @classmethod
+    def opened(cls, seal: Seal, token: str) -> Ballot:
+        """The ballot in a token; TokenUnknown if the token was not sealed here."""
+        try:
+            payload = seal.open_text(_PURPOSE, token)
+        except Forged:
+            raise TokenUnknown(path=("input", "token")) from None
+        end = 2 + int.from_bytes(payload[:2])
+        voter, board, number, low, high, low_is_left, expires, order = orjson.loads(payload[2:end])
+        return cls(
+            voter=voter,
+            board=board,
+            number=number,
+            left=low if low_is_left else high,
+            right=high if low_is_left else low,
+            expires_at=datetime.fromtimestamp(expires / 1000, UTC),
+            walk=payload[end:],
+            order=order,
+        )
+
 
 # ── tallies ──
 

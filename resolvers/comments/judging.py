@@ -17,8 +17,7 @@ from unicodedata import category, combining
 
 from datastore.comments.hold_rules import Asked, History, HoldRule, HoldRules
 from datastore.comments.records import Comment
-from datastore.values.folding import in_form, is_stream_safe
-from datastore.values.look_alikes import as_seen
+from datastore.values.folding import as_seen, in_form, is_stream_safe
 from resolvers.values.texts import FILLERS
 
 # ── words ──

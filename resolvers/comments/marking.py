@@ -11,7 +11,7 @@ from datastore.dynamo import Reads, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from resolvers.comments.visibility import CommentId, ShownComment, load_visible_comment
 from resolvers.comments.writing import check_rate
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.requests.context import Context, Services
 
 # ── marking ──

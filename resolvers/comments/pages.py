@@ -32,7 +32,7 @@ from resolvers.comments.visibility import (
     show_published,
 )
 from resolvers.live.feed import Arrival, ResumePoint, Source
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.people import visibility as member_visibility
 from resolvers.requests.context import AnyId, BothWaysWindow, Context
 from resolvers.values.node_ids import parse_node_key

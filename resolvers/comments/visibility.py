@@ -21,7 +21,7 @@ from datastore.dynamo import Page, PageRequest, Reads, Window
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
 
 # ── who may ──

@@ -13,16 +13,16 @@ from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
+from datastore.comments.hold_rules import has_published
 from datastore.comments.records import Answer, Comment, Status
+from datastore.comments.reviews import find_review, is_review
 from datastore.comments.verified import ShownProof
 from datastore.dynamo import Window, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
-from resolvers.comments.challenges import require_challenge
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
 from resolvers.comments.proofs import examine, refused, require_unused
-from resolvers.comments.reviews import with_place
 from resolvers.comments.rules import (
     LONGEST_REASON,
     validate_body,
@@ -41,6 +41,7 @@ from resolvers.comments.visibility import (
     may_see,
     read_for_moderators,
 )
+from resolvers.people.challenges import Challenge, new_challenge, require_solution
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
 from resolvers.values.languages import parse_language
 from resolvers.values.node_ids import node_id
@@ -329,3 +330,49 @@ async def decide(ctx: Context, key: str, status: Status, decision: Decision) -> 
         return revised(old, held=held, arrived=arrived, note=note, held_by=held_by)
 
     return await change_comment(ctx, key, decided, decision=decision)
+
+
+# ── challenges ──
+# Who has to solve a challenge before they comment: guests, and members until one of their comments is published.
+
+
+async def challenge(ctx: Context, /) -> Challenge | None:
+    """A new challenge for what the viewer may want to do; None if nothing is asked of them."""
+    return new_challenge(ctx) if await _is_asked(ctx) else None
+
+
+async def require_challenge(ctx: Context, solution: str | None) -> None:
+    """ChallengeNeeded if a comment of the viewer needs a solution and this is none."""
+    if await _is_asked(ctx):
+        await require_solution(ctx, solution)
+
+
+async def _is_asked(ctx: Context) -> bool:
+    asked, viewer = ctx.services.policy.challenge, ctx.viewer
+    if not asked or viewer.may(Role.MODERATOR) or viewer.may(Role.EDITOR):
+        return False
+    if "guests" in asked and (viewer.is_guest or not viewer.is_signed_in):
+        return True
+    if "first" not in asked or not viewer.is_member:
+        return False
+    return viewer.proven is not None or not await has_published(ctx.table, viewer.id)
+
+
+# ── reviews ──
+# One rated comment of each member on a product, where RINGSIDE_ONE_REVIEW_PER_PRODUCT asks for it.
+
+
+async def with_place(services: Services, change: CommentChange) -> CommentChange:
+    """The change, by which the comment takes or frees its author's place; Conflict if another comment has it."""
+    old, new = change.old, change.new
+    if new is None:
+        return change
+    if old is not None and old.placed and is_review(new) and new.author == old.author:
+        return change
+    takes = services.policy.one_review and is_review(new) and not is_review(old)
+    if takes and (existing := await find_review(services.table, new)) is not None:
+        message = "There is a rated comment of the same member on this product already. Edit that one instead."
+        path = ("input", "product" if old is None else "comment")
+        raise Conflict(message, path=path, existing=node_id("Comment", existing.node_key))
+    placed = True if takes else None
+    return change if new.placed is placed else replace(change, new=replace(new, placed=placed))

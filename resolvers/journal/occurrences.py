@@ -10,7 +10,7 @@ from datastore.journal import reading
 from datastore.journal.reading import MEMBER_ITEMS
 from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.people.member_data import MemberData
 from resolvers.people.visibility import ShownProfile, members
 from resolvers.requests.context import AnyId, Context, Role

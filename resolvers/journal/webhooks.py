@@ -22,7 +22,7 @@ from datastore.journal.webhooks import WebhookWithSecret
 from datastore.refusals import InvalidInput, NotFound
 from datastore.values.ids import is_ulid
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.requests.context import Context, NodeOf, Role, Services
 from resolvers.values.node_ids import node_id
 

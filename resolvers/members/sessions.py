@@ -18,7 +18,7 @@ from datastore.dynamo import SingleFlight, deadline, shared_context
 from datastore.members import sessions as session_store
 from datastore.members.sessions import Session, SessionKey
 from resolvers.live.background import unless_failed
-from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading import BoundedDict
 from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Context, Kind, Role, Services, SignedInBy, Viewer
 from resolvers.values.network_addresses import network

@@ -11,27 +11,75 @@ gets another request, whose guesses end nobody else's code.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import orjson
 import structlog
 
 from datastore.members import sign_in_codes as code_store
 from datastore.members.sign_in_codes import KEPT, CodeExpired, CodeUnknown, SignInCode
+from datastore.people.identities import SignInMethod
 from datastore.refusals import InvalidInput, NotAllowed, Unavailable
 from datastore.values.seal import Forged, Seal
 from resolvers.live.background import Promised, unless_failed
-from resolvers.members.return_addresses import parse_return_address
 from resolvers.people.confirmations import NotSent, PerhapsSent, address_hash
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import Context, Services
-from resolvers.values.page_languages import page_language
+from resolvers.requests.policy import Policy, origin_of
+from resolvers.values.languages import page_language
+
+# ── return addresses ──
+# Where a sign-in leads back to: a path of the service, or a page of a site that the operator lists. Nowhere else.
+
+LONGEST = 2000
+_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
+"""Printable ASCII without quotes, angle brackets, braces and the backslash, which browsers take for a slash."""
+
+
+def parse_return_address(policy: Policy, text: str, path: tuple[str, ...] = ("input", "returnTo")) -> str:
+    """The address; InvalidInput for one that leads to anybody else."""
+    if len(text) <= LONGEST and _CHARACTERS.fullmatch(text) and (_is_path(text) or origin_in(policy, text)):
+        return text
+    raise InvalidInput(
+        f"returnTo is a path of this service such as /, or an address on a site that RINGSIDE_CORS_ORIGINS lists, of "
+        f"at most {LONGEST} characters.",
+        path=path,
+    )
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and not text.startswith("//")
+
+
+def origin_in(policy: Policy, text: str) -> str | None:
+    """The listed origin of an address; None for a path, and for an address of any other origin."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("http", "https") and parts.username is None and parts.password is None
+    except ValueError:
+        return None
+    origin = origin_of(text) if usable else ""
+    return origin if origin in policy.page_origins else None
+
+
+# ── sign in codes ──
+# Codes by email: asking for one, and what the asking window and the email's link hold.
+#
+# Nothing depends on whose an address is: nobody looks it up before a code or link was right. So the answer to a
+# request, the work before it and the email after it are the same for members, for strangers, and for addresses that get
+# no more emails for now: those are sent none, and no digits are right.
+#
+# The asking window keeps the `request`, the link has a text of its own. Both are sealed and name the address, so
+# nothing about it is stored. The digits count only together with their request: whoever asks for a code in somebody
+# else's name gets another request, whose guesses end nobody else's code.
 
 PATH: Final = "/sign-in"
 MINUTES: Final = 15
@@ -198,3 +246,20 @@ async def request_sign_in(
 def receipt_owner(ctx: Context, values: Mapping[str, Any]) -> str:
     """Whose the receipt of a request is: the address's."""
     return f"signin-{address_hash(ctx.services.seal, values['email'])}"
+
+
+# ── sign in methods ──
+# By which methods people sign in here.
+
+
+def offered_methods(services: Services) -> list[SignInMethod]:
+    """Those that `/sign-in` offers, and the one of sites, in the order of the enum."""
+    offered = set(services.policy.sign_in_methods)
+    if services.get(SignInCodes).can_send:
+        offered.add(SignInMethod.EMAIL.value)
+    return [method for method in SignInMethod if method.value in offered]
+
+
+async def sign_in_methods(ctx: Context, /) -> list[SignInMethod]:
+    """What this deployment offers, perhaps nothing."""
+    return offered_methods(ctx.services)

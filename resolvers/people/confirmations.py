@@ -39,8 +39,6 @@ _KEPT = timedelta(days=2)
 _LONGEST_WAIT = 5.0
 """Seconds that a request waits for the mail server."""
 _STORING = 10.0
-_MOST_SENDING = 32
-"""Emails that one process sends or has waiting."""
 _RATE = "20/day"
 """Emails that one member may ask for, in each process."""
 _SOON = timedelta(seconds=30)
@@ -128,6 +126,8 @@ class Confirmations:
         self._services = services
         self._send: Send | None = None
         self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
+        self.most_sending = 32
+        """Emails that this process sends or has waiting."""
         self._under_way = 0
         self._answered = Promised()
 
@@ -158,7 +158,7 @@ class Confirmations:
             unit = ctx.unit
         wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
-        if self._under_way + len(self._answered) >= _MOST_SENDING:
+        if self._under_way + len(self._answered) >= self.most_sending:
             raise Unavailable("Many emails are on their way.", retry_after=_SOON.total_seconds())
         work = self._sending.run(key, lambda: self._send_once(wanted, unit, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:

@@ -39,7 +39,7 @@ from datastore.pickem.seasons import SeasonEntry, read_entries
 from datastore.pickem.standings import Histogram, MemberPage, Season
 from datastore.refusals import Refusal, Unavailable
 from datastore.values.ids import is_ulid
-from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading import BoundedDict
 from resolvers.requests.context import Context, Services
 
 # ── pickem cache ──

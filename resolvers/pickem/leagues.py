@@ -16,7 +16,7 @@ from datastore.people.profiles import Profile
 from datastore.pickem import leagues
 from datastore.pickem.leagues import Entry, League, LeagueMember, MemberLeagues, Membership
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import is_league_id, league_cache, league_id

@@ -15,7 +15,7 @@ from datastore.pickem import predictions as prediction_store
 from datastore.pickem.events import Event, EventState, Locked, read_matches
 from datastore.pickem.predictions import Prediction, Submission
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem import rules
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache

@@ -16,7 +16,7 @@ from datastore.pickem.leagues import League
 from datastore.pickem.predictions import prediction_position, read_predictions
 from datastore.pickem.standings import Standing, read_standing, read_standings, read_standings_page, standing_position
 from datastore.refusals import InvalidInput, NotFound
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.pickem.cache import Entries, LeagueCache, PickemCache, RosterKey, pickem_cache
 from resolvers.pickem.events import EventId

@@ -25,7 +25,7 @@ from datastore.dynamo import SingleFlight, shared_context, within_deadline
 from datastore.people import address_use
 from datastore.people.address_use import AddressUse
 from datastore.refusals import RateLimited
-from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading import BoundedDict
 from resolvers.requests.context import Context, Services
 from resolvers.requests.policy import OFF, Rate, address_hash, parse_rate
 from resolvers.values.network_addresses import network

@@ -17,7 +17,7 @@ from datastore.vocabulary.daily import (
     read_past_daily_words,
     read_upcoming_words,
 )
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.people import visibility as member_visibility
 from resolvers.requests.context import Context
 from resolvers.vocabulary.cache import VocabularyCache, collect

@@ -16,7 +16,7 @@ from datastore.vocabulary import learning, quizzes
 from datastore.vocabulary.learning import DateRange, QuizResult, Sentence
 from datastore.vocabulary.quizzes import Card
 from datastore.vocabulary.words import Word
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
 from resolvers.requests.context import UNSET, Context, NodeOf, Unset
 from resolvers.values.texts import LINE, is_line

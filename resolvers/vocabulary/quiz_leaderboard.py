@@ -19,12 +19,9 @@ from typing import NamedTuple
 from datastore.dynamo import Page, PageRequest, best_first, page_of
 from datastore.vocabulary import learning
 from datastore.vocabulary.learning import QuizResult, Sentence
-from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading import BoundedDict
 from resolvers.requests.context import Services
 
-_OVERLAY_SECONDS = 60.0
-"""For so long a result is shown that this process wrote, even if the index does not list it: it may be behind. After
-that, a result that the index does not list was removed, maybe by another process."""
 SECONDS = 2.0
 _MAX_DAYS = 8
 _MAX_WRITTEN = 10_000
@@ -133,28 +130,31 @@ class QuizLeaderboards:
     """The leaderboards of the days that were requested lately."""
 
     def __init__(self, services: Services) -> None:
+        self.overlay_seconds = 60.0
+        """For so long a result is shown that this process wrote, even if the index does not list it: it may be behind.
+        After that, a result that the index does not list was removed, maybe by another process."""
         self._services = services
-        self._days = services.cache.each("quiz_leaderboards", self._build, age=SECONDS, most=_MAX_DAYS, built=True)
+        self.days = services.cache.each("quiz_leaderboards", self._build, age=SECONDS, most=_MAX_DAYS, built=True)
         self._written: BoundedDict[str, tuple[float, QuizResult | Sentence]] = BoundedDict(_MAX_WRITTEN)
         self._deleted: BoundedDict[str, QuizResult | Sentence] = BoundedDict(_MAX_WRITTEN)
 
     async def load(self, on: date) -> QuizLeaderboard:
         """The day's leaderboard: complete as to this process's writes, some seconds late as to those of others."""
-        built = await self._days.load(on)
+        built = await self.days.load(on)
         assert built is not None  # noqa: S101 - every day has one
         return built
 
     def add_written(self, result: QuizResult | Sentence) -> None:
         """Count a result that this process has just written, also in leaderboards that are being built."""
         self._written[result.node_key] = (time.monotonic(), result)
-        if (built := self._days.known(result.date, inf)) is not None:
+        if (built := self.days.known(result.date, inf)) is not None:
             built.add(result)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
         """Stop counting a result that this process has just deleted; the index may still show it for a moment."""
         self._written.pop(deleted.node_key, None)
         self._deleted[deleted.node_key] = deleted
-        if (built := self._days.known(deleted.date, inf)) is not None:
+        if (built := self.days.known(deleted.date, inf)) is not None:
             built.discard(deleted)
 
     async def _build(self, on: date) -> QuizLeaderboard:
@@ -165,6 +165,6 @@ class QuizLeaderboards:
             if deleted.date == on:
                 leaderboard.discard(deleted)
         for written_at, result in self._written.values():
-            if result.date == on and began < written_at + _OVERLAY_SECONDS:
+            if result.date == on and began < written_at + self.overlay_seconds:
                 leaderboard.add(result)
         return leaderboard

@@ -30,7 +30,7 @@ from datastore.vocabulary import quizzes
 from datastore.vocabulary.learning import ActiveDays, QuizResult
 from datastore.vocabulary.quizzes import AskedWord, Card, OpenQuiz, QuizAnswered, QuizExpired, QuizSheet, QuizUnknown
 from datastore.vocabulary.words import Word, find_words
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import WRITE_RATE, member_today

@@ -18,11 +18,10 @@ from datastore.dynamo import DynamoError, check_before_each_attempt
 from datastore.refusals import NotAllowed, NotSignedIn, Refusal, Unavailable
 from datastore.values.seal import Seal
 from datastore.voting import boards, voiding, votes
-from datastore.voting.ballots import Ballot, EligibleContenders, TokenExpired, TokenSpent, TokenUnknown, Verdict
 from datastore.voting.boards import MAIN, Board
-from datastore.voting.pair_walk import DrawnPair, PairWalk
-from datastore.voting.votes import PairTally, Vote
-from resolvers.loading.bounded_dict import BoundedDict
+from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
+from datastore.voting.votes import Ballot, PairTally, TokenExpired, TokenSpent, TokenUnknown, Verdict, Vote
+from resolvers.loading import BoundedDict
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.requests.policy import OFF, address_hash

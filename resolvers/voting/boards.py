@@ -24,7 +24,7 @@ from datastore.voting.contenders import (
     leaderboard_request,
 )
 from datastore.voting.editing import ContenderChange
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.texts import is_line, parse_image_address, parse_link
 from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours

@@ -22,7 +22,7 @@ from strawberry.types.scalar import scalar
 
 from datastore.dynamo import iso
 from datastore.refusals import Refusal
-from resolvers.loading.batched import is_batched
+from resolvers.loading import is_batched
 from resolvers.requests.context import Context
 from resolvers.values.node_ids import node_id
 from resolvers.whole.mutations import FOR_MEMBERS, Terms, check_terms, run_mutation
@@ -49,7 +49,7 @@ class Resolution:
     of_record: bool
     is_async: bool
     is_batched: bool
-    """Whether it takes many records and answers for each, see `resolvers.loading.batched`."""
+    """Whether it takes many records and answers for each, see `resolvers.loading`."""
 
     @classmethod
     def of(cls, resolver: Callable[..., Any]) -> Resolution:

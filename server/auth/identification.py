@@ -30,7 +30,7 @@ from datastore.members.sessions import TOKEN_PREFIX
 from datastore.people.identities import MemberErased
 from datastore.refusals import RateLimited
 from datastore.values.seal import Forged
-from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading import BoundedDict
 from resolvers.members.api_keys import ApiKeys, KeyRefused
 from resolvers.members.sessions import SessionRefused, Sessions
 from resolvers.members.suspensions import Suspensions
@@ -135,7 +135,7 @@ class Identification:
         self._rights, self._seconds = services.get(Suspensions), settings.request_timeout
         self._services = services
         self._seal = services.seal
-        self._clock = clock
+        self.clock = clock
         self._visitors: BoundedDict[tuple[bytes, bool], Identified] = BoundedDict(MAX_CACHED_VISITORS)
         """By the Cookie header, and whether it came over TLS."""
 
@@ -292,7 +292,7 @@ class Identification:
                 + ("names none." if origin is None else "comes from another."),
                 scheme="Visitor",
             )
-        if visit.expires_at <= self._clock():
+        if visit.expires_at <= self.clock():
             raise Unauthenticated("The visit has expired: start a new one.", scheme="Visitor")
         return Identified(Viewer(id=visit.visitor, kind=Kind.VISITOR), expires_at=visit.expires_at)
 

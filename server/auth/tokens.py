@@ -41,7 +41,7 @@ import structlog
 from datastore.people.identities import SignInMethod, of_issuer
 from datastore.refusals import Unavailable
 from resolvers.comments.proofs import refused
-from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading import BoundedDict
 from resolvers.requests.context import NEW_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.verification import Source, Unauthenticated, Unverifiable, Verified

@@ -9,11 +9,10 @@ from math import exp
 from random import Random
 
 from datastore.voting import boards
-from datastore.voting.ballots import EligibleContenders
 from datastore.voting.boards import MAIN, Board
 from datastore.voting.contenders import Contender
 from datastore.voting.editing import Shown, seed_board
-from datastore.voting.pair_walk import PairWalk
+from datastore.voting.pair_walk import EligibleContenders, PairWalk
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
 from resolvers.voting.ballots import voter_seed

@@ -25,7 +25,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from resolvers.requests.context import Role, Services
-from resolvers.values.page_languages import page_language
+from resolvers.values.languages import page_language
 from server.auth.cookies import LOOPBACK
 from server.auth.tokens import mint
 from server.http.messages import SECURITY_HEADERS, accepts_gzip

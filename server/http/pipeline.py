@@ -110,6 +110,8 @@ class RequestTurns:
     """The requests of a process that wait for their turn. Its owner bounds their number."""
 
     def __init__(self) -> None:
+        self.longest_slice = LONGEST_SLICE_SECONDS
+        """Requests begin in an iteration for so long at most, and one of them always does."""
         self._ends_at: float | None = None
         """Until when requests begin in this iteration; None if the next one that begins decides."""
         self._rests_from = 0.0
@@ -145,7 +147,7 @@ class RequestTurns:
     def _has_time(self) -> bool:
         now = time.perf_counter()
         if self._ends_at is None:
-            self._ends_at = now + min(max(SLICE_SECONDS, now - self._rests_from), LONGEST_SLICE_SECONDS)
+            self._ends_at = now + min(max(SLICE_SECONDS, now - self._rests_from), self.longest_slice)
             return True
         return now < self._ends_at
 

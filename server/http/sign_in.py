@@ -32,13 +32,11 @@ from starlette.routing import BaseRoute, Route
 from datastore.dynamo import DynamoError, deadline, iso
 from datastore.refusals import Conflict, InvalidInput, Refusal
 from datastore.values.seal import Forged
-from resolvers.members.return_addresses import origin_in, parse_return_address
-from resolvers.members.sign_in_codes import PATH, SignInCodes
-from resolvers.members.sign_in_methods import offered_methods
+from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Services, Viewer
 from resolvers.requests.policy import Policy
-from resolvers.values.page_languages import PAGE_LANGUAGES
+from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.whole.signing_in import add_provider, sign_in_by_provider
 from server.auth.cookies import bound_to_host, cookie_values, session_cookie, set_cookie
 from server.http.browser_pages import CONTENT_TYPES, FILES_POLICY, DemoEmails, content_policy, may_see_emails

@@ -43,7 +43,7 @@ from resolvers.comments.notices import wants_replies
 from resolvers.live.background import Repeated
 from resolvers.people.profile import MOST_REMINDER_HOURS
 from resolvers.requests.context import FORMER_MEMBER, Services
-from resolvers.values.page_languages import page_language
+from resolvers.values.languages import page_language
 from resolvers.vocabulary.schedules import time_zone
 from server.mail.daily_run import INDEX_LAG, DailyRun, RunSummary
 from server.mail.message import (

@@ -34,7 +34,7 @@ PHONE, WIDE = {"width": 360, "height": 780}, {"width": 1280, "height": 900}
 
 @pytest.mark.parametrize(
     ("locale", "scheme", "size"),
-    [("en-GB", "light", WIDE), ("ar", "dark", PHONE)],
+    [pytest.param("en-GB", "light", WIDE, marks=pytest.mark.soak), ("ar", "dark", PHONE)],
 )
 async def test_each_area_is_accessible_with_what_it_leads_to(
     visited: Visited, browser: Browser, screenshots: Path | None, locale: str, scheme: str, size: dict[str, int]

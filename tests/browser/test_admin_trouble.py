@@ -197,18 +197,20 @@ async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved
     await page.page.context.close()
 
 
-async def test_a_board_of_three_thousand_contenders_is_shown_a_page_at_a_time(
-    visited: Visited, browser: Browser
+@pytest.mark.parametrize("contenders", [600, pytest.param(3_000, marks=pytest.mark.soak)])
+async def test_a_board_of_many_contenders_is_shown_a_page_at_a_time(
+    visited: Visited, browser: Browser, contenders: int
 ) -> None:
     """Each press asks once and adds no more nodes than the first page has; the focus is on the first new contender."""
-    visited.edit(CREATE_BOARD, slug="crowd", title="A crowd")
-    text = "\n".join(["name", *(f"Fan {number:04}" for number in range(3_000))])
+    slug = f"crowd-{contenders}"
+    visited.edit(CREATE_BOARD, slug=slug, title=f"A crowd of {contenders}")
+    text = "\n".join(["name", *(f"Fan {number:04}" for number in range(contenders))])
     add = "mutation ($input: ImportContendersInput!) { importContenders(input: $input) { ... on Refused { code } } }"
-    visited.edit(add, board="crowd", text=text)
-    count = '{ board(slug: "crowd") { contenderCount } }'
-    await until(lambda: ask(visited, count)["board"]["contenderCount"] == 3_000, "all contenders are there")
+    visited.edit(add, board=slug, text=text)
+    count = f'{{ board(slug: "{slug}") {{ contenderCount }} }}'
+    await until(lambda: ask(visited, count)["board"]["contenderCount"] == contenders, "all are there", pause=0.2)
     page = await opened(visited, browser, "editor", "#/boards")
-    await page.page.get_by_role("button", name="A crowd").click()
+    await page.page.get_by_role("button", name=f"A crowd of {contenders}").click()
     await expect(page.page.get_by_role("row")).to_have_count(101)
     nodes = first = await page.page.evaluate(NODES)
     for pages in range(2, 5):

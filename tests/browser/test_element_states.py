@@ -15,7 +15,7 @@ from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import LONGEST_WAIT, BrowserPage
+from tests.browser.pages import BrowserPage
 from tests.browser.sites import Site, Visited, running_site
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
@@ -319,7 +319,7 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await until(
             lambda: client.post("/graphql", json={"query": DUE_COUNT}).json()["data"]["viewer"]["dueCount"] == 2,
             "both words are due, after a minute",
-            LONGEST_WAIT / 1000,
+            pause=1.0,
         )
     async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>', member="flo-abara") as page:
         element = page.page.locator("ringside-word")

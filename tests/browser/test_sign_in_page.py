@@ -122,10 +122,10 @@ class World:
             "RINGSIDE_SITE_KEYS": json.dumps([{"issuer": "shop", "hs256": SITE_SECRET}]),
         }
         self._running = ExitStack()
-        self.start()
+        self.start(workers=2)
 
-    def start(self) -> None:
-        arguments = ["--port", str(self.port), "--workers", "2"]
+    def start(self, workers: int = 1) -> None:
+        arguments = ["--port", str(self.port), "--workers", str(workers)]
         self.service: Service = self._running.enter_context(running_service(self.variables, arguments))
 
     def stop(self) -> None:

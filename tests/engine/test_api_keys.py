@@ -219,11 +219,9 @@ async def test_the_last_use_is_stored_once_a_minute_for_all_processes(one_client
 # ── keys that sign nobody in ──
 
 
-async def test_a_revoked_key_stops_at_once_here_and_soon_elsewhere(
-    one_client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("quick_checks")
+async def test_a_revoked_key_stops_at_once_here_and_soon_elsewhere(one_client: Client, settings: Settings) -> None:
     """With the reason. A second revocation finds nothing, unless it repeats the first."""
-    monkeypatch.setattr(api_keys_module, "KNOWN_SECONDS", 0.3)
     answer = await create_api_key(one_client, Role.EDITOR)
     admin = one_client.member("root", Role.ADMIN)
     async with serving(settings) as other:
@@ -310,13 +308,12 @@ async def _never(**_: Any) -> Any:
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch, default_engine: RunningEngine, one_table: Table) -> Settings:
+def hasty(default_engine: RunningEngine, one_table: Table) -> Settings:
     """Settings of a service that checks keys and sockets several times a second."""
-    monkeypatch.setattr(api_keys_module, "KNOWN_SECONDS", 0.1)
-    monkeypatch.setattr(credentials_module, "CHECK_SECONDS", 0.1)
     return settings_for(default_engine, one_table.name)
 
 
+@pytest.mark.usefixtures("quick_checks")
 async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> None:
     """A key without an expiry too, sent in either form of connectionParams or as a header."""
     async with serving(hasty) as visitor, serving_on_a_socket(hasty) as served:
@@ -351,6 +348,7 @@ async def test_a_revoked_key_ends_its_sockets_and_streams(hasty: Settings) -> No
         assert error["message"].endswith("It may have been revoked. Ask again with a new token.")
 
 
+@pytest.mark.usefixtures("quick_checks")
 async def test_an_erased_member_s_sockets_and_streams_end(hasty: Settings) -> None:
     """At the next check, though the token is still valid; another member's go on."""
     async with serving(hasty) as visitor, serving_on_a_socket(hasty) as served:

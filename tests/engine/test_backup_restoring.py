@@ -194,12 +194,7 @@ async def test_a_restore_that_is_killed_leaves_the_old_table_or_the_new_one(data
             break
         assert process.returncode == -signal.SIGKILL, process.stderr
         kills += 1
-        found = await read_profiles(copy)
-        seen.add(tuple(found))
-        if step % 4 == 0:
-            again = await asyncio.to_thread(run_on, copy, "restore", str(file))
-            assert again.returncode == 0, again.stderr
-            assert await read_profiles(copy) == ["new"]
+        seen.add(tuple(await read_profiles(copy)))
     assert kills > 8
     assert seen == {("new",), ("new", "newer")}
 

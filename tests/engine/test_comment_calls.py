@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from time import monotonic
 from typing import Any
-
-import pytest
 
 from resolvers.comments.counts import LeaderSettler
 from tests.client import Client
 from tests.comments import post
+from tests.intercepted import Send, intercepted
 from tests.queries import COMMENT_STATISTICS, EDIT_COMMENT, POST_COMMENT
 
 METHODS = ("batch_get_item", "get_item", "put_item", "query", "transact_write_items", "update_item")
@@ -21,19 +20,14 @@ AUTHORS = "edges { node { id body author { name } } }"
 class Steps:
     """An engine that answers in steps: in each one everything that was asked for before it."""
 
-    def __init__(self, engine: Any, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self._waiting: list[asyncio.Event] = []
-        for name in METHODS:
-            patch.setattr(engine, name, self._held(getattr(engine, name)))
 
-    def _held(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def call(**parameters: Any) -> Any:
-            released = asyncio.Event()
-            self._waiting.append(released)
-            await released.wait()
-            return await method(**parameters)
-
-        return call
+    async def hold(self, _: str, send: Send) -> Any:
+        released = asyncio.Event()
+        self._waiting.append(released)
+        await released.wait()
+        return await send()
 
     async def count(self, request: Awaitable[Any]) -> int:
         """The steps until a request is answered."""
@@ -57,22 +51,22 @@ def forget(client: Client) -> None:
     client.services.get(LeaderSettler)._swept_at = float("-inf")
 
 
-async def test_a_request_waits_for_few_calls_in_a_row(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_waits_for_few_calls_in_a_row(one_client: Client) -> None:
     """Caches have expired: a page and its authors 2, post 1, edit 2, ranking and statistics 1, a member one more."""
     ada = one_client.member("ada")
     posted = [await post(ada, rating=number % 5 + 1) for number in range(30)]
     await one_client.ask("{ topProducts { nodes { product } } }")
     await one_client.services.get(LeaderSettler)._tasks.close()
-    steps = Steps(one_client.services.table.client, monkeypatch)
+    steps = Steps()
     given = {"product": "42", "language": "en", "rating": 4, "body": "Once more."}
-    for most, client, query, variables in (
-        (2, one_client, f'{{ comments(product: "42", languages: ["en"], ratings: [4, 5]) {{ {AUTHORS} }} }}', {}),
-        (2, one_client, f'{{ comments(product: "42") {{ {AUTHORS} }} }}', {}),
-        (2, ada, POST_COMMENT, {"input": given}),
-        (3, ada, EDIT_COMMENT, {"input": {"comment": posted[0]["id"], "rating": 4}}),
-        (1, one_client, "{ topProducts { nodes { product fiveStars } } }", {}),
-        (1, one_client, COMMENT_STATISTICS, {"product": "42"}),
-    ):
-        forget(one_client)
-        assert await steps.count(client.ask(query, **variables)) <= most, query
-    monkeypatch.undo()
+    with intercepted(one_client.services.table, METHODS, steps.hold):
+        for most, client, query, variables in (
+            (2, one_client, f'{{ comments(product: "42", languages: ["en"], ratings: [4, 5]) {{ {AUTHORS} }} }}', {}),
+            (2, one_client, f'{{ comments(product: "42") {{ {AUTHORS} }} }}', {}),
+            (2, ada, POST_COMMENT, {"input": given}),
+            (3, ada, EDIT_COMMENT, {"input": {"comment": posted[0]["id"], "rating": 4}}),
+            (1, one_client, "{ topProducts { nodes { product fiveStars } } }", {}),
+            (1, one_client, COMMENT_STATISTICS, {"product": "42"}),
+        ):
+            forget(one_client)
+            assert await steps.count(client.ask(query, **variables)) <= most, query

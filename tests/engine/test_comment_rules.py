@@ -23,8 +23,8 @@ from resolvers.requests.context import Context, Kind, Role, Viewer
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.client import Client, pages, serving
-from tests.comments import post
-from tests.intercepted import beforehand
+from tests.comments import post, settle_nothing
+from tests.intercepted import beforehand, intercepted
 from tests.queries import (
     COMMENT_BY_ID,
     COMMENT_STATISTICS,
@@ -162,8 +162,7 @@ async def test_an_unsettled_product_is_settled_by_the_next_reader(
 ) -> None:
     """A process that is killed between posting and settling leaves a mark, which the next reader finds."""
     ada = one_client.member("ada")
-    settler = one_client.services.get(LeaderSettler)
-    monkeypatch.setattr(settler, "comment_changed", lambda _: None)
+    settle_nothing(one_client, monkeypatch)
     await post(ada)
     await post(ada)
     standing = await one_client.ask("{ topProducts { nodes { product fiveStars } } }")
@@ -175,19 +174,17 @@ async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others are settled and shown; its mark stays until it can be settled."""
-    ada, client = one_client.member("ada"), one_client.services.table.client
-    settler, put = one_client.services.get(LeaderSettler), client.put_item
-    monkeypatch.setattr(settler, "comment_changed", lambda _: None)
+    ada = one_client.member("ada")
+    settle_nothing(one_client, monkeypatch)
 
-    async def refusing(**parameters: Any) -> Any:
-        if parameters["Item"]["sk"]["S"] == "LEADER" and parameters["Item"]["pk"]["S"] == "STATISTICS#41":
+    async def refusing(_: str, send: Any) -> Any:
+        if "LEADER" in str(send.keywords) and "STATISTICS#41" in str(send.keywords):
             raise Rejected("not this product")
-        return await put(**parameters)
+        return await send()
 
     for product in ("41", "42"):
         await post(ada, product=product)
-    with monkeypatch.context() as patch:
-        patch.setattr(client, "put_item", refusing)
+    with intercepted(one_client.services.table, ("put_item",), refusing):
         top = await one_client.ask("{ topProducts { nodes { product } } }")
         assert top["nodes"] == [{"product": "42"}]
     await one_client.services.close()
@@ -200,17 +197,15 @@ async def test_a_product_that_changes_while_it_is_settled_stays_marked(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The settling has not seen the change, so another one must."""
-    table, write_leader = one_client.services.table, counts._write_leader
-    monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
+    table = one_client.services.table
+    settle_nothing(one_client, monkeypatch)
     await post(one_client.member("ada"))
 
-    async def then_change(*given: Any) -> None:
-        await write_leader(*given)
+    async def change() -> None:
         [tally] = await read_tallies(table, "42")
         await table.write(PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={"r5": 1, "marks": 1}))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(counts, "_write_leader", then_change)
+    with beforehand(table, change, "update_item", about="unsettled"):
         await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
     await counts.settle_product(table, "42")
@@ -224,20 +219,18 @@ async def test_a_shard_that_changed_and_changed_back_stays_marked(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another settling has ranked the product with what was between."""
-    table, ada, unmark = one_client.services.table, one_client.member("ada"), counts._unmark
-    monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
+    table, ada = one_client.services.table, one_client.member("ada")
+    settle_nothing(one_client, monkeypatch)
     monkeypatch.setattr(counts, "SHARDS", 1)
     await post(ada)
 
-    async def held_up(*given: Any) -> None:
-        monkeypatch.setattr(counts, "_unmark", unmark)
+    async def change_and_change_back() -> None:
         second = await post(ada)
         await counts.settle_product(table, "42")
         await ada.ask(DELETE_COMMENT, input={"comment": second["id"]})
-        await unmark(*given)
 
-    monkeypatch.setattr(counts, "_unmark", held_up)
-    await counts.settle_product(table, "42")
+    with beforehand(table, change_and_change_back, "update_item", about="unsettled"):
+        await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
     await counts.settle_product(table, "42")
     assert [tally.unsettled for tally in await read_tallies(table, "42")] == [None]
@@ -250,26 +243,18 @@ async def test_a_settling_that_was_held_up_does_not_replace_newer_counts(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process has settled the product since it read them: it reads them again."""
-    table, write_leader = one_client.services.table, counts._write_leader
-    ada, held_up, go_on = one_client.member("ada"), asyncio.Event(), asyncio.Event()
-    monkeypatch.setattr(one_client.services.get(LeaderSettler), "comment_changed", lambda _: None)
+    table, ada = one_client.services.table, one_client.member("ada")
+    settle_nothing(one_client, monkeypatch)
     await post(ada)
     await counts.settle_product(table, "42")
 
-    async def held(*given: Any) -> None:
-        if not held_up.is_set():
-            held_up.set()
-            await go_on.wait()
-        await write_leader(*given)
+    async def settle_newer() -> None:
+        await post(ada)
+        await counts.settle_product(table, "42")
 
-    monkeypatch.setattr(counts, "_write_leader", held)
     await post(ada)
-    slow = asyncio.create_task(counts.settle_product(table, "42"))
-    await held_up.wait()
-    await post(ada)
-    await counts.settle_product(table, "42")
-    go_on.set()
-    await slow
+    with beforehand(table, settle_newer, "put_item", about="LEADER"):
+        await counts.settle_product(table, "42")
     leader = await table.get(counts.LEADER.at(product="42"), consistent=True)
     assert leader is not None
     assert leader.five_stars == 3
@@ -279,30 +264,28 @@ async def test_the_ranking_neither_waits_for_a_slow_product_nor_fails_with_a_bro
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is ranked is shown while a product cannot be settled, and while the marks cannot be read."""
-    ada, client = one_client.member("ada"), one_client.services.table.client
+    ada = one_client.member("ada")
     await post(ada, product="42")
     with monkeypatch.context() as patch:
         patch.setattr("resolvers.comments.counts.LONGEST_WAIT", 60.0)
         assert len((await one_client.ask("{ topProducts { nodes { product } } }"))["nodes"]) == 1
-    settler, get, query = one_client.services.get(LeaderSettler), client.get_item, client.query
-    never = asyncio.Event()
+    settler, never = one_client.services.get(LeaderSettler), asyncio.Event()
 
-    async def hanging(**parameters: Any) -> Any:
-        if parameters["Key"]["pk"]["S"] == "STATISTICS#41":
+    async def hanging(_: str, send: Any) -> Any:
+        if "STATISTICS#41" in str(send.keywords):
             await never.wait()
-        return await get(**parameters)
+        return await send()
 
-    async def broken(**parameters: Any) -> Any:
-        if parameters["ExpressionAttributeValues"][":pk"]["S"].startswith("UNSETTLED"):
+    async def broken(_: str, send: Any) -> Any:
+        if "UNSETTLED" in str(send.keywords):
             raise Rejected("no marks")
-        return await query(**parameters)
+        return await send()
 
-    monkeypatch.setattr(settler, "comment_changed", lambda _: None)
+    settle_nothing(one_client, monkeypatch)
     await post(ada, product="41")
     for method, failing in (("get_item", hanging), ("query", broken)):
         settler._swept_at = float("-inf")
-        with monkeypatch.context() as patch:
-            patch.setattr(client, method, failing)
+        with intercepted(one_client.services.table, (method,), failing):
             top = await asyncio.wait_for(one_client.ask("{ topProducts { nodes { product } } }"), 5)
         assert top["nodes"] == [{"product": "42"}]
 

@@ -19,7 +19,6 @@ from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import CONFIRMATION
 from datastore.vocabulary import subscriptions
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription
-from resolvers.people import confirmations
 from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
@@ -464,11 +463,9 @@ async def test_an_address_is_found_under_an_older_secret(
     assert len(owners) == 1
 
 
-async def test_a_process_that_sends_many_emails_says_when_to_come_back(
-    one_mail: MailingService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_process_that_sends_many_emails_says_when_to_come_back(one_mail: MailingService) -> None:
     """As a refusal, which a page can show."""
-    monkeypatch.setattr(confirmations, "_MOST_SENDING", 0)
+    one_mail.client.services.get(Confirmations).most_sending = 0
     ada = one_mail.client.member("ada")
     answer = await ada.answer(UPDATE_PROFILE, input={"email": ADA})
     assert answer["data"]["updateProfile"]["code"] == "UNAVAILABLE", answer

@@ -90,7 +90,7 @@ async def test_what_waits_for_a_webhook_is_delivered(
     one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its id is made, it was queued again or its next attempt is due by the wrong clock."""
-    monkeypatch.setattr(webhooks, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(webhooks, "PACE", webhooks.Pace(poll=0.1))
     now, ids, ahead = utc_now(), Ids(), utc_now() + AHEAD
     webhook = Webhook("h1", "https://8.8.8.8/", (), now, "whsec_AAAA")
     await add_webhook(one_table, webhook, UnitOfWork.unkeyed(now))

@@ -417,18 +417,15 @@ async def test_a_rejected_email_raises(tmp_path: Path) -> None:
         await transport.close()
 
 
-async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(tmp_path: Path) -> None:
     """An email cancelled while the server decides leaves no half of a transaction to the next one."""
     mailbox, decides, handed_over = Mailbox(), asyncio.Event(), asyncio.Event()
 
-    async def accept(*arguments: Any) -> str:
+    async def decide(_: object) -> None:
         handed_over.set()
         await decides.wait()
-        return await Mailbox.handle_DATA(mailbox, *arguments)
 
-    monkeypatch.setattr(mailbox, "handle_DATA", accept)
+    mailbox.before_accepting = decide
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", at_once=1)
         first = asyncio.create_task(transport.send(Email("ada@example.org", "", "", b"Subject: 1\r\n\r\n")))
@@ -443,19 +440,16 @@ async def test_a_connection_is_not_used_again_in_the_middle_of_an_email(
     ]
 
 
-async def test_connections_that_the_server_closed_meanwhile_cost_no_email(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_connections_that_the_server_closed_meanwhile_cost_no_email(tmp_path: Path) -> None:
     """More of them than an email has attempts: servers close what is idle for long."""
     mailbox, arrived, opened = Mailbox(), asyncio.Barrier(4), list[Any]()
 
-    async def accept_together(server: Any, *arguments: Any) -> str:
+    async def arrive_together(server: Any) -> None:
         if len(opened) < 4:
             opened.append(server.transport)
             await arrived.wait()
-        return await Mailbox.handle_DATA(mailbox, server, *arguments)
 
-    monkeypatch.setattr(mailbox, "handle_DATA", accept_together)
+    mailbox.before_accepting = arrive_together
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", pause=0.01)
         email = Email("ada@example.org", "", "", b"Subject: x\r\n\r\n")

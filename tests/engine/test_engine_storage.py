@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from datastore.dynamo import StorageFailed, Table, open_table, retries
+from datastore.dynamo import StorageFailed, Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
@@ -64,11 +64,11 @@ async def _write_profiles(table: Table, size: int) -> None:
         await table.write(PROFILE.put(Profile(f"user-{size}-{number}", size * "x", utc_now())))
 
 
+@pytest.mark.usefixtures("nothing_logged_yet")
 async def test_a_full_disk_is_named_in_answers_readiness_and_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Reads go on, no request waits for its deadline, and all is well once there is room."""
-    monkeypatch.setattr(retries, "_logged", {})
     program, reason = _small_disk(tmp_path)
     async with run_engine_async(tmp_path, program=program) as engine, open_table("ringside", url=engine.url) as table:
         await create(table)

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from datastore.changes.occurrences import Kind
-from datastore.dynamo import Table, read_cache
+from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB
 from datastore.people.member_items import ErasurePolicy
@@ -20,7 +21,7 @@ from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Contributions
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
-from resolvers.vocabulary import quiz_leaderboard
+from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.whole import erasing
 from resolvers.whole.erasing import PARTS
 from server.audit import breaches
@@ -142,11 +143,9 @@ async def test_made_anonymous_every_count_stays(client: Client, table: Table) ->
 
 
 @pytest.mark.parametrize("contributions", list(Contributions))
-async def test_a_leaderboard_in_memory_names_them_no_more(
-    one_client: Client, contributions: Contributions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_leaderboard_in_memory_names_them_no_more(one_client: Client, contributions: Contributions) -> None:
     """From the end of the job on, although the leaderboard of the day was built before."""
-    monkeypatch.setattr(quiz_leaderboard, "SECONDS", 600.0)
+    one_client.services.get(QuizLeaderboards).days.age = 600.0
     word_list = await known_list(one_client)
     for correct, user in enumerate(("ada", MEMBER), start=1):
         await one_client.member(user).ask(RECORD_QUIZ, input={"list": word_list, "correct": correct, "total": 2})
@@ -173,16 +172,10 @@ def _without_sentences(counts: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("contributions", list(Contributions))
 async def test_killed_at_every_write_it_is_completed(
-    one_client: Client,
-    one_table: Table,
-    default_engine: RunningEngine,
-    contributions: Contributions,
-    monkeypatch: pytest.MonkeyPatch,
+    one_client: Client, one_table: Table, default_engine: RunningEngine, contributions: Contributions
 ) -> None:
     """After its first write, again after two, and so on until one run completes it."""
-    for name in ("_OVERLAY_SECONDS", "SECONDS"):  # other processes remove what this one wrote and shows
-        monkeypatch.setattr(quiz_leaderboard, name, 0.0)
-    monkeypatch.setattr(read_cache, "_REST", 0.0)
+    one_client.services.get(QuizLeaderboards).overlay_seconds = 0.0  # other processes remove what this one wrote
     site, services = Site(one_client), one_client.services
     await live(site, with_member=True)
     before = await site.counts(today())
@@ -192,6 +185,7 @@ async def test_killed_at_every_write_it_is_completed(
     while not await carried_out(services, job, write := write + 1):
         pass
     assert write > 3
+    services.cache.clock = lambda: monotonic() + 3600.0  # no answer from before counts any more
     assert await items_naming(one_table, *PERSONAL) == []
     if contributions is Contributions.REMOVE:
         assert await owners(one_table) & {MEMBER} == set()

@@ -6,7 +6,7 @@ import asyncio
 from asyncio import gather
 from typing import Any
 
-from datastore.dynamo.shared_reads import BURST, INTERVAL
+from datastore.dynamo.table import BURST, INTERVAL
 from tests.client import Client, serving
 from tests.comments import post
 from tests.intercepted import Send, intercepted

@@ -8,7 +8,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -415,15 +415,26 @@ async def test_the_most_values_that_variables_may_have_are_parsed(one_client: Cl
     assert error["message"] == f"The variables hold more than {MOST_VALUES} values. Send fewer at once."
 
 
+@pytest.fixture
+def allow(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets requests ask for fewer calls or read units."""
+
+    def set_allowance(**most: float) -> None:
+        for name, number in most.items():
+            monkeypatch.setattr(pipeline, f"MAX_{name.upper()}", number)
+
+    return set_allowance
+
+
 async def test_a_query_that_asks_the_table_for_too_much_is_refused(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
+    one_client: Client, allow: Callable[..., None]
 ) -> None:
     """Its calls may all begin at once; each other query has as many again."""
     event = await EventEditor(one_client).event()
     pages = " ".join(f"p{number}: predictions(first: 1) {{ __typename }}" for number in range(10))
     text = f"query ($id: ID!) {{ event(id: $id) {{ {pages} }} }}"
     assert len(await one_client.ask(text, id=event["id"])) == 10
-    monkeypatch.setattr(pipeline, "MAX_CALLS", 50)
+    allow(calls=50)
     for _ in range(2):
         with metered() as spent:
             errors = (await one_client.post(text, id=event["id"])).json()["errors"]
@@ -432,11 +443,11 @@ async def test_a_query_that_asks_the_table_for_too_much_is_refused(
         assert spent.calls <= 51
 
 
-async def test_an_event_of_a_stream_may_ask_for_no_more(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_event_of_a_stream_may_ask_for_no_more(one_client: Client, allow: Callable[..., None]) -> None:
     """Each event has an allowance of its own."""
     event = await EventEditor(one_client).event()
     pages = " ".join(f"p{number}: predictions(first: 1) {{ __typename }}" for number in range(10))
-    monkeypatch.setattr(pipeline, "MAX_CALLS", 50)
+    allow(calls=50)
     text = f"subscription ($id: ID!) {{ eventChanged(event: $id) {{ {pages} }} }}"
     for _ in range(2):
         with metered() as spent:
@@ -481,18 +492,18 @@ async def _first_event(client: Client, query: str, **variables: Any) -> dict[str
     return event
 
 
-async def test_a_mutation_s_answer_may_ask_for_no_more(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_mutation_s_answer_may_ask_for_no_more(one_client: Client, allow: Callable[..., None]) -> None:
     """What a mutation itself does is not refused: half of it would be done."""
     event, [match] = await EventEditor(one_client).card(10)
     pages = " ".join(f"p{number}: predictions(first: 1) {{ __typename }}" for number in range(10))
     text = f"""mutation ($input: SubmitPredictionInput!) {{ submitPrediction(input: $input) {{
       ... on PredictionSubmitted {{ prediction {{ event {{ {pages} }} }} }} }} }}"""
-    monkeypatch.setattr(pipeline, "MAX_CALLS", 1)
+    allow(calls=1)
     with metered() as spent:
         body = await one_client.member("ada").answer(text, input=prediction_input(event, [(match, 0)]))
     assert {error["extensions"]["code"] for error in body["errors"]} == {"BAD_USER_INPUT"}
     assert spent.calls < 30
-    monkeypatch.undo()
+    allow(calls=2000)
     found = await one_client.ask(
         "query ($id: ID!) { event(id: $id) { predictions { nodes { user { id } } } } }", id=event
     )
@@ -500,7 +511,7 @@ async def test_a_mutation_s_answer_may_ask_for_no_more(one_client: Client, monke
 
 
 async def test_what_others_wait_for_too_is_not_taken_from_a_request_s_allowance(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
+    one_client: Client, allow: Callable[..., None]
 ) -> None:
     """A day's leaderboard is read whole, whatever is asked of it, by the request that happens to be the first."""
     list_id = await known_list(one_client, words=1)
@@ -510,7 +521,7 @@ async def test_what_others_wait_for_too_is_not_taken_from_a_request_s_allowance(
     on = utc_now().date().isoformat()
     text = """query ($on: Date!) { quizLeaderboard(on: $on, first: 2) { nodes { correct user { quizResults(first: 1) {
       nodes { correct } } } } } }"""
-    monkeypatch.setattr(pipeline, "MAX_READ_UNITS", 2 * HELD_UNITS + 3)
+    allow(read_units=2 * HELD_UNITS + 3)
     async with serving(one_client.settings) as another:  # which has not read the day yet
         with metered() as spent:
             assert len((await another.ask(text, on=on))["nodes"]) == 2

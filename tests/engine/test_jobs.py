@@ -43,14 +43,19 @@ def runner_of(services: Services) -> tuple[JobRunner, Services]:
     return other.get(JobRunner), other
 
 
+def leave_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request has time for its first step of voiding."""
+    seconds = iter([8.0])
+    monkeypatch.setattr(voiding, "remaining", lambda: next(seconds, 0.0))
+
+
 async def test_what_a_request_has_no_time_for_becomes_a_job(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer counts what the request voided and names the job, which voids the rest; a repeat answers the same."""
     await add_contenders(client, "a", "b", "c", "d")
     ada = client.member("ada")
     for _ in range(6):
         await vote(ada)
-    seconds = iter([8.0])
-    monkeypatch.setattr(voiding, "remaining", lambda: next(seconds, 0.0))
+    leave_one_step(monkeypatch)
     admin = editor(client)
     wanted = {"voter": "ada", "idempotencyKey": "once"}
     answer = await admin.ask(VOID_AS_JOB, input=wanted)
@@ -70,8 +75,7 @@ async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client, monk
     """Others see nothing, and neither does anybody for the id of a job that is not in this table."""
     await add_contenders(client, "a", "b")
     await vote(client.member("ada"))
-    seconds = iter([8.0])
-    monkeypatch.setattr(voiding, "remaining", lambda: next(seconds, 0.0))
+    leave_one_step(monkeypatch)
     starter = client.member("eve", Role.EDITOR)
     for _ in range(4):
         await vote(client.member("ada"))

@@ -35,7 +35,7 @@ from tests.two_worlds import Site
 @pytest.fixture(autouse=True)
 def nothing_is_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deliveries stay as they are."""
-    monkeypatch.setattr(webhooks, "CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(webhooks, "PACE", webhooks.Pace(check=3600.0))
 
 
 HOOK = Webhook("h1", "https://receiver.invalid/", (), utc_now(), "secret")

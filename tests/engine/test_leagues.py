@@ -25,7 +25,6 @@ from datastore.pickem.leagues import (
     Membership,
     read_whole_league,
 )
-from resolvers.pickem import leagues as league_resolvers
 from resolvers.pickem.rules import PER_MEMBER
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
@@ -341,21 +340,17 @@ async def test_a_league_has_twenty_captains_at_most(one_client: Client) -> None:
     assert await captain.code(ADMIT, input=refused[1]) == "CONFLICT"
 
 
-async def test_a_code_that_is_rotated_while_somebody_joins_admits_nobody(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_code_that_is_rotated_while_somebody_joins_admits_nobody(one_client: Client) -> None:
     """The code was looked up before; the captain's answer has the new one before the join is written."""
     ada, eve = one_client.member("ada"), one_client.member("eve")
     league = await create(ada, "CODE")
-    find = league_resolvers._league_of_code
 
-    async def find_and_rotate(*arguments: Any) -> Any:
-        found = await find(*arguments)
+    async def rotate() -> None:
         await ada.ask(ROTATE_CODE, input={"league": league["id"]})
-        return found
 
-    monkeypatch.setattr(league_resolvers, "_league_of_code", find_and_rotate)
-    refused = await eve.ask(JOIN_LEAGUE, input={"code": league["code"]})
+    with beforehand(one_client.services.table, rotate, about="LEAGUE") as begun:
+        refused = await eve.ask(JOIN_LEAGUE, input={"code": league["code"]})
+    assert begun
     assert (refused["code"], "has just changed" in refused["message"]) == ("NOT_FOUND", True)
     assert await places(ada, league["id"]) == {await user_id(ada): "CAPTAIN"}
 

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from datastore.dynamo import Table, open_table
-from datastore.jobs import leases as lease_store
 from datastore.jobs.leases import (
     TURN,
     Held,
@@ -101,11 +100,9 @@ async def test_a_write_whose_answer_is_lost_is_read_back(
 
 
 async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
-    one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
+    one_table: Table, default_engine: RunningEngine
 ) -> None:
     """Its work is cancelled, while the engine accepts calls and answers none."""
-    monkeypatch.setattr(lease_store, "_RENEW_SECONDS", 0.1)
-    monkeypatch.setattr(lease_store, "_SAFE_SECONDS", 0.5)
     ended = asyncio.Event()
 
     async def work() -> None:
@@ -115,7 +112,9 @@ async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
             ended.set()
 
     async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
-        lease = await held(Leases(table))
+        leases = Leases(table)
+        leases.lasting = 0.6
+        lease = await held(leases)
         async with proxy.silent():
             with pytest.raises(LeaseLost):
                 await asyncio.wait_for(lease.renewed_during(work()), 30)
@@ -123,12 +122,11 @@ async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
 
 
 @pytest.mark.every_engine
-async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(table: Table) -> None:
     """Its work ends at the next renewal, and what it has noted meanwhile is not stored."""
-    monkeypatch.setattr(lease_store, "_RENEW_SECONDS", 0.3)
-    halted, other = await held(Leases(table)), leases_of(table, 0.2)
+    leases, other = Leases(table), leases_of(table, 0.2)
+    leases.lasting = 0.9
+    halted = await held(leases)
 
     async def work() -> None:
         halted.note(place="of one who was halted")

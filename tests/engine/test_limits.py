@@ -15,7 +15,6 @@ from tests import season
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.fault.faults import Answer, refused
 from tests.fault.proxy import Proxy
 from tests.queries import ADD_CONTENDER, ADD_MATCH, CREATE_EVENT, UPDATE_MATCH, UPDATE_PROFILE
 from tests.voting import add_contenders
@@ -92,21 +91,15 @@ async def test_an_invalid_date_is_the_caller_s_mistake(one_client: Client, day: 
 
 
 @pytest.fixture
-async def picky(
-    one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Client]:
+async def picky(one_table: Table, default_engine: RunningEngine) -> AsyncIterator[Client]:
     """A member of a service whose engine accepts nothing once it knows them."""
     async with (
         Proxy(default_engine.url) as proxy,
         serving(settings_for(RunningEngine("proxy", proxy.url), one_table.name)) as visitor,
     ):
-
-        async def refuse(*_: object) -> Answer:
-            return refused("ValidationException", "Item size has exceeded the maximum allowed size")
-
         ada = visitor.member("ada")
         assert await ada.ask("{ viewer { name } }") == {"name": "Ada"}
-        monkeypatch.setattr(proxy, "_answer", refuse)
+        proxy.error = "ValidationException"
         yield ada
 
 

@@ -12,14 +12,13 @@ import pytest
 from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
 from datastore.pickem.events import read_events
-from resolvers.pickem import predictions
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.intercepted import beforehand
+from tests.intercepted import beforehand, intercepted
 from tests.queries import (
     ADD_MATCH,
     CREATE_EVENT,
@@ -33,7 +32,7 @@ from tests.queries import (
     UPDATE_EVENT,
     UPDATE_MATCH,
 )
-from tests.season import EventEditor, in_hours, prediction_input, submit, teams
+from tests.season import EventEditor, in_hours, prediction_input, reading_earlier, submit, teams
 
 EVENTS = """
 query ($state: EventState, $first: Int, $after: String, $last: Int, $before: String) {
@@ -61,27 +60,26 @@ async def test_an_event_that_cannot_be_locked_fails_and_delays_nothing(
     """It is shown as locked, without its picks, alone and in lists; another due event of the same batch with them."""
     editor = EventEditor(one_client)
     stuck, other = [(await editor.card(10, name=name, starts=in_hours(1)))[0] for name in ("Stuck", "Other")]
-    client = one_client.services.table.client
-    put = client.put_item
 
-    async def refusing(**parameters: Any) -> Any:
-        if parse_node_key("Event", stuck) not in str(parameters):
-            return await put(**parameters)
+    async def refusing(_: str, send: Any) -> Any:
+        if parse_node_key("Event", stuck) not in str(send.keywords):
+            return await send()
         if trouble == "refused":
             raise Rejected("not this event")
         return await asyncio.Event().wait()
 
-    monkeypatch.setattr(client, "put_item", refusing)
     monkeypatch.setattr("resolvers.pickem.cache._PATIENCE", 1.5)  # enough to lock the other one on a busy machine
     at(one_client, datetime.now(UTC) + timedelta(hours=2))
     shown = "{ state matches { pickCounts } }"
     query = f"query ($stuck: ID!, $other: ID!) {{ stuck: event(id: $stuck) {shown} other: event(id: $other) {shown} }}"
-    async with asyncio.timeout(one_client.services.policy.request_seconds - 1):
-        assert await one_client.ask(query, stuck=stuck, other=other) == {
-            "stuck": {"state": "LOCKED", "matches": [{"pickCounts": None}]},
-            "other": {"state": "LOCKED", "matches": [{"pickCounts": [0, 0]}]},
-        }
-        assert await names(one_client) == await names(one_client, state="LOCKED") == ["Other", "Stuck"]
+    seconds = one_client.services.policy.request_seconds - 1
+    with intercepted(one_client.services.table, ("put_item",), refusing):
+        async with asyncio.timeout(seconds):
+            assert await one_client.ask(query, stuck=stuck, other=other) == {
+                "stuck": {"state": "LOCKED", "matches": [{"pickCounts": None}]},
+                "other": {"state": "LOCKED", "matches": [{"pickCounts": [0, 0]}]},
+            }
+            assert await names(one_client) == await names(one_client, state="LOCKED") == ["Other", "Stuck"]
 
 
 @pytest.mark.quick
@@ -441,16 +439,12 @@ async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_co
     """A match was added since, and the member has picked it in another request meanwhile."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
     event, (first,) = await editor.card(10)
-    key, load = parse_node_key("Event", event), predictions._load_for_submission
+    key = parse_node_key("Event", event)
     older = (await read_events(one_client.services.table, [key]))[key]
     second = (await editor.match(event))["id"]
     await submit(ada, event, [(first, 0), (second, 0)])
 
-    async def read_event_earlier(ctx: Any, event_id: str) -> Any:
-        _, before, joined_at = await load(ctx, event_id)
-        return older, before, joined_at
-
-    monkeypatch.setattr(predictions, "_load_for_submission", read_event_earlier)
+    reading_earlier(monkeypatch, older)
     await submit(ada, event, [(first, 1)])
     assert [breach async for breach in breaches(one_client.services)] == []
 

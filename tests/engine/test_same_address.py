@@ -17,11 +17,12 @@ from datastore.dynamo import Table
 from datastore.dynamo.errors import Rejected
 from datastore.voting import voiding
 from datastore.voting import votes as vote_store
-from datastore.voting.ballots import Ballot, Verdict
 from datastore.voting.boards import Board
 from datastore.voting.voiding import ADDRESS_VOTER, LOOKBACK, ORIGIN
+from datastore.voting.votes import Ballot, Verdict
 from resolvers.requests.context import utc_now
 from tests.client import Client
+from tests.intercepted import intercepted
 from tests.queries import BOARD_COUNTS, DRAW_MATCHUP, VOID_VOTER
 from tests.transfers import voted
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
@@ -136,7 +137,7 @@ async def test_a_voiding_that_stopped_is_continued(one_table: Table) -> None:
     assert len([record async for record in one_table.scan(ORIGIN)]) == 30
 
 
-async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client) -> None:
     """One voter's vote cannot be voided: the board counts as quiet soon, so no vote of another is voided after that."""
     await add_contenders(one_client, "a", "b", "c", "d")
     first, other = at(one_client.visitor(), HOME), at(one_client.visitor(), HOME)
@@ -144,18 +145,16 @@ async def test_a_voiding_that_failed_voids_nothing_later(one_client: Client, mon
     for _ in range(6):
         others = (await vote(other))["ballot"]["voter"]
     table, begun = one_client.services.table, list[str]()
-    real = table.client.transact_write_items
 
-    async def failing(**request: Any) -> Any:
-        if f"VOTER#{voter}#" in str(request):
+    async def failing(_: str, send: Any) -> Any:
+        if f"VOTER#{voter}#" in str(send.keywords):
             raise Rejected("the engine takes no such request")
-        assert f"VOTER#{others}#" in str(request)
+        assert f"VOTER#{others}#" in str(send.keywords)
         begun.append(others)
-        return await real(**request)
+        return await send()
 
-    monkeypatch.setattr(table.client, "transact_write_items", failing)
     before, unit = asyncio.all_tasks(), UnitOfWork.unkeyed(utc_now())
-    with pytest.raises(Rejected):
+    with intercepted(table, ("transact_write_items",), failing), pytest.raises(Rejected):
         _ = [count async for count in voiding.void_votes_of_addresses(table, voter, "main", unit)]
     until_failure = len(begun)
     await asyncio.gather(*(asyncio.all_tasks() - before))

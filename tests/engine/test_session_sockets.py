@@ -14,11 +14,9 @@ from websockets.exceptions import ConnectionClosed
 from datastore.dynamo import Table
 from datastore.people.identities import SignInMethod
 from datastore.people.profiles import read_profile
-from resolvers.members import sessions as sessions_module
 from resolvers.members.signing_in import begin_for_page
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
-from server.auth import identification as credentials_module
 from server.settings import Settings
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.client import Client, serving
@@ -29,6 +27,8 @@ from tests.queries import SUSPEND
 from tests.sign_in import SIGN_OUT, with_session
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
 
+pytestmark = pytest.mark.usefixtures("quick_checks")
+
 SHOP = "https://shop.example.com"
 WATCH = 'subscription { commentPosted(product: "p") { id } }'
 VIEWER = "{ viewer { name } }"
@@ -37,10 +37,8 @@ ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributio
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch, default_engine: RunningEngine, one_table: Table) -> Settings:
+def hasty(default_engine: RunningEngine, one_table: Table) -> Settings:
     """Settings of a service that checks sessions and sockets several times a second."""
-    monkeypatch.setattr(sessions_module, "KNOWN_SECONDS", 0.1)
-    monkeypatch.setattr(credentials_module, "CHECK_SECONDS", 0.1)
     return settings_for(default_engine, one_table.name, cors_origins=(SHOP,))
 
 

@@ -28,7 +28,6 @@ from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Part, TakingBack
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id
-from resolvers.vocabulary import quiz_leaderboard
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from resolvers.whole.erasing import PARTS
 from resolvers.whole.erasing import TAKE_BACK as TAKING_BACK_JOB
@@ -269,10 +268,10 @@ async def _job(services: Services, parts: frozenset[Part]) -> job_store.Job:
 
 @pytest.mark.soak
 async def test_a_job_that_is_killed_again_and_again_is_completed(
-    one_client: Client, one_table: Table, default_engine: RunningEngine, monkeypatch: pytest.MonkeyPatch
+    one_client: Client, one_table: Table, default_engine: RunningEngine
 ) -> None:
     """A process that works on it is killed after ever more writes; the counts are those of the other site."""
-    monkeypatch.setattr(quiz_leaderboard, "_OVERLAY_SECONDS", 0.0)  # another process removes what this one wrote
+    one_client.services.get(QuizLeaderboards).overlay_seconds = 0.0  # another process removes what this one wrote
     site, services = Site(one_client), one_client.services
     await live_with_eve(site)
     services.get(JobRunner)._kinds = {}  # this process works on none
@@ -293,11 +292,9 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
     assert [breach async for breach in breaches(services)] == []
 
 
-async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(one_client: Client) -> None:
     """On the first day; the engine fails before the second."""
-    monkeypatch.setattr(quiz_leaderboard, "SECONDS", 3600.0)
+    one_client.services.get(QuizLeaderboards).days.age = 3600.0
     services, table, now = one_client.services, one_client.services.table, utc_now()
     days = [now.date() - timedelta(days=1), now.date()]
     for day in days:

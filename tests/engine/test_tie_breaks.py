@@ -5,22 +5,20 @@ from __future__ import annotations
 from asyncio import gather
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 
 from datastore.people.profiles import member_shard
-from datastore.pickem.events import Event, read_events
+from datastore.pickem.events import read_events
 from datastore.pickem.predictions import PREDICTION, read_prediction
 from datastore.pickem.standings import STANDING
-from resolvers.pickem import predictions
 from resolvers.values.node_ids import parse_node_key
 from server.audit import pickem as audit
 from tests.client import Client
 from tests.leagues import STANDINGS as LEAGUE_STANDINGS
 from tests.leagues import create, join
 from tests.queries import RECORD_TIE_BREAK, SUBMIT_PREDICTION, mutation
-from tests.season import EventEditor, in_hours, prediction_input, submit
+from tests.season import EventEditor, in_hours, prediction_input, reading_earlier, submit
 
 MINUTES = {"question": "Minutes of the main event", "unit": "minutes"}
 ATTENDANCE = {"question": "Attendance", "unit": "thousands"}
@@ -243,20 +241,14 @@ async def test_a_guess_that_is_stored_after_its_question_was_replaced_counts_as_
 ) -> None:
     """Its request read the event before the change, whether that asks another question, or none and then another."""
     editor, ada = EventEditor(one_client), one_client.member("ada")
-    load = predictions._load_for_submission
     for questions in ([ATTENDANCE], [None], [None, MINUTES]):
         event, [match] = await with_tie_break(editor, 10)
         key = parse_node_key("Event", event)
         older = (await read_events(one_client.services.table, [key]))[key]
-
-        async def read_event_earlier(ctx: Any, event_id: str, older: Event = older) -> Any:
-            _, before, joined_at = await load(ctx, event_id)
-            return older, before, joined_at
-
         for question in questions:
             await ask(editor, event, question)
         with monkeypatch.context() as patched:
-            patched.setattr(predictions, "_load_for_submission", read_event_earlier)
+            reading_earlier(patched, older)
             await guess(ada, event, [(match, 0)], 20.0)
         assert await guess_of(ada, event) is None, questions
 

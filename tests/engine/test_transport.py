@@ -223,16 +223,14 @@ async def test_the_direct_client_is_the_default(table: Table) -> None:
     assert isinstance(table.client.client, DirectClient)
 
 
-async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_query_is_told_to_come_back_when_too_many_calls_wait(one_client: Client) -> None:
     """503 with Retry-After; a mutation is refused as UNAVAILABLE. Nothing is left behind in the queue."""
     ada = one_client.member("ada")
     editor = one_client.member("eve", Role.EDITOR)
     for member in (ada, editor):
         await member.ask("{ viewer { id } }")
     queue = one_client.services.table.client._queue
-    monkeypatch.setattr(queue, "_most_waiting", 0)
+    queue.most_waiting = 0
     busy = [await queue.take_turn(Callers(SERVICE)) for _ in range(CALLS_AT_ONCE)]
     response = await ada.http.post("/graphql", json={"query": "{ viewer { id } board { votes } }"})
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")

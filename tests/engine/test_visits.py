@@ -215,7 +215,7 @@ async def test_a_token_counts_with_its_own_origin_only(one_api: Client) -> None:
     assert "names none" in await refusal(Page(one_api, None, token))
 
 
-async def test_an_expired_token_is_refused(one_api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_expired_token_is_refused(one_api: Client) -> None:
     """At the midnight that its answer named."""
     page = Page(one_api)
     visit = await page.ask(START, input={})
@@ -223,9 +223,9 @@ async def test_an_expired_token_is_refused(one_api: Client, monkeypatch: pytest.
     ends = open_visit(one_api.services.seal, visit["token"]).expires_at
     assert VALID_DAYS * 86_400 < ends - utc_now().timestamp() <= (VALID_DAYS + 1) * 86_400
     identification = one_api.served.state["pipeline"].identification
-    monkeypatch.setattr(identification, "_clock", lambda: ends - 0.01)
+    identification.clock = lambda: ends - 0.01
     assert "token" in await page.ask(DRAW)
-    monkeypatch.setattr(identification, "_clock", lambda: ends)
+    identification.clock = lambda: ends
     assert await refusal(page) == "The visit has expired: start a new one."
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asyncio import Event, create_task, gather, sleep
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import combinations
 from typing import Any
@@ -15,6 +14,7 @@ from datastore.voting.votes import read_latest_vote
 from resolvers.values.node_ids import node_id, parse_node_id
 from resolvers.voting.settling import BoardCache
 from tests.client import Client
+from tests.intercepted import intercepted
 from tests.queries import (
     ADD_CONTENDER,
     BOARD_COUNTS,
@@ -185,29 +185,26 @@ async def test_a_ballot_counts_once(client: Client) -> None:
 
 
 @pytest.mark.parametrize("failure", [None, EngineUnavailable("no answer")])
-async def test_a_vote_does_not_wait_for_its_board(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch, failure: Exception | None
-) -> None:
+async def test_a_vote_does_not_wait_for_its_board(one_client: Client, failure: Exception | None) -> None:
     """A process that has counted a vote on a board counts the next while it reads the board, and if it cannot."""
     await add_contenders(one_client, "a", "b", "c", "d")
     visitor = one_client.visitor()
     voter = (await vote(visitor))["ballot"]["voter"]
     token = (await visitor.ask(DRAW_MATCHUP))["token"]
     boards, counted = one_client.services.get(BoardCache).boards, Event()
-    read = boards._read
 
-    async def read_later(slugs: Sequence[str]) -> Mapping[str, Any]:
-        await counted.wait()
-        if failure:
-            raise failure
-        return await read(slugs)
+    async def read_later(_: str, send: Any) -> Any:
+        if "BOARD#main" in str(send.keywords):
+            await counted.wait()
+            if failure:
+                raise failure
+        return await send()
 
     async def votes() -> int:
         latest = await read_latest_vote(one_client.services.table, voter, "main")
         return latest.number if latest else 0
 
-    with monkeypatch.context() as patched:
-        patched.setattr(boards, "_read", read_later)
+    with intercepted(one_client.services.table, ("query",), read_later):
         boards.outdate("main")
         voting = create_task(visitor.ask(CAST_ONLY, token=token))
         while await votes() < 2:

@@ -37,7 +37,7 @@ from resolvers.requests.policy import Policy
 from resolvers.values.node_ids import node_id
 from server import webhooks
 from server.settings import Settings
-from server.webhooks import open_sender, sign
+from server.webhooks import Pace, open_sender, sign
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.conftest import settings_for
@@ -65,12 +65,11 @@ LOCAL = {"webhook_networks": ("127.0.0.0/8",)}
 
 
 @pytest.fixture(autouse=True)
-def brief_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
     """No test waits for what a receiver would be given time for."""
-    monkeypatch.setattr(webhooks, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(webhooks, "POLL_SECONDS", 0.1)
-    monkeypatch.setattr(webhooks, "STUCK_SECONDS", 0.1)
-    monkeypatch.setattr(webhooks, "_FIRST_PAUSE", 0.1)
+    quick = Pace(check=0.2, poll=0.1, stuck=0.1, first_pause=0.1)
+    monkeypatch.setattr(webhooks, "PACE", quick)
+    return quick
 
 
 @pytest.fixture
@@ -170,9 +169,9 @@ async def test_what_fails_is_sent_again(hooked: Client) -> None:
             assert len({message.id for message in receiver.accepted if message.data["object"] == comment}) == 5
 
 
-async def test_a_message_that_fails_holds_up_no_other(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_message_that_fails_holds_up_no_other(one_hooked: Client, pace: Pace) -> None:
     """Neither one about the same object, nor if more of them wait than a process has in memory."""
-    monkeypatch.setattr(webhooks, "WINDOW", 2)
+    pace.window = 2
 
     def answer(message: Message) -> int:
         return 500 if message.data["kind"] == "comment.posted" else 200
@@ -187,7 +186,7 @@ async def test_a_message_that_fails_holds_up_no_other(one_hooked: Client, monkey
         assert len(receiver.received) > 40
 
 
-async def test_a_dead_letter_is_queued_again(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_dead_letter_is_queued_again(one_hooked: Client, pace: Pace) -> None:
     """It is given up when it fails after a day; queued again, it arrives, once."""
     refused = True
 
@@ -202,12 +201,12 @@ async def test_a_dead_letter_is_queued_again(one_hooked: Client, monkeypatch: py
         await receiver.until(lambda: len(receiver.received) > 2)
         [waiting] = await deliveries(one_hooked, webhook, state="WAITING")
         assert (waiting["lastStatus"], waiting["lastError"]) == (500, "it answered 500")
-        monkeypatch.setattr(webhooks, "GIVE_UP_AFTER", timedelta())
+        pace.give_up_after = timedelta()
         await until_delivered(one_hooked, webhook)
         [dead] = await deliveries(one_hooked, webhook, state="DEAD")
         assert (dead["occurrence"]["kind"], dead["nextAt"]) == ("comment.posted", None)
         refused = False
-        monkeypatch.setattr(webhooks, "GIVE_UP_AFTER", timedelta(days=1))
+        pace.give_up_after = timedelta(days=1)
         answered = await admin(one_hooked).ask(REDELIVER, input={"webhook": webhook, "since": iso(began)})
         assert answered["job"]["state"] == "RUNNING"
         await receiver.until(lambda: len(receiver.accepted) == 3)
@@ -259,20 +258,18 @@ async def test_a_failure_that_is_noted_late_brings_nothing_back(one_table: Table
         assert [one.state async for one in one_table.scan(DELIVERY, consistent=True)] == left
 
 
-async def test_both_secrets_sign_for_a_day(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_both_secrets_sign_for_a_day(one_hooked: Client) -> None:
     """The new one first; after the day it signs alone."""
     async with receiving() as receiver:
         added = await add(one_hooked, receiver, "comment.posted")
         rotated = await admin(one_hooked).ask(ROTATE_SECRET, input={"webhook": added["webhook"]["id"]})
         assert rotated["secret"] != added["secret"]
         await until_signed(one_hooked, receiver, [rotated["secret"], added["secret"]])
-        monkeypatch.setattr(one_hooked.services, "clock", lambda: utc_now() + timedelta(days=2))
+        one_hooked.services.clock = lambda: utc_now() + timedelta(days=2)
         await until_signed(one_hooked, receiver, [rotated["secret"]])
 
 
-async def test_each_secret_signs_for_a_day_after_it_was_replaced(
-    one_hooked: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_secret_signs_for_a_day_after_it_was_replaced(one_hooked: Client) -> None:
     """Also if it was replaced several times; no more than four at once, and the next is refused until one has ended."""
     async with receiving() as receiver:
         added = await add(one_hooked, receiver, "comment.posted")
@@ -283,15 +280,15 @@ async def test_each_secret_signs_for_a_day_after_it_was_replaced(
         refused = await admin(one_hooked).ask(ROTATE_SECRET, input=wanted)
         assert refused["code"] == "CONFLICT"
         await until_signed(one_hooked, receiver, secrets)
-    monkeypatch.setattr(one_hooked.services, "clock", lambda: utc_now() + timedelta(days=2))
+    one_hooked.services.clock = lambda: utc_now() + timedelta(days=2)
     await admin(one_hooked).ask(ROTATE_SECRET, input=wanted)
     [stored] = [one async for one in one_hooked.services.table.iterate(WEBHOOKS, consistent=True)]
     assert stored.secrets(one_hooked.services.clock())[1:] == secrets[:1]
 
 
-async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, pace: Pace) -> None:
     """Nor is anything kept for it."""
-    monkeypatch.setattr(webhooks, "CLEAR_SECONDS", 0.0)
+    pace.clear = 0.0
     async with receiving(lambda _: 500) as receiver:
         webhook = (await add(one_hooked, receiver))["webhook"]["id"]
         await post(one_hooked.member("ada"))
@@ -314,7 +311,7 @@ async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, monkey
 
 
 async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
-    one_hooked: Client, monkeypatch: pytest.MonkeyPatch
+    one_hooked: Client, monkeypatch: pytest.MonkeyPatch, pace: Pace
 ) -> None:
     """However long it takes to delete it."""
     begun, enough = asyncio.Event(), asyncio.Event()
@@ -323,7 +320,7 @@ async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
         begun.set()
         await enough.wait()
 
-    monkeypatch.setattr(webhooks, "CLEAR_SECONDS", 0.0)
+    pace.clear = 0.0
     monkeypatch.setattr("datastore.journal.webhooks.clear_webhook", clear_slowly)
     async with receiving() as removed, receiving() as other:
         webhook = (await add(one_hooked, removed))["webhook"]["id"]
@@ -407,9 +404,9 @@ async def test_what_a_stopping_process_has_under_way_is_sent_by_another_at_once(
             await until(lambda: len(begun) == 2, "the other process sends it")
 
 
-async def test_several_processes_share_the_webhooks(one_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_processes_share_the_webhooks(one_table: Table, pace: Pace) -> None:
     """One that was started later gets some once the first has held them for a while; nothing is sent twice."""
-    monkeypatch.setattr(webhooks, "TENURE_SECONDS", 1.0)
+    pace.tenure = 1.0
     async with receiving() as receiver, delivering_process(one_table) as first, delivering_process(one_table) as second:
         for number in range(4):
             await waits(one_table, f"h{number}", receiver.url, 3)
@@ -457,7 +454,7 @@ async def test_what_a_process_records_first_is_told_too(
     )
     monkeypatch.setattr(webhooks.Deliverer, "start", lambda _: None)
     async with serving(settings) as client:
-        monkeypatch.setattr(client.services, "clock", lambda: utc_now() + timedelta(hours=2))
+        client.services.clock = lambda: utc_now() + timedelta(hours=2)
         assert (await client.ask("{ events(first: 1) { nodes { state } } }"))["nodes"] == [{"state": "LOCKED"}]
         waiting: list[str] = []
         async with asyncio.timeout(60):
@@ -467,9 +464,11 @@ async def test_what_a_process_records_first_is_told_too(
     assert waiting == ["event.locked"]
 
 
-async def test_nothing_is_sent_while_the_lease_is_not_safe(one_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_sent_while_the_lease_is_not_safe(
+    one_table: Table, monkeypatch: pytest.MonkeyPatch, pace: Pace
+) -> None:
     """Another process may have acquired it: what waits behind messages under way is sent once it is renewed."""
-    monkeypatch.setattr(webhooks, "AT_ONCE", 1)
+    pace.at_once = 1
     safe = True
 
     def answer(_: Message) -> int:
@@ -488,35 +487,31 @@ async def test_nothing_is_sent_while_the_lease_is_not_safe(one_table: Table, mon
         await receiver.until(lambda: len(receiver.without_repeats()) == 3)
 
 
-async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(
-    one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_this_process_writes_ends_the_pause_of_an_idle_shard(one_table: Table, pace: Pace) -> None:
     """However long it is."""
-    monkeypatch.setattr(webhooks, "POLL_SECONDS", 3600.0)
+    pace.poll = 3600.0
     async with receiving() as receiver, delivering_process(one_table) as process:
         unit = process.services.unit()
         await add_webhook(one_table, Webhook("h1", receiver.url, (), utc_now(), "whsec_AAAA"), unit)
         await process.acquire_free()
         await until(lambda: process._workers["h1"].is_idle, "the shard has nothing to send")
-        monkeypatch.setattr(webhooks, "POLL_SECONDS", 0.1)
+        pace.poll = 0.1
         unit = process.services.unit()
         await add_webhook(one_table, Webhook("h2", receiver.url, (), utc_now(), "whsec_AAAA"), unit)
         await receiver.until(lambda: [one.data["object"] for one in receiver.accepted] == [node_id("Webhook", "h2")])
 
 
-async def test_a_receiver_that_hangs_delays_its_own_messages_only(
-    one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_receiver_that_hangs_delays_its_own_messages_only(one_table: Table, pace: Pace) -> None:
     """Its requests under way are bounded, however many of its messages wait."""
-    monkeypatch.setattr(webhooks, "SEND_SECONDS", 3600.0)
+    pace.send = 3600.0
     async with hanging() as (url, begun), receiving() as receiver, delivering_process(one_table) as process:
         await waits(one_table, "h1", url, 200)
         await process.acquire_free()
-        await until(lambda: len(begun) == webhooks.AT_ONCE, "as many requests are under way as may be")
+        await until(lambda: len(begun) == pace.at_once, "as many requests are under way as may be")
         posted = await waits(one_table, "h2", receiver.url, 3)
         await process.acquire_free()
         await receiver.until(lambda: {one.id for one in receiver.accepted} == {one.ulid for one in posted}, 30)
-        assert len(begun) == webhooks.AT_ONCE
+        assert len(begun) == pace.at_once
 
 
 @asynccontextmanager
@@ -627,7 +622,9 @@ async def test_a_name_that_leads_elsewhere_later_is_not_sent_to(monkeypatch: pyt
         assert receiver.received == []
 
 
-async def test_a_name_of_a_public_address_is_not_sent_to_without_encryption(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_of_a_public_address_is_not_sent_to_without_encryption(
+    monkeypatch: pytest.MonkeyPatch, pace: Pace
+) -> None:
     """With http, a name may lead to the allowed networks only; where it leads is known when the connection is made."""
     real = socket.getaddrinfo
 
@@ -635,7 +632,7 @@ async def test_a_name_of_a_public_address_is_not_sent_to_without_encryption(monk
         return real("8.8.8.8" if host == "public.example.com" else host, port, *more, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", public)
-    monkeypatch.setattr(webhooks, "SEND_SECONDS", 1.0)
+    pace.send = 1.0
     async with open_sender(("10.0.0.0/8",)) as sender:
         outcome = await sender.send("http://public.example.com/", {}, b"{}")
     assert outcome.status is None
@@ -660,9 +657,9 @@ async def test_of_a_long_response_only_the_start_is_read() -> None:
         assert outcome == webhooks.Outcome(200)
 
 
-async def test_a_receiver_that_does_not_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_receiver_that_does_not_answer_is_left(pace: Pace) -> None:
     """After ten seconds; here sooner."""
-    monkeypatch.setattr(webhooks, "SEND_SECONDS", 0.2)
+    pace.send = 0.2
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         async with open_sender(("127.0.0.1",)) as sender:

@@ -125,6 +125,7 @@ async def test_every_kind_of_value_makes_the_round_trip(engine: RunningEngine, t
     assert stored["Item"]["binary"] == {"B": bytes(range(256))}
 
 
+@pytest.mark.soak
 async def test_a_table_moves_to_another_engine_and_back_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

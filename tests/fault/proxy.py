@@ -59,6 +59,9 @@ class Proxy:
         self.faults = Counter[Fault]()
         self.conflicts = 0
         self.recorded: list[tuple[str, Body]] = []
+        self.error: str | None = None
+        """With this the engine refuses each call: of these operations, if there are any, and of all otherwise."""
+        self.refusing: Collection[str] = ()
         self._record = record
         self._key = key
         self._engine = engine
@@ -144,17 +147,17 @@ class Proxy:
         await self._answering.wait()
         if self._record:
             self.recorded.append((operation, body))
+        if self.error is not None and (not self.refusing or operation in self.refusing):
+            return _response(faults.refused(self.error, "This engine refuses the call."))
         fault = self._fault_for(operation, body)
         if fault:
             self.faults[fault] += 1
         headers = {name: value for name, value in request.headers.items() if name.lower() not in OWN_HEADERS}
         try:
-            answer = await self._answer(fault, operation, body, raw, headers)
+            answered = await self._answer(fault, operation, body, raw, headers)
         except aiohttp.ClientError:  # the engine itself does not answer
-            answer = None
-        if answer is None:
-            return _reset(request)
-        return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
+            answered = None
+        return _reset(request) if answered is None else _response(answered)
 
     def _fault_for(self, operation: str, body: Body) -> Fault | None:
         for index, (fault, wanted) in enumerate(self._injected):
@@ -206,6 +209,10 @@ class Proxy:
         async with self._session.post(self._engine, data=raw, headers=headers) as response:
             passed_on = {name: value for name, value in response.headers.items() if name.lower() not in OWN_HEADERS}
             return Answer(response.status, await response.read(), passed_on)
+
+
+def _response(answer: Answer) -> web.Response:
+    return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
 
 
 def _reset(request: web.BaseRequest) -> web.Response:

@@ -11,10 +11,10 @@ import pytest
 
 from datastore.comments.counts import LEADER_SHARDS, MARK_SHARDS, settle_product
 from datastore.people import profiles as profile_store
-from resolvers.comments.counts import SETTLE_SECONDS, LeaderSettler
+from resolvers.comments.counts import SETTLE_SECONDS
 from server.audit.comments import breaches
 from tests.client import Client
-from tests.comments import post
+from tests.comments import post, settle_nothing
 from tests.engines import RunningEngine
 from tests.lagging import Lag, LaggingEngine, Limits
 from tests.lagging.capacity import PartitionKey
@@ -56,7 +56,7 @@ async def test_300_comments_a_second_on_one_product_leave_every_key_room(
 ) -> None:
     """At most 700 units, together with eight processes that settle the product every two seconds."""
     async with lagging_services(default_engine, tmp_path, table_name, lag=LAG) as (engine, [client]):
-        monkeypatch.setattr(client.services.get(LeaderSettler), "comment_changed", lambda _: None)
+        settle_nothing(client, monkeypatch)
         await post_all(client, ["one"] * COMMENTS)
         posting = units(engine)
         await settle_product(client.services.table, "one")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,7 @@ from server.engine.table import UnusableTable, validate_table
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import EnginePair, RunningEngine
-from tests.fault.faults import Fault, refused
+from tests.fault.faults import Fault
 from tests.lagging import LaggingEngine
 from tests.lagging.tables import LaggingTable, lagging_table
 
@@ -159,17 +158,8 @@ async def test_an_unknown_engine_error_is_not_retried_forever(shaky: Table) -> N
     assert not issubclass(Rejected, EngineUnavailable)
 
 
-async def test_an_engine_without_transactions_is_refused_with_the_reason(
-    shaky: Table, proxy: LaggingEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_engine_without_transactions_is_refused_with_the_reason(shaky: Table, proxy: LaggingEngine) -> None:
     """Votes, predictions and counts would not be exact on it."""
-    known = proxy._answer
-
-    async def unknown(fault: Fault | None, operation: str, *rest: Any) -> Any:
-        if operation == "TransactWriteItems":
-            return refused("UnknownOperationException", "The requested operation is not supported.")
-        return await known(fault, operation, *rest)
-
-    monkeypatch.setattr(proxy, "_answer", unknown)
+    proxy.error, proxy.refusing = "UnknownOperationException", {"TransactWriteItems"}
     with pytest.raises(UnusableTable, match=r"no transactions.*UnknownOperation"):
         await validate_table(shaky)

@@ -85,10 +85,10 @@ async def test_a_full_partition_throttles_single_writes_transactions_and_batches
         assert len(await everyone(table)) == 50
 
 
-async def test_what_is_left_of_a_batch_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_left_of_a_batch_costs_nothing(tmp_path: Path) -> None:
     """Only what was carried out is in the ledger; time stands still."""
     async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(1, 1000)) as (engine, table):
-        monkeypatch.setattr(engine, "_now", lambda: 0.0)
+        engine.now = lambda: 0.0
         full = member(1)
         free = next(other for other in map(member, range(2, 99)) if other.shard != full.shard)
         await table.write(PROFILE.put(full))
@@ -99,10 +99,10 @@ async def test_what_is_left_of_a_batch_costs_nothing(tmp_path: Path, monkeypatch
         assert units == {PROFILE.item_key(one).pk: 1.0 for one in (full, free)}
 
 
-async def test_writes_that_feed_a_full_index_key_are_throttled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_writes_that_feed_a_full_index_key_are_throttled(tmp_path: Path) -> None:
     """Each index key takes as many writes as it has units, however many table keys there are; time stands still."""
     async with lagging(tmp_path, lag=Lag(mean=0.0), limits=Limits(4, 1000)) as (engine, table):
-        monkeypatch.setattr(engine, "_now", lambda: 0.0)
+        engine.now = lambda: 0.0
         written = await asyncio.gather(
             *(table._write_once("put_item", TableName=table.name, **PROFILE.put(member(number)).parameters())
               for number in range(400)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 
 import orjson
 import pytest
@@ -16,7 +16,6 @@ from datastore.dynamo import (
     TransactionConflict,
     deadline,
     open_table,
-    retries,
 )
 from datastore.dynamo.declaration import definition, differences
 from datastore.people.profiles import PROFILE, Profile
@@ -25,7 +24,7 @@ from tests.client import serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.fault import faults
-from tests.fault.faults import Answer, Body, Fault, refused
+from tests.fault.faults import Answer, Body, Fault
 from tests.fault.proxy import Proxy
 
 MOST_REQUESTS = 25
@@ -59,20 +58,6 @@ class BusyEngine(Proxy):
         return faults.with_unprocessed(operation, await self._forward(done, headers), {table: rest})
 
 
-class RefusingEngine(Proxy):
-    """An engine that refuses calls with this error: all of them, or those of some operations."""
-
-    error: str | None = None
-    operations: Collection[str] = ()
-
-    async def _answer(
-        self, fault: Fault | None, operation: str, body: Body, raw: bytes, headers: dict[str, str]
-    ) -> Answer | None:
-        if self.error is not None and (not self.operations or operation in self.operations):
-            return refused(self.error, "The security token included in the request is expired")
-        return await super()._answer(fault, operation, body, raw, headers)
-
-
 @pytest.fixture
 async def busy(default_engine: RunningEngine, one_table: Table) -> AsyncIterator[tuple[BusyEngine, Table]]:
     async with BusyEngine(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
@@ -80,8 +65,8 @@ async def busy(default_engine: RunningEngine, one_table: Table) -> AsyncIterator
 
 
 @pytest.fixture
-async def refusing(default_engine: RunningEngine) -> AsyncIterator[RefusingEngine]:
-    async with RefusingEngine(default_engine.url) as proxy:
+async def picky(default_engine: RunningEngine) -> AsyncIterator[Proxy]:
+    async with Proxy(default_engine.url) as proxy:
         yield proxy
 
 
@@ -112,59 +97,57 @@ async def test_pauses_grow_while_a_batch_is_written_in_parts(busy: tuple[BusyEng
 
 @pytest.mark.parametrize("error", EXPIRED)
 async def test_credentials_that_are_being_replaced_are_waited_for(
-    refusing: RefusingEngine, default_engine: RunningEngine, one_table: Table, error: str
+    picky: Proxy, default_engine: RunningEngine, one_table: Table, error: str
 ) -> None:
     """A refused call is repeated, and succeeds with the new credentials; nothing is answered INTERNAL."""
     del default_engine
-    async with open_table(one_table.name, url=refusing.url) as table:
-        refusing.error = error
+    async with open_table(one_table.name, url=picky.url) as table:
+        picky.error = error
         with deadline(0.3), pytest.raises(DeadlineExceeded, match=rf"credentials are refused \({error}\)") as late:
             await table.get(PROFILE.at(user="ada"))
         assert isinstance(late.value.__cause__, CredentialsRefused)
-        assert refusing.requests["GetItem"] > 1
-        refusing.error = None
+        assert picky.requests["GetItem"] > 1
+        picky.error = None
         assert await table.get(PROFILE.at(user="ada")) is None
 
 
+@pytest.mark.usefixtures("nothing_logged_yet")
 async def test_refused_credentials_are_unavailable_with_one_line_of_log(
-    refusing: RefusingEngine, one_table: Table, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    picky: Proxy, one_table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However many requests fail, and without a stack trace; readiness says so too."""
-    monkeypatch.setattr(retries, "_logged", {})
-    settings = settings_for(RunningEngine("proxy", refusing.url), one_table.name, request_timeout=1)
+    settings = settings_for(RunningEngine("proxy", picky.url), one_table.name, request_timeout=1)
     async with serving(settings) as visitor:
-        refusing.error = EXPIRED[0]
+        picky.error = EXPIRED[0]
         with caplog.at_level(logging.INFO):
             for _ in range(3):
                 assert await visitor.code("{ boards(first: 1) { nodes { slug } } }") == "UNAVAILABLE"
         assert (await visitor.http.get("/readyz")).status_code == 503
-        refusing.error = None
+        picky.error = None
     (line,) = [record for record in caplog.records if EXPIRED[0] in record.getMessage()]
     assert line.exc_info is None
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_service_whose_writes_are_throttled_stays_ready(
-    refusing: RefusingEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("nothing_logged_yet")
+async def test_a_service_whose_writes_are_throttled_stays_ready(picky: Proxy, one_table: Table) -> None:
     """Throttling passes, and fewer processes would make it worse: only an embedded engine is asked to write."""
-    monkeypatch.setattr(retries, "_logged", {})
-    settings = settings_for(RunningEngine("proxy", refusing.url), one_table.name, request_timeout=1)
+    settings = settings_for(RunningEngine("proxy", picky.url), one_table.name, request_timeout=1)
     async with serving(settings) as visitor:
-        refusing.error, refusing.operations = "ThrottlingException", faults.WRITES
+        picky.error, picky.refusing = "ThrottlingException", faults.WRITES
         with deadline(0.3), pytest.raises(Throttled):
             await visitor.services.table.write(PROFILE.put(Profile("ada", "Ada", utc_now())))
         assert (await visitor.http.get("/readyz")).status_code == 200
-        refusing.error = None
+        picky.error = None
 
 
-async def test_a_conflict_between_replicas_is_a_conflict(refusing: RefusingEngine, one_table: Table) -> None:
+async def test_a_conflict_between_replicas_is_a_conflict(picky: Proxy, one_table: Table) -> None:
     """It passes: the call is repeated until its deadline."""
-    async with open_table(one_table.name, url=refusing.url) as table:
-        refusing.error = "ReplicatedWriteConflictException"
+    async with open_table(one_table.name, url=picky.url) as table:
+        picky.error = "ReplicatedWriteConflictException"
         with deadline(0.3), pytest.raises(TransactionConflict):
             await table.write(PROFILE.put(Profile("ada", "Ada", utc_now())))
-    assert refusing.requests["PutItem"] > 1
+    assert picky.requests["PutItem"] > 1
 
 
 def test_a_global_table_with_strong_consistency_is_refused() -> None:

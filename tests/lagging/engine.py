@@ -15,6 +15,7 @@ queries, index scans and a share of the reads that did not ask for consistency a
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Mapping
 from random import Random
@@ -63,6 +64,7 @@ class LaggingEngine(Proxy):
         super().__init__(leader, seed=seed, **proxy)
         self.delay = delay
         self.throttled = 0
+        self.now = time.monotonic
         self._follower = follower
         self._capacity = Capacity(limits)
         self._stale = Random(f"stale {seed}")
@@ -139,13 +141,13 @@ class LaggingEngine(Proxy):
     def _admit(self, before: Item | None, action: Mapping[str, Any]) -> bool:
         name = action.get("Key") or action["Item"]
         keys = {PartitionKey("", name["pk"]["S"]), *partition_keys(before), *index_keys_set(action)}
-        return self._capacity.admit_write(keys, self._now())
+        return self._capacity.admit_write(keys, self.now())
 
     async def _follow_up(self, name: ItemName, old: Item | None, factor: int) -> None:
         """Read an item back and hand it to the follower; one at a time per item, so that images keep their order."""
         async with self._reading_back[name]:
             new = await self._read_back(name)
-            self._capacity.count_writes(write_units(name.pk, old, new, factor=factor), self._now())
+            self._capacity.count_writes(write_units(name.pk, old, new, factor=factor), self.now())
             # Another write may have been followed up since `old` was read.
             if self._replica.latest.get(name, old) != new:
                 self._replica.change(name, new)
@@ -155,7 +157,7 @@ class LaggingEngine(Proxy):
     async def _get(self, operation: str, body: Body, headers: dict[str, str]) -> Answer:
         keys = got_keys(operation, body)
         partitions = [PartitionKey("", key["pk"]["S"]) for _, key, _ in keys]
-        full = [not self._capacity.admit_read(partition, self._now()) for partition in partitions]
+        full = [not self._capacity.admit_read(partition, self.now()) for partition in partitions]
         left: Body = {}
         if any(full):
             self.throttled += 1
@@ -168,13 +170,13 @@ class LaggingEngine(Proxy):
         for table, key, wanted in keys:
             image = self._replica.latest.get(ItemName(table, key["pk"]["S"], key["sk"]["S"]))
             units = read_units(image, consistent=wanted)
-            self._capacity.count_read(PartitionKey("", key["pk"]["S"]), units, self._now())
+            self._capacity.count_read(PartitionKey("", key["pk"]["S"]), units, self.now())
         return faults.with_unprocessed(operation, answer, left)
 
     async def _search(self, operation: str, body: Body, headers: dict[str, str]) -> Answer:
         on_index = "IndexName" in body
         partition = queried_partition(body) if operation == "Query" else None
-        if partition and not self._capacity.admit_read(partition, self._now()):
+        if partition and not self._capacity.admit_read(partition, self.now()):
             self.throttled += 1
             return THROTTLED
         behind = on_index or (not body.get("ConsistentRead") and self._is_stale())
@@ -182,7 +184,7 @@ class LaggingEngine(Proxy):
         answer = await self._answer_from(engine, operation, {**body, "ReturnConsumedCapacity": "TOTAL"}, headers)
         if partition and answer.status == 200:
             units = orjson.loads(answer.body).get("ConsumedCapacity", {}).get("CapacityUnits", 0.5)
-            self._capacity.count_read(partition, units, self._now())
+            self._capacity.count_read(partition, units, self.now())
         return answer
 
     def _is_stale(self) -> bool:
@@ -213,9 +215,6 @@ class LaggingEngine(Proxy):
 
     async def _delete(self, table: str, key: Item) -> None:
         await self._post(self._follower, "DeleteItem", orjson.dumps({"TableName": table, "Key": key}))
-
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
 
 
 def _headers(operation: str) -> dict[str, str]:

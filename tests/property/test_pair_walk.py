@@ -9,8 +9,16 @@ from itertools import combinations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from datastore.voting.ballots import EligibleContenders, pair_number, pair_with_number
-from datastore.voting.pair_walk import MAX_MISSED, MAX_RANGES, DrawnPair, PairRange, PairWalk
+from datastore.voting.pair_walk import (
+    MAX_MISSED,
+    MAX_RANGES,
+    DrawnPair,
+    EligibleContenders,
+    PairRange,
+    PairWalk,
+    pair_number,
+    pair_with_number,
+)
 from tests.examples import examples
 
 DRAWS = 16_000

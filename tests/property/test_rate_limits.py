@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo import RateLimit
-from datastore.dynamo import rate_limit as limits
+from datastore.dynamo.budgets import MAX_KEYS
 from datastore.refusals import RateLimited
 from resolvers.requests.policy import Rates, parse_rate
 
@@ -47,15 +47,14 @@ def test_keys_are_counted_on_their_own(limit: int, hits: list[tuple[str, float]]
         assert together.hit((key,), now) == alone[key].hit((key,), now)
 
 
-def test_the_memory_of_a_limit_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a flood of keys the latest are kept, and once the flood is over they are forgotten one by one."""
-    monkeypatch.setattr(limits, "MAX_KEYS", 100)
+def test_the_memory_of_a_limit_is_bounded() -> None:
+    """Of a flood of keys the latest are kept, and once the flood is over they are forgotten two by two."""
     rate_limit = RateLimit(1, 60)
-    for number in range(1000):
+    for number in range(MAX_KEYS + 900):
         assert rate_limit.hit((str(number),), 1.0) == 0.0
-    assert len(rate_limit._whole_at) == 100
-    assert rate_limit.hit(("999",), 1.0) > 0.0
-    for number in range(60):
+    assert len(rate_limit._whole_at) == MAX_KEYS
+    assert rate_limit.hit((str(MAX_KEYS + 899),), 1.0) > 0.0
+    for number in range(MAX_KEYS // 2 + 10):
         rate_limit.hit(("one",), 100.0 + 100 * number)
     assert len(rate_limit._whole_at) == 1
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from datastore.dynamo import DeadlineExceeded, Rejected, Throttled, deadline, metered, retries, shared_reads
+from datastore.dynamo import DeadlineExceeded, Rejected, Throttled, deadline, metered, retries
 from datastore.dynamo.budgets import current
 from datastore.dynamo.entity import Invalidation, written_partitions
-from datastore.dynamo.shared_reads import SharedReads
+from datastore.dynamo.table import BURST, INTERVAL, SharedReads
 from tests.examples import examples
 from tests.waiting import turns
 
@@ -52,11 +52,11 @@ STEPS = some.lists(
 class Engine:
     """Versions by key; a read is answered late with what it found early."""
 
-    def __init__(self) -> None:
+    def __init__(self, burst: int = BURST) -> None:
         invalidation = Invalidation()
         invalidation.add("BOARD#{board}", "LEADERBOARD#{board}")
         invalidation.add("VOTER#{voter}")
-        self.reads = SharedReads(invalidation)
+        self.reads = SharedReads(invalidation, burst=burst)
         self.versions = Counter[str]()
         self.reading = Counter[str]()
         self.most = Counter[str]()
@@ -84,9 +84,9 @@ class Engine:
             self.reads.invalidate(iter([primary]))
 
 
-async def played(steps: Sequence[Step]) -> Engine:
+async def played(steps: Sequence[Step], burst: int = BURST) -> Engine:
     """Let everybody do their steps, and hold them to the guarantee."""
-    engine = Engine()
+    engine = Engine(burst)
 
     async def act(step: Step) -> None:
         await turns(step.at)
@@ -125,14 +125,12 @@ def _no_pauses() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("burst", [shared_reads.BURST, 1])
+@pytest.mark.parametrize("burst", [BURST, 1])
 @given(STEPS)
 @settings(max_examples=examples(300))
 def test_readers_see_acknowledged_writes_and_never_fail_because_of_others(burst: int, steps: list[Step]) -> None:
     """Whatever else is read, written, throttled or cancelled meanwhile; also if every answer is kept for a moment."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_reads, "BURST", burst)
-        asyncio.run(played(steps))
+    asyncio.run(played(steps, burst))
 
 
 @given(STEPS)
@@ -239,18 +237,17 @@ async def test_what_everybody_asks_for_is_read_four_times_a_second() -> None:
         return len(begun)
 
     start, answers = now(), []
-    while len(begun) < shared_reads.BURST + 3:
+    while len(begun) < BURST + 3:
         answers.append(await reads.read("a", KEYS[0], attempt))
         await turns(1)
-    assert len(begun) <= shared_reads.BURST + 1 + (now() - start) / shared_reads.INTERVAL
+    assert len(begun) <= BURST + 1 + (now() - start) / INTERVAL
     assert len(answers) > len(begun)
     assert answers == sorted(answers)
 
 
-async def test_a_write_lets_one_read_begin_early(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_write_lets_one_read_begin_early() -> None:
     """And no further one before the next would be due without the write."""
-    monkeypatch.setattr(shared_reads, "BURST", 1)
-    reads, begun, now = SharedReads(), [], asyncio.get_running_loop().time
+    reads, begun, now = SharedReads(burst=1), [], asyncio.get_running_loop().time
 
     async def attempt() -> int:
         begun.append(now())
@@ -261,25 +258,24 @@ async def test_a_write_lets_one_read_begin_early(monkeypatch: pytest.MonkeyPatch
             await reads.read("a", KEYS[0], attempt)
 
     await read_until(1)
-    await asyncio.sleep(shared_reads.INTERVAL / 2)
+    await asyncio.sleep(INTERVAL / 2)
     reads.invalidate(iter([KEYS[0]]))
     await read_until(3)
-    assert begun[2] - begun[0] > shared_reads.INTERVAL * 0.9  # clocks are rounded
+    assert begun[2] - begun[0] > INTERVAL * 0.9  # clocks are rounded
 
 
 async def test_what_few_ask_for_is_read_each_time() -> None:
     """As many times as the burst, one after another; and other reads do not count."""
     engine, step = Engine(), Step(0, KEYS[0], write=False, takes=1, patience=0, leaves=False, fails=False)
-    for number in range(shared_reads.BURST):
+    for number in range(BURST):
         engine.versions[step.key] = number  # written by another process
         assert await engine.reads.read(step.key, step.key, lambda: engine.read(step)) == number
         await engine.reads.read("another", step.key, lambda: engine.read(step))
 
 
-async def test_an_answer_that_a_write_outdated_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_a_write_outdated_is_not_kept() -> None:
     """Also if an earlier write had come before its attempt began, so that nobody joins the attempt any more."""
-    monkeypatch.setattr(shared_reads, "BURST", 1)
-    engine, step = Engine(), Step(0, KEYS[0], write=False, takes=5, patience=0, leaves=False, fails=False)
+    engine, step = Engine(burst=1), Step(0, KEYS[0], write=False, takes=5, patience=0, leaves=False, fails=False)
     first = asyncio.create_task(engine.reads.read(step.key, step.key, lambda: engine.read(step)))
     await turns(1)
     engine.reads.invalidate(iter(["BOARD#cats"]))
@@ -292,10 +288,9 @@ async def test_an_answer_that_a_write_outdated_is_not_kept(monkeypatch: pytest.M
     assert await engine.reads.read(step.key, step.key, lambda: engine.read(step)) == 1
 
 
-async def test_an_absence_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_absence_is_not_kept() -> None:
     """Another process may just have created what is asked for."""
-    monkeypatch.setattr(shared_reads, "BURST", 1)
-    reads, found = SharedReads(), None
+    reads, found = SharedReads(burst=1), None
 
     async def attempt() -> str | None:
         return found
@@ -305,11 +300,9 @@ async def test_an_absence_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await reads.read("a", KEYS[0], attempt) == "created"
 
 
-async def test_answers_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_answers_are_forgotten_in_time() -> None:
     """Clients choose the keys."""
-    monkeypatch.setattr(shared_reads, "BURST", 1)
-    monkeypatch.setattr(shared_reads, "INTERVAL", 0.01)
-    reads = SharedReads()
+    reads = SharedReads(burst=1, interval=0.01)
 
     async def attempt() -> str:
         return "answer"

@@ -17,7 +17,7 @@ from hypothesis import strategies as some
 
 from datastore.dynamo import deadline, metered
 from datastore.dynamo.budgets import current, join_work, shared_context
-from datastore.dynamo.transport.single_flight import SingleFlight
+from datastore.dynamo.read_cache import SingleFlight
 from tests.examples import examples
 from tests.waiting import turns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolvers.loading.bounded_dict import BoundedDict
+from resolvers.loading import BoundedDict
 
 
 def test_the_oldest_entry_is_forgotten() -> None:

@@ -13,7 +13,7 @@ import strawberry
 from graphql import ExecutionResult, parse
 from typer.testing import CliRunner
 
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from schema.framework.declarations import described, field, record_type
 from server import Failed
 from server.__main__ import app

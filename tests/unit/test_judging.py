@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from datastore.comments.hold_rules import HoldRule, HoldRules
 from datastore.comments.records import Comment
-from datastore.values.look_alikes import LOOK_ALIKES
+from datastore.values.folding import LOOK_ALIKES
 from resolvers.comments.judging import Judge, count_links, word_form
 
 WORDS = Judge(HoldRules((HoldRule("Words", words=("viagra", "don't", "казино", "赌博", "हिन्दी", "straße")),)))

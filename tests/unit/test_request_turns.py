@@ -4,24 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from server.http.pipeline import Client, RequestTurns
 
 FLOOD, READER = Client("10.0.0.1"), Client("10.0.0.2")
-
-
-def has_time(turns: RequestTurns) -> bool:
-    """Whether none has begun in this iteration."""
-    is_first = turns._ends_at is None
-    turns._ends_at = 0.0
-    return is_first
-
-
-@pytest.fixture(autouse=True)
-def _one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is time for one request in an iteration."""
-    monkeypatch.setattr(RequestTurns, "_has_time", has_time)
 
 
 class Begun:
@@ -29,6 +14,7 @@ class Begun:
 
     def __init__(self) -> None:
         self.turns = RequestTurns()
+        self.turns.longest_slice = 0.0  # there is time for one request in an iteration
         self.clients: list[Client] = []
         self.iterations: list[int] = []
         self.iteration = 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from datastore.values.seal import Seal
-from datastore.voting.ballots import EligibleContenders
-from datastore.voting.pair_walk import RECOUNT_SLICE, PairRange, PairWalk
+from datastore.voting.pair_walk import RECOUNT_SLICE, EligibleContenders, PairRange, PairWalk
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services, utc_now
 from resolvers.voting.ballots import WalkCounts, voter_seed

@@ -75,7 +75,7 @@ class CallQueue:
     def __init__(self, most: int, *, most_of_request: int, most_waiting: int, most_waiting_of_client: int) -> None:
         self._most = most
         self._most_of_request = most_of_request
-        self._most_waiting = most_waiting
+        self.most_waiting = most_waiting
         self._most_waiting_of_client = most_waiting_of_client
         self._under_way = 0
         self._of_request: Counter[Hashable] = Counter()
@@ -144,7 +144,7 @@ class CallQueue:
 
     def _admits(self, caller: Caller) -> bool:
         return caller.request is None or (
-            self._entries < self._most_waiting and self._of_client[caller.client] < self._most_waiting_of_client
+            self._entries < self.most_waiting and self._of_client[caller.client] < self._most_waiting_of_client
         )
 
     def _remove(self, entry: _Entry, caller: Caller) -> None:

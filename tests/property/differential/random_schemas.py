@@ -16,7 +16,7 @@ import strawberry
 from graphql import GraphQLInterfaceType, GraphQLObjectType
 from strawberry.schema.config import StrawberryConfig
 
-from resolvers.loading.batched import batched
+from resolvers.loading import batched
 from schema.framework.arguments import Argument
 from schema.framework.declarations import SCALARS, declare_signature, field, record_type
 from tests.property.differential.random_values import RandomValues, hash_of
