@@ -45,7 +45,7 @@ async def active_and_with_results(table: Table) -> tuple[set[date], set[date]]:
     return set(days.dates() if days else ()), {one.date for one in results}
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_a_result_that_is_written_after_its_day_was_taken_back_makes_it_active_again(client: Client) -> None:
     """Its request read the days when the day was still active."""
     services, table = client.services, client.services.table
@@ -57,7 +57,7 @@ async def test_a_result_that_is_written_after_its_day_was_taken_back_makes_it_ac
     assert await active_and_with_results(table) == ({DAY}, {DAY})
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_days_that_begin_anew_are_not_taken_for_those_that_were_read(client: Client) -> None:
     """They have the same version, and another day."""
     services, table = client.services, client.services.table
@@ -85,7 +85,7 @@ class WritesFirst(UnitOfWork):
         await UnitOfWork.unkeyed(self.now).apply(table, *writes)
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_back_or_keeps_it(client: Client) -> None:
     """It is stored between the removal's reads and its transaction."""
     services, table = client.services, client.services.table
@@ -98,7 +98,7 @@ async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_bac
     assert [breach async for breach in breaches(services)] == []
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_a_day_that_changes_meanwhile_is_read_whole(client: Client) -> None:
     """Sentences too: a quiz result comes between, and all are taken back in the end."""
     services, table = client.services, client.services.table

@@ -38,7 +38,7 @@ async def of_member(client: Client, user: str, **window: Any) -> Any:
     return (await client.ask(OF_MEMBER, user=node_id("User", user), **window))["comments"]
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_a_member_s_comments_are_listed_in_both_directions(client: Client) -> None:
     """Newest first, on every product; held ones for the member and moderators alone; what is deleted is gone."""
     ada, moderator = client.member("ada"), client.member("mia", Role.MODERATOR)
@@ -63,7 +63,7 @@ async def test_a_member_s_comments_are_listed_in_both_directions(client: Client)
     assert [breach async for breach in breaches(client.services)] == []
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_a_cursor_of_another_member_or_another_viewer_s_list_is_refused(client: Client) -> None:
     """The list with held comments and the one without them are two lists."""
     ada = client.member("ada")
@@ -75,7 +75,7 @@ async def test_a_cursor_of_another_member_or_another_viewer_s_list_is_refused(cl
     assert await client.code(OF_MEMBER, user=node_id("User", "ada"), after=cursor) == "INVALID_CURSOR"
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_moderators_see_the_latest_comments_of_every_product(client: Client) -> None:
     """Newest first, all or those of a status; a comment that exists during a traversal appears exactly once."""
     moderator, chance = client.member("mia", Role.MODERATOR), Random(5)

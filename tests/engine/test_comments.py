@@ -113,7 +113,7 @@ async def test_a_page_says_exactly_whether_more_follows(client: Client) -> None:
     assert (back["pageInfo"]["hasPreviousPage"], back["pageInfo"]["hasNextPage"]) == (False, True)
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_a_cursor_outlives_its_comment(client: Client) -> None:
     """After the cursor's comment is deleted, the next page begins at the same position."""
     ada = client.member("ada")
@@ -182,7 +182,7 @@ async def test_others_may_not_change_a_comment(client: Client) -> None:
     assert await mod.ask(DELETE_COMMENT, input={"comment": posted["id"]}) == {"deletedId": posted["id"]}
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_deleting_a_deleted_comment_succeeds(client: Client) -> None:
     """Five concurrent deletions and one more: all return the id, and the comment is counted once."""
     ada = client.member("ada")
@@ -244,7 +244,7 @@ async def test_a_moderator_rejects_and_publishes(client: Client) -> None:
     assert await audit(client) == []
 
 
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_statistics_equal_a_recount_after_concurrent_changes(client: Client) -> None:
     """Twenty concurrent edits and deletions of five comments."""
     ada = client.member("ada")

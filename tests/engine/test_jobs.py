@@ -201,7 +201,7 @@ async def test_a_job_ends_as_its_work_does(
     await other.close()
 
 
-@pytest.mark.parametrize("writes", [1, 2, 5, 9])
+@pytest.mark.parametrize("writes", [1, 5, *(pytest.param(writes, marks=pytest.mark.soak) for writes in (2, 9))])
 async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: Client, writes: int) -> None:
     """`ringside jobs --resume` is killed after so many writes; then the rest is voided, each vote once."""
     await add_contenders(one_client, *"abcdefghi")

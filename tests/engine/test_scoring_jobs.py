@@ -170,7 +170,7 @@ async def test_an_unclear_answer_begins_one_job(one_client: Client, lost: str) -
 
 
 @pytest.mark.parametrize("kind", [SCORE_EVENT, UNSCORE_EVENT])
-@pytest.mark.parametrize("writes", [1, 3, 6])
+@pytest.mark.parametrize("writes", [3, *(pytest.param(writes, marks=pytest.mark.soak) for writes in (1, 6))])
 async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: Client, kind: str, writes: int) -> None:
     """`ringside jobs --resume` is killed after so many writes; the end is that of a job that ran once."""
     editor, event, _ = await decided_event(one_client, 60)

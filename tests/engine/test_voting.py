@@ -262,7 +262,7 @@ async def test_a_counted_vote_is_answered_again_after_its_ballot_expired(client:
 
 
 @pytest.mark.quick
-@pytest.mark.every_engine
+@pytest.mark.lagging
 async def test_ranks_are_shared_across_pages(client: Client) -> None:
     """1, 1, 3; ties by name without regard to case; pages put together are the whole."""
     ids = await add_contenders(client, "delta", "Bravo", "alpha", "charlie", "echo")

@@ -36,7 +36,7 @@ LAST_GATE = 48
 """The number of the write that raises it: the first one is the event's."""
 
 
-@pytest.mark.parametrize(("matches", "team_count"), [(2, 2), (20, 4)])
+@pytest.mark.parametrize(("matches", "team_count"), [(2, 2), pytest.param(20, 4, marks=pytest.mark.soak)])
 async def test_no_key_is_hot_when_many_submit(
     tmp_path: Path, settings: Settings, matches: int, team_count: int
 ) -> None:
