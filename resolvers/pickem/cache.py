@@ -47,8 +47,6 @@ from resolvers.requests.context import Context, Services
 _HOUR = 3600.0
 _MOST = 200
 """How many cards, counts and histograms are kept of each kind, and of how many lists the first page's members."""
-_PATIENCE = 0.25
-"""How long a request waits for a due event to be locked; then it shows the event without its picks."""
 _PUBLICATIONS = 5
 """How many histograms may be published between two reads before the request is refused as UNAVAILABLE."""
 
@@ -77,6 +75,8 @@ class PickemCache:
     """Pick'em's reads, and the locks under way in this process."""
 
     def __init__(self, services: Services) -> None:
+        self.patience = 0.25
+        """How long a request waits for a due event to be locked; then it shows the event without its picks."""
         self._services = services
         self._locks: SingleFlight[str, Event | None] = SingleFlight(shared_context)
         self._last_members: BoundedDict[str, tuple[str, ...]] = BoundedDict(_MOST)
@@ -101,7 +101,7 @@ class PickemCache:
         if not event.is_due(self._services.clock()) and not event.is_locking:
             return event
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(self.patience):
                 return await self._locks.run(event.id, partial(self._lock, event)) or event
         except TimeoutError:
             pass

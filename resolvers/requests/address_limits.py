@@ -37,7 +37,6 @@ GUESTS = "GUESTS"
 CODES = (("CODES-HOUR", "5/hour"), ("CODES-DAY", "20/day"), ("CODES-ASKER", "5/day"))
 """How many emails with a code go to an email address: in an hour, in a day, and in a day to one asking network."""
 
-_WRITE_INTERVAL = 1.0
 _MAX_WAITING = 64
 """Requests of one address that wait for the next part, for at most a second; any more are refused."""
 
@@ -86,10 +85,10 @@ class _Reserved:
         self.left -= 1
         return True
 
-    def next_size(self, rate: Rate, now: float) -> int:
+    def next_size(self, rate: Rate, *, soon: bool) -> int:
         """Twice the last part if that was used up soon, enough for those who wait, at most a quarter of the limit."""
         smallest = max(ceil(rate.limit / rate.seconds), rate.limit // 50)
-        doubled = 2 * self.size if now - self.reserved_at < 2 * _WRITE_INTERVAL else 0
+        doubled = 2 * self.size if soon else 0
         return min(max(smallest, doubled, self.waiting), max(1, rate.limit // 4))
 
 
@@ -97,6 +96,8 @@ class AddressLimits:
     """What one process has reserved, by limit and address."""
 
     def __init__(self, services: Services) -> None:
+        self.interval = 1.0
+        """Seconds between two writes about an address and a limit."""
         self._services = services
         self._reserved: BoundedDict[tuple[str, str], _Reserved] = BoundedDict(_MOST_KEPT)
         self._visitors: BoundedDict[str, None] = BoundedDict(_MAX_VISITORS)
@@ -151,7 +152,7 @@ class AddressLimits:
         while not reserved.take(self._period(rate)[0]):
             wait = reserved.refused_until - asyncio.get_running_loop().time()
             if wait > 0 or reserved.waiting >= _MAX_WAITING:
-                raise RateLimited(retry_after=ceil(max(wait, _WRITE_INTERVAL) * 10) / 10)
+                raise RateLimited(retry_after=ceil(max(wait, self.interval) * 10) / 10)
             await self._wait_for_more(reserved, rate, key)
 
     def _period(self, rate: Rate) -> tuple[int, float]:
@@ -168,14 +169,15 @@ class AddressLimits:
                     return  # reserved while this request waited for its turn
                 if reserved.refused_until > loop.time():
                     return
-                await asyncio.sleep(reserved.reserved_at + _WRITE_INTERVAL - loop.time())
+                await asyncio.sleep(reserved.reserved_at + self.interval - loop.time())
                 await self._reserve(reserved, rate, key)
         finally:
             reserved.waiting -= 1
 
     async def _reserve(self, reserved: _Reserved, rate: Rate, key: tuple[str, str]) -> None:
         loop, (kind, address), (period, elapsed) = asyncio.get_running_loop(), key, self._period(rate)
-        reserved.size, reserved.reserved_at = reserved.next_size(rate, loop.time()), loop.time()
+        reserved.size = reserved.next_size(rate, soon=loop.time() - reserved.reserved_at < 2 * self.interval)
+        reserved.reserved_at = loop.time()
         if reserved.period != period:
             reserved.period, reserved.left, reserved.used, reserved.previous = period, 0, 0, None
         if reserved.previous is None and allowed_hits(rate, rate.limit, elapsed) < reserved.size:
@@ -188,7 +190,7 @@ class AddressLimits:
             reserved.previous = await self._read_previous(rate, key, period)  # for the next attempt, a second later
         elif reserved.left == 0:
             wait = seconds_to_wait(rate, reserved.used, reserved.previous or 0, elapsed)
-            reserved.refused_until = loop.time() + max(_WRITE_INTERVAL, wait)
+            reserved.refused_until = loop.time() + max(self.interval, wait)
 
     async def _read_previous(self, rate: Rate, key: tuple[str, str], period: int) -> int:
         kind, address = key

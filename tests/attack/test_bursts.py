@@ -17,7 +17,7 @@ from server.compiler import CompiledOperation
 from server.execution.answers import Answer, run
 from server.execution.documents import Documents, Operation
 from server.http import pipeline
-from server.http.pipeline import Pipeline
+from server.http.pipeline import Pipeline, RequestTurns
 from tests.attack.serving import Served, serving_on_a_socket
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -87,7 +87,7 @@ async def test_a_burst_of_new_documents_lets_others_go_between(
     served: Served, iterations: Iterations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty-four documents of one socket used to be checked in one iteration of the loop: up to a second."""
-    note(iterations, monkeypatch, Documents, "_check")
+    note(iterations, monkeypatch, Documents, "check")
     note(iterations, monkeypatch, CompiledOperation, "_compile")
     for _ in range(3):
         ended = await _burst(served.url, NEW)
@@ -104,9 +104,8 @@ async def test_a_burst_of_known_documents_lets_others_go_between(
     """Twenty-four operations of one socket used to run in one iteration of the loop, if none of them had to wait."""
     for _ in range(3):
         await _burst(served.url, [KNOWN])
-    served.server.lifespan.state[
-        "pipeline"
-    ].request_turns.longest_slice = 0.0  # whatever they cost, there is time for one
+    turns: RequestTurns = served.server.lifespan.state["pipeline"].request_turns
+    turns.longest_slice = 0.0  # whatever they cost, there is time for one
     note(iterations, monkeypatch, Pipeline, "execute")
     assert await _burst(served.url, [KNOWN] * 24) == ['"complete"'] * 24
     assert len(iterations.blocked) == 24

@@ -12,6 +12,7 @@ import pytest
 from datastore.dynamo import Rejected, Table
 from datastore.dynamo.attributes import iso
 from datastore.pickem.events import read_events
+from resolvers.pickem.cache import PickemCache
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
@@ -54,9 +55,7 @@ async def names(client: Client, **arguments: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("trouble", ["refused", "silent"])
-async def test_an_event_that_cannot_be_locked_fails_and_delays_nothing(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch, trouble: str
-) -> None:
+async def test_an_event_that_cannot_be_locked_fails_and_delays_nothing(one_client: Client, trouble: str) -> None:
     """It is shown as locked, without its picks, alone and in lists; another due event of the same batch with them."""
     editor = EventEditor(one_client)
     stuck, other = [(await editor.card(10, name=name, starts=in_hours(1)))[0] for name in ("Stuck", "Other")]
@@ -68,7 +67,7 @@ async def test_an_event_that_cannot_be_locked_fails_and_delays_nothing(
             raise Rejected("not this event")
         return await asyncio.Event().wait()
 
-    monkeypatch.setattr("resolvers.pickem.cache._PATIENCE", 1.5)  # enough to lock the other one on a busy machine
+    one_client.services.get(PickemCache).patience = 1.5  # enough to lock the other one on a busy machine
     at(one_client, datetime.now(UTC) + timedelta(hours=2))
     shown = "{ state matches { pickCounts } }"
     query = f"query ($stuck: ID!, $other: ID!) {{ stuck: event(id: $stuck) {shown} other: event(id: $other) {shown} }}"
