@@ -23,6 +23,7 @@ from datastore.whole.layout import ensure_layout
 from resolvers.members import api_keys, sessions
 from server import audit
 from server.auth import identification
+from server.engine import process
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.engines import (
@@ -95,6 +96,12 @@ def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Open sockets, and what a process knows of sessions and keys, are looked at ten times a second."""
     for module, name in ((sessions, "KNOWN_SECONDS"), (api_keys, "KNOWN_SECONDS"), (identification, "CHECK_SECONDS")):
         monkeypatch.setattr(module, name, 0.1)
+
+
+@pytest.fixture
+def only_port(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Lets embedded engines use this port alone, which need not be one that browsers refuse."""
+    return lambda port: monkeypatch.setattr(process, "BAD_PORTS", (port,))
 
 
 @pytest.fixture

@@ -34,8 +34,6 @@ CHECK_SECONDS = 5.0
 """How often a process looks for jobs that nobody works on."""
 MOST_AT_ONCE = 2
 """Jobs that one process works on at a time: each is many writes, and requests come first."""
-ANSWER_SECONDS = 5.0
-"""How long a request waits for a job that it has begun. Its answer needs a second of the request's time."""
 _PAUSE = 0.2
 """Seconds between two reads of a job that somebody waits for and another process works on."""
 
@@ -152,13 +150,13 @@ async def begin_job_once(ctx: Context, new: Job, answer: Any, *writes: Any) -> N
 
 
 async def job_soon(ctx: Context, begun: Job, work: Work) -> Job:
-    """A job once it has ended, or after `ANSWER_SECONDS` as far as it is: then it goes on without the request.
+    """A job once it has ended, or after `answer_seconds` as far as it is: then it goes on without the request.
 
     It is without its input, like that of `begin_job`. Conflict if it has failed.
     """
     runner = ctx.services.get(JobRunner)
     try:
-        async with asyncio.timeout(min(ANSWER_SECONDS, max(0.1, remaining() - 1.0))):
+        async with asyncio.timeout(min(runner.answer_seconds, max(0.1, remaining() - 1.0))):
             ended = await runner.finish(begun, work)
     except TimeoutError:
         ended = await runner.current(begun)
@@ -184,6 +182,8 @@ class JobRunner:
     """Works on jobs: on those begun in this process at once, and on others that have lost their process."""
 
     def __init__(self, services: Services) -> None:
+        self.answer_seconds = 5.0
+        """How long a request waits for a job that it has begun. Its answer needs a second of the request's time."""
         self._services = services
         self._kinds: Mapping[str, Work] = {}
         self._checks = Repeated(self.take_up, _pause, "unfinished jobs could not be read", _log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from playwright.async_api import Browser, Error, Page
 
-from server.engine import process, run_engine_async
+from server.engine import run_engine_async
 from server.settings.values import BAD_PORTS
 from tests.browser.pages import new_context
 from tests.engines import engine_program
@@ -73,12 +73,12 @@ async def test_a_page_cannot_reach_the_engine(browser: Browser, tmp_path: Path) 
 
 
 async def test_a_page_reaches_an_engine_at_an_ordinary_port(
-    monkeypatch: pytest.MonkeyPatch, browser: Browser, tmp_path: Path
+    browser: Browser, tmp_path: Path, only_port: Callable[[int], None]
 ) -> None:
     """The control: without the choice of the port, any page reads and writes the table."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        monkeypatch.setattr(process, "BAD_PORTS", (unused.getsockname()[1],))
+        only_port(unused.getsockname()[1])
     program = engine_program("dynoxide", tmp_path)
     async with run_engine_async(tmp_path, program=program) as engine, blank_page(browser) as page:
         assert await _failure(page, engine.url) is None

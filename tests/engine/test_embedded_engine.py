@@ -225,10 +225,10 @@ async def test_engines_listen_at_bad_ports(tmp_path: Path) -> None:
     assert all((url.hostname or "").startswith("127.") for url in urls)
 
 
-async def test_more_engines_than_ports_can_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_more_engines_than_ports_can_run(tmp_path: Path, only_port: Callable[[int], None]) -> None:
     """On Linux, where all of 127.0.0.0/8 is loopback, they share the ports."""
     with reserved_address() as (_, port):
-        monkeypatch.setattr(process, "BAD_PORTS", (port,))
+        only_port(port)
         async with run_engine_async(tmp_path / "a") as first, run_engine_async(tmp_path / "b") as second:
             await _create_table(first.url)
             await _put(first.url, "in the first one")
@@ -236,11 +236,11 @@ async def test_more_engines_than_ports_can_run(monkeypatch: pytest.MonkeyPatch, 
             assert await _keys(second.url) == set()
 
 
-async def test_without_a_free_bad_port_the_engine_does_not_start(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+async def test_without_a_free_bad_port_the_engine_does_not_start(data: Path, only_port: Callable[[int], None]) -> None:
     """It never falls back to a port that web pages can reach."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        monkeypatch.setattr(process, "BAD_PORTS", (port,))
+        only_port(port)
         with pytest.raises(EngineRefused, match=rf"None of the ports {port} is free.*RINGSIDE_DYNAMODB_URL"):
             async with run_engine_async(data):
                 pass

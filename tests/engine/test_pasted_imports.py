@@ -158,13 +158,11 @@ async def test_of_many_mistakes_the_first_are_told(one_client: Client) -> None:
     assert (answer["added"], len(answer["problems"])) == (0, MOST_PROBLEMS)
 
 
-async def test_a_long_import_goes_on_as_a_job_after_its_process_has_ended(
-    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_import_goes_on_as_a_job_after_its_process_has_ended(one_table: Table, settings: Settings) -> None:
     """The next process adds the rest; each contender is there once, the job has counted all, and the text is gone."""
-    monkeypatch.setattr("resolvers.jobs.running.ANSWER_SECONDS", 0.3)
     text = "\n".join(["name", *(f"Mask {number}" for number in range(600))])
     async with serving(settings) as first:
+        first.services.get(JobRunner).answer_seconds = 0.3
         ed = editor(first)
         await ed.ask(CREATE_BOARD, input={"slug": "big", "title": "Big"})
         answer = await ed.ask(CONTENDERS, input={"board": "big", "text": text})

@@ -17,7 +17,6 @@ from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import Leases
 from datastore.pickem import standings
-from resolvers.jobs import running
 from resolvers.jobs.running import JobRunner
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_scoring, begin_unscoring, event_job
 from resolvers.requests.context import Role, Services
@@ -47,9 +46,9 @@ async def decided_event(client: Client, members: int = MEMBERS) -> tuple[EventEd
 
 
 @asynccontextmanager
-async def held_up(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+async def held_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """Jobs stop before their last steps until the block ends, and no answer waits long for one."""
-    recount, go_on = standings.recount_season, asyncio.Event()
+    recount, go_on, runner = standings.recount_season, asyncio.Event(), client.services.get(JobRunner)
 
     async def hold(*given: Any) -> Any:
         await go_on.wait()
@@ -57,8 +56,9 @@ async def held_up(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
 
     with monkeypatch.context() as patched:
         patched.setattr("datastore.pickem.standings.recount_season", hold)
-        patched.setattr(running, "ANSWER_SECONDS", 1.0)
+        runner.answer_seconds, usual = 1.0, runner.answer_seconds
         yield
+        runner.answer_seconds = usual
         go_on.set()
 
 
@@ -84,7 +84,7 @@ async def test_an_answer_comes_while_the_job_goes_on(client: Client, monkeypatch
         (SCORE, "SCORED", "SCORED", [10] * MEMBERS),
         (UNSCORE, "SCORED", "LOCKED", []),
     ):
-        async with held_up(monkeypatch):
+        async with held_up(client, monkeypatch):
             first = await editor.client.ask(mutation, input={"event": event, "idempotencyKey": after + before})
             assert first["event"]["state"] == before
             assert first.get("predictionsScored", MEMBERS) == MEMBERS
@@ -114,7 +114,7 @@ async def test_an_answer_comes_while_the_job_goes_on(client: Client, monkeypatch
 async def test_a_scoring_is_shown_to_editors(one_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Besides who began it and admins; moderators, members and visitors see nothing."""
     editor, event, _ = await decided_event(one_client, 1)
-    async with held_up(monkeypatch):
+    async with held_up(one_client, monkeypatch):
         job = (await editor.client.ask(SCORE, input={"event": event}))["job"]
         for viewer, sees in (
             (editor.client, True),
@@ -128,9 +128,7 @@ async def test_a_scoring_is_shown_to_editors(one_client: Client, monkeypatch: py
     await ended(editor.client, job["id"])
 
 
-async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(one_client: Client) -> None:
     """Its process is gone: scoring again finds the job, and completes it with the corrected result."""
     one_client.services.leases.patience = 0.5
     editor, event, match = await decided_event(one_client, 3)
@@ -140,9 +138,10 @@ async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(
     begun = await begin_scoring(services, event_job(services, SCORE_EVENT, key, actor=None), confirm_missing=False)
     assert await Leases(services.table).acquire(JOB, begun)
     await editor.result(match, 1)
-    with monkeypatch.context() as patched:
-        patched.setattr(running, "ANSWER_SECONDS", 0.0)
-        answer = await editor.client.ask(SCORE, input={"event": event})
+    runner = services.get(JobRunner)
+    runner.answer_seconds, usual = 0.0, runner.answer_seconds
+    answer = await editor.client.ask(SCORE, input={"event": event})
+    runner.answer_seconds = usual
     assert (answer["job"]["id"], answer["event"]["state"]) == (node_id("Job", begun.id), "LOCKED")
     assert (await ended(editor.client, answer["job"]["id"]))["state"] == "DONE"
     assert await points(one_client) == [0] * 3

@@ -14,7 +14,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.errors import EngineUnavailable
 from datastore.jobs.leases import LeaseLost, Leases
-from datastore.voting import boards, contenders, settling
+from datastore.voting import boards, contenders
 from datastore.voting.boards import Board
 from datastore.voting.settling import begin_settling, settle
 from datastore.voting.votes import read_contender_sums
@@ -25,6 +25,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
+from tests.intercepted import beforehand
 from tests.queries import LEADERBOARD, RETIRE_CONTENDER, VOID_VOTER
 from tests.voting import add_contenders, assert_consistent, board_now, editor, quiet, vote
 
@@ -249,51 +250,39 @@ async def test_a_settling_that_ends_late_takes_nothing_back(default_engine: Runn
 
 @pytest.mark.parametrize("is_settled", [False, True])
 async def test_a_settling_beside_a_voiding_brings_no_vote_back(
-    default_engine: RunningEngine, one_table: Table, monkeypatch: pytest.MonkeyPatch, *, is_settled: bool
+    default_engine: RunningEngine, one_table: Table, *, is_settled: bool
 ) -> None:
     """A process sums a vote. Another voids it and settles, and may find nothing to write. Then the first one writes."""
-    summed, voided = asyncio.Event(), asyncio.Event()
-    slow = list[Table]()
-
-    async def slowly(table: Table, board: Board) -> Any:
-        sums = await read_contender_sums(table, board)
-        if table in slow:
-            summed.set()
-            await voided.wait()
-        return sums
-
-    monkeypatch.setattr(settling, "read_contender_sums", slowly)
     async with processes(default_engine, one_table, 2) as (counting, other):
         await add_contenders(counting, "a", "b")
         voter = (await vote(counting.visitor()))["ballot"]["voter"]
         if is_settled:
             await settler_of(counting).settle_anew()
         await settler_of(counting)._loop.close()
-        slow.append(one_table)
-        late = asyncio.create_task(settle(one_table, await begun(one_table), utc_now()))
-        await summed.wait()
-        await editor(other).ask(VOID_VOTER, input={"voter": voter})
-        voided.set()
-        with pytest.raises(LeaseLost):
-            await late
+        late = await begun(one_table)
+
+        async def void() -> None:
+            await editor(other).ask(VOID_VOTER, input={"voter": voter})
+
+        writes = ("transact_write_items", "update_item")  # the latter if it finds nothing to write
+        with beforehand(one_table, void, *writes) as summed, pytest.raises(LeaseLost):
+            await settle(one_table, late, utc_now())
+        assert summed
         assert await results_equal_tallies(one_table)
 
 
 async def test_an_editor_changes_a_contender_while_its_results_are_settled(
-    one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
+    one_client: Client, one_table: Table
 ) -> None:
     """A contender retires between the summing of its votes and the writing of its results: both are stored."""
     ids = await add_contenders(one_client, "a", "b")
     await vote(one_client.visitor())
     await settler_of(one_client)._loop.close()
 
-    async def meanwhile(table: Table, board: Board) -> Any:
-        sums = await read_contender_sums(table, board)
+    async def retire() -> None:
         await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": ids[0]})
-        return sums
 
-    with monkeypatch.context() as changing:
-        changing.setattr(settling, "read_contender_sums", meanwhile)
+    with beforehand(one_table, retire):
         await settle(one_table, await begun(one_table), utc_now())
     assert await results_equal_tallies(one_table)
     board = (await board_now(one_table)).board
@@ -317,7 +306,7 @@ async def test_a_result_whose_answer_is_lost_is_written_once(
 
 
 async def test_a_settling_that_failed_writes_nothing_later(
-    default_engine: RunningEngine, one_client: Client, one_table: Table, monkeypatch: pytest.MonkeyPatch
+    default_engine: RunningEngine, one_client: Client, one_table: Table
 ) -> None:
     """Its write hangs in the network until the vote was voided and the board settled: it is refused then."""
     await add_contenders(one_client, "a", "b")
@@ -330,14 +319,11 @@ async def test_a_settling_that_failed_writes_nothing_later(
     ):
         silent = asyncio.Event()
 
-        async def meanwhile(of: Table, board: Board) -> Any:
-            sums = await read_contender_sums(of, board)
-            if of is table:
-                await hung.enter_async_context(proxy.silent())
-                silent.set()
-            return sums
+        async def hang() -> None:
+            await hung.enter_async_context(proxy.silent())
+            silent.set()
 
-        monkeypatch.setattr(settling, "read_contender_sums", meanwhile)
+        hung.enter_context(beforehand(table, hang))
         late = asyncio.create_task(settle(table, await begun(table), utc_now()))
         await silent.wait()
         await editor(one_client).ask(VOID_VOTER, input={"voter": voter})

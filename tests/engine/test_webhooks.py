@@ -606,14 +606,17 @@ async def attempt_to_send(receiver: Receiver, *allowed: str) -> AsyncIterator[we
         yield await sender.send(receiver.url, {"webhook-id": "1"}, b"{}")
 
 
-async def test_a_name_that_leads_elsewhere_later_is_not_sent_to(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def lead(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Lets a name lead to an address."""
+    real, led = socket.getaddrinfo, dict[str, str]()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more, **named: real(led.get(host, host), *more, **named))
+    return led.__setitem__
+
+
+async def test_a_name_that_leads_elsewhere_later_is_not_sent_to(lead: Callable[[str, str], None]) -> None:
     """DNS rebinding: the address is checked when the connection is made, and it is that one that is connected to."""
-    real = socket.getaddrinfo
-
-    def rebound(host: Any, port: Any, *more: Any, **named: Any) -> Any:
-        return real("127.0.0.1" if host == "rebound.example.com" else host, port, *more, **named)
-
-    monkeypatch.setattr(socket, "getaddrinfo", rebound)
+    lead("rebound.example.com", "127.0.0.1")
     async with receiving() as receiver, open_sender(()) as sender:
         port = receiver.url.rpartition(":")[2]
         outcome = await sender.send(f"https://rebound.example.com:{port}", {}, b"{}")
@@ -623,15 +626,10 @@ async def test_a_name_that_leads_elsewhere_later_is_not_sent_to(monkeypatch: pyt
 
 
 async def test_a_name_of_a_public_address_is_not_sent_to_without_encryption(
-    monkeypatch: pytest.MonkeyPatch, pace: Pace
+    lead: Callable[[str, str], None], pace: Pace
 ) -> None:
     """With http, a name may lead to the allowed networks only; where it leads is known when the connection is made."""
-    real = socket.getaddrinfo
-
-    def public(host: Any, port: Any, *more: Any, **named: Any) -> Any:
-        return real("8.8.8.8" if host == "public.example.com" else host, port, *more, **named)
-
-    monkeypatch.setattr(socket, "getaddrinfo", public)
+    lead("public.example.com", "8.8.8.8")
     pace.send = 1.0
     async with open_sender(("10.0.0.0/8",)) as sender:
         outcome = await sender.send("http://public.example.com/", {}, b"{}")

@@ -34,9 +34,10 @@ class Record:
         return self.number
 
 
-@pytest.fixture
-def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datastore.dynamo.retries.random.uniform", lambda *_: 0.0)
+@pytest.fixture(params=[0.0])
+def pauses(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of so many seconds, whatever is drawn."""
+    monkeypatch.setattr("datastore.dynamo.retries.random.uniform", lambda *_: request.param)
 
 
 @pytest.mark.parametrize("conflict", [CHANGED, Stale()])
@@ -55,7 +56,7 @@ async def test_a_change_of_what_is_known_reads_only_after_a_conflict() -> None:
     assert record.reads == 1
 
 
-@pytest.mark.usefixtures("without_pauses")
+@pytest.mark.usefixtures("pauses")
 async def test_a_change_that_never_comes_first_is_refused_with_a_time_to_ask_again() -> None:
     record = Record(*[CHANGED] * (ATTEMPTS + 1))
     with pytest.raises(Conflict) as refused:
@@ -64,8 +65,9 @@ async def test_a_change_that_never_comes_first_is_refused_with_a_time_to_ask_aga
     assert record.changes == ATTEMPTS
 
 
-async def test_no_attempt_follows_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datastore.dynamo.retries.random.uniform", lambda *_: A_LONG_TIME)
+@pytest.mark.parametrize("pauses", [A_LONG_TIME], indirect=True)
+@pytest.mark.usefixtures("pauses")
+async def test_no_attempt_follows_the_deadline() -> None:
     record = Record(CHANGED)
     with deadline(A_LONG_TIME / 2), pytest.raises(Conflict):
         await optimistic(record.read, record.change)

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 import uvloop
 
-from datastore.dynamo.transport import connections
 from datastore.dynamo.transport.connections import Connections
 
 REQUEST = b"POST / HTTP/1.1\r\nhost: engine\r\ncontent-length: 2\r\n\r\n{}"
@@ -215,15 +214,15 @@ async def silence(_: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-def test_a_missing_answer_ends_with_a_timeout(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_answer_ends_with_a_timeout(runner: asyncio.Runner) -> None:
     """However long the deadline of the request is; the silent connection is given up."""
 
     async def body() -> None:
         async with answering(silence) as (engine, kept):
-            with monkeypatch.context() as patch:
-                patch.setattr(connections, "ANSWER_SECONDS", 0.05)
-                with pytest.raises(TimeoutError):
-                    await kept.send(REQUEST)
+            kept.answer_seconds, usual = 0.05, kept.answer_seconds
+            with pytest.raises(TimeoutError):
+                await kept.send(REQUEST)
+            kept.answer_seconds = usual
             assert (await kept.send(REQUEST)).body == b"true"
             assert engine.opened == 2
 
@@ -266,16 +265,14 @@ def test_unexpected_data_closes_a_connection(runner: asyncio.Runner) -> None:
     runner.run(body())
 
 
-def test_a_connection_that_was_idle_for_long_is_replaced(
-    runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_that_was_idle_for_long_is_replaced(runner: asyncio.Runner) -> None:
     """The other side may be about to close it."""
 
     async def body() -> None:
         async with answering() as (engine, kept):
             await asyncio.gather(*(kept.send(REQUEST) for _ in range(3)))
             assert engine.opened == 3
-            monkeypatch.setattr(connections, "IDLE_SECONDS", 0.02)
+            kept.idle_seconds = 0.02
             await asyncio.sleep(0.03)
             await kept.send(REQUEST)
             assert engine.opened == 4

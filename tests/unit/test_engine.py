@@ -11,13 +11,17 @@ from structlog.testing import capture_logs
 from server.engine import EngineRefused, choose_program, find_binary, process, table_file
 
 
+def _installed_on(monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+
+
 @pytest.fixture(autouse=True)
 def _bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is installed but what a test puts there."""
-    monkeypatch.setattr(process, "CHECKOUT", tmp_path / "checkout")
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    _installed_on(monkeypatch, "linux", "x86_64")
+    for place, name, folder in ((process, "CHECKOUT", tmp_path / "checkout"), (sys, "prefix", str(tmp_path / "venv"))):
+        monkeypatch.setattr(place, name, folder)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
 
 
@@ -61,8 +65,7 @@ def test_the_npm_package_is_found_below_its_parent_package(data: Path) -> None:
 
 def test_the_package_depends_on_the_machine(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     """A Mac's program is in npm's darwin-arm64."""
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    _installed_on(monkeypatch, "darwin", "arm64")
     _program(data / "node_modules/@dynoxide/linux-x64/dynoxide")
     assert find_binary(data) is None
     fitting = _program(data / "node_modules/@dynoxide/darwin-arm64/dynoxide")

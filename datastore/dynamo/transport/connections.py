@@ -6,7 +6,7 @@ uvicorn anyway, the same query costs 125 µs.
 
 - There are as many connections as requests under way, whose number the queue bounds.
 - A connection is never used again after anything unexpected: a cancellation, a timeout, an unrequested byte.
-- One that was idle for `IDLE_SECONDS` is dropped: the engine may be about to close it.
+- One that was idle for `idle_seconds` is dropped: the engine may be about to close it.
 - Failures are OSErrors and TimeoutErrors. Nothing is repeated here.
 
 **The order** of calls: clients take turns, and within a client its requests. In the same order large answers are made
@@ -179,7 +179,6 @@ class CallQueue:
 
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 10.0
-IDLE_SECONDS = 12.0
 _CHECKSUM = b"x-amz-crc32"
 
 
@@ -195,6 +194,8 @@ class Connections:
     """The connections to one origin; `tls` is None for plain HTTP."""
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        self.answer_seconds = ANSWER_SECONDS
+        self.idle_seconds = 12.0
         self._host = host
         self._port = port
         self._tls = tls
@@ -206,7 +207,8 @@ class Connections:
         """Send a request, head and body, and wait for its response."""
         connection = self._take_idle() or await self._connect()
         try:
-            response = await connection.send(request)
+            async with asyncio.timeout(self.answer_seconds):
+                response = await connection.send(request)
         except BaseException:
             connection.drop()
             raise
@@ -224,7 +226,7 @@ class Connections:
         """The one used last, so that surplus ones grow old and are dropped."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.open and self._now() - connection.idle_since < IDLE_SECONDS:
+            if connection.open and self._now() - connection.idle_since < self.idle_seconds:
                 return connection
             connection.drop()
         return None
@@ -243,7 +245,7 @@ class Connections:
             return
         now = connection.idle_since = self._now()
         self._idle.append(connection)
-        while now - self._idle[0].idle_since >= IDLE_SECONDS:
+        while now - self._idle[0].idle_since >= self.idle_seconds:
             self._idle.popleft().drop()
 
 
@@ -275,9 +277,8 @@ class _Connection(asyncio.Protocol):
         self._headers, self._body = [], []
         self._waiter = loop.create_future()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                transport.write(request)
-                return await self._waiter
+            transport.write(request)
+            return await self._waiter
         finally:
             self._waiter = None
 
