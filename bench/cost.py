@@ -73,6 +73,7 @@ PURPOSES: Final = {
     "WEBHOOKS": "webhooks",
     "DELIVERIES": "webhooks",
     "RIGHTS": "suspended members and roles",
+    "HOLDRULES": "hold rules",
     "APIKEY": "API keys",
     "APIKEYS": "API keys",
 }

@@ -231,7 +231,7 @@ class Counts:
 
 
 def _pause() -> float:
-    return random.uniform(0.5, 1.0) * PACE.check  # noqa: S311 - spreads load, hides nothing
+    return random.uniform(0.8, 1.0) * PACE.check  # noqa: S311 - spreads load, hides nothing
 
 
 class Deliverer(Repeated):

@@ -2,7 +2,7 @@
 
 | wanted                                | read or write                                     | requests               |
 |---------------------------------------|---------------------------------------------------|------------------------|
-| the rules                             | Query HOLDRULES, consistent                       | 1, a process every 5 s |
+| the rules                             | Query HOLDRULES                                   | 1, a process every 5 s |
 | set them                              | one transaction: an item a rule, and the revision | 2                      |
 | how many of a member's are published  | Query USER#<author> COMMENT#, newest first        | 1-3                    |
 | how many of a member's are of an hour | the same                                          | 1                      |
@@ -81,11 +81,11 @@ PLACED_RULE = Entity(PlacedRule, Key("HOLDRULES", "RULE#{place:02d}"))
 _ALL: Partition[RulesRevision | PlacedRule] = Partition(RULES_REVISION, None, RULES_REVISION.key.partition.text)
 
 
-async def read_hold_rules(table: Table) -> HoldRules:
-    """The rules as they were set last; consistent."""
+async def read_hold_rules(table: Table, *, consistent: bool = True) -> HoldRules:
+    """The rules as they were set last, or some moments before."""
 
     async def read() -> list[RulesRevision | PlacedRule]:
-        return [item async for item in table.iterate(_ALL, RULES_REVISION, PLACED_RULE, consistent=True)]
+        return [item async for item in table.iterate(_ALL, RULES_REVISION, PLACED_RULE, consistent=consistent)]
 
     async def checked(items: list[RulesRevision | PlacedRule]) -> HoldRules:
         if not items:
