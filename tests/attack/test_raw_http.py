@@ -102,6 +102,7 @@ async def test_headers_up_to_the_limit_are_accepted(service: Service) -> None:
     assert (await exchange(service.url, [sent + sent])).statuses == [200, 200]
 
 
+@pytest.mark.soak
 async def test_an_endless_header_costs_little_memory(tmp_path: Path) -> None:
     """127 MB of headers took 415 MB of memory; now they are not read."""
     with running_service({"RINGSIDE_DATA": str(tmp_path)}) as own:
@@ -174,6 +175,7 @@ async def test_a_byte_now_and_then_does_not_keep_a_connection(impatient: Served)
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such option")
+@pytest.mark.soak
 async def test_a_client_that_accepts_nothing_is_disconnected(tmp_path: Path) -> None:
     """It asks for more than fits into buffers, and does not read: its answers end."""
     introspect = json.dumps({"query": get_introspection_query()}).encode()
@@ -200,6 +202,7 @@ async def test_idle_connections_make_room_for_requests(impatient: Served) -> Non
         assert await idle[0][0].read() == b""
 
 
+@pytest.mark.soak
 async def test_eleven_hundred_idle_sockets_stop_nobody(tmp_path: Path) -> None:
     """They used up the descriptors of the process."""
     raise_file_limit()  # this process has as many sockets, and the usual limit is 1,024

@@ -180,6 +180,7 @@ async def test_a_damaged_table_is_not_backed_up(data: Path, tmp_path: Path) -> N
     assert not (tmp_path / "backup").exists()
 
 
+@pytest.mark.soak
 async def test_a_backup_that_is_killed_has_no_name(data: Path, tmp_path: Path) -> None:
     """Its file is there only once it is whole."""
     await write_profiles(data, "ada")

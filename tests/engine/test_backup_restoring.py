@@ -179,6 +179,7 @@ async def _make_backup(data: Path, file: Path, table_name: str, layout: Layout |
     back_up(data, file)
 
 
+@pytest.mark.soak
 async def test_a_restore_that_is_killed_leaves_the_old_table_or_the_new_one(data: Path, tmp_path: Path) -> None:
     """Killed before each of its steps in turn. The next start finishes what was begun, or nothing has changed."""
     await write_profiles(data, "new")

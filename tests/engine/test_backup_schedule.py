@@ -55,6 +55,7 @@ async def test_the_service_makes_scheduled_backups_and_keeps_seven(data: Path) -
     assert await read_profiles(data) == ["ada"]
 
 
+@pytest.mark.soak
 async def test_one_of_several_processes_makes_the_backups_and_all_tell_of_them(data: Path) -> None:
     """The one that runs the engine; the metrics of the workers read when it was."""
     engine_variables = {"RINGSIDE_DATA": str(data), "RINGSIDE_BACKUP_HOURS": "1"}

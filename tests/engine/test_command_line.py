@@ -87,6 +87,7 @@ def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
         assert counted.endswith(" 20.0")
 
 
+@pytest.mark.soak
 def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     """With a stream open and the engine gone; the same port serves again, with the data that was there."""
     data = {"RINGSIDE_DATA": str(tmp_path)}

@@ -482,6 +482,7 @@ async def test_the_largest_quiz_schedules_all_its_words(one_client: Client, now:
     assert [breach async for breach in audit.breaches(one_client.services)] == []
 
 
+@pytest.mark.soak
 async def test_the_largest_quiz_is_whole_wherever_its_answer_is_killed(
     one_table: Table, default_engine: RunningEngine, now: list[datetime]
 ) -> None:

@@ -93,6 +93,7 @@ async def _observed(mail: MailingService, table: Table, address: str) -> Observe
     return Observed(tuple(sorted(name for name, _ in made)), sum(sent for _, sent in made), len(repr(answer)))
 
 
+@pytest.mark.soak
 async def test_two_thousand_guesses_are_five(mail: MailingService) -> None:
     """However many come at once; the owner's own code, asked for meanwhile, still signs in."""
     victim = "victim@example.org"

@@ -65,6 +65,7 @@ async def test_300_comments_a_second_on_one_product_leave_every_key_room(
             assert number / COMMENTS * 300 + settling[key] * PROCESSES / SETTLE_SECONDS <= LIMIT, key
 
 
+@pytest.mark.soak
 async def test_2000_comments_a_second_on_as_many_products_leave_every_key_room(
     default_engine: RunningEngine, tmp_path: Path, table_name: str
 ) -> None:

@@ -56,7 +56,7 @@ async def ask(service: Service) -> Any:
         return (await http.post("/graphql", json=query)).json()["data"]["requestSubscription"]
 
 
-@pytest.mark.parametrize("step", ["RCPT", "DATA"])
+@pytest.mark.parametrize("step", [pytest.param("RCPT", marks=pytest.mark.soak), "DATA"])
 async def test_a_killed_service_loses_no_email_unnoticed(
     one_table: Table, default_engine: RunningEngine, tmp_path: Path, step: str
 ) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import httpx
 import psutil
+import pytest
 
 from datastore.dynamo import Table
 from tests.engines import RunningEngine
@@ -29,6 +30,7 @@ async def _outcome(http: httpx.AsyncClient) -> str:
     return str(body["errors"][0]["extensions"]["code"]) if "errors" in body else "OK"
 
 
+@pytest.mark.soak
 async def test_requests_to_a_silent_engine_are_answered(default_engine: RunningEngine, one_table: Table) -> None:
     """At their deadline, or refused at once; memory stays flat, readiness says so, and the service recovers."""
     async with Proxy(default_engine.url) as proxy:

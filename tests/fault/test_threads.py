@@ -7,6 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from datastore.comments.records import COMMENT, REPLY, Comment
 from datastore.comments.threads import THREAD, Thread
 from datastore.dynamo import TransactionConflict
@@ -83,6 +85,7 @@ async def test_more_replies_than_a_thread_takes_are_told_to_come_back_and_none_i
         assert [breach async for breach in breaches(client.services)] == []
 
 
+@pytest.mark.soak
 async def test_a_thread_of_ten_thousand_is_read_page_by_page(one_client: Client) -> None:
     """Each reply once, oldest first; the page that shows the thread reads no more than it shows."""
     services = one_client.services

@@ -101,7 +101,7 @@ class Learner:
         )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
 async def test_faults_lose_nothing_and_double_nothing(engine_pair: EnginePair, table_name: str, seed: int) -> None:
     """A fifth of all requests fails, before or after it is applied; acknowledged writes are stored once."""
     async with lagging_table(engine_pair, table_name, seed=seed, conflict_seconds=0.005) as (proxy, _, table):

@@ -56,7 +56,7 @@ def votes(contenders: int, number: int) -> list[Vote]:
     ]
 
 
-@pytest.mark.parametrize(("contenders", "cast"), [(2, 200), (100, 200), (600, 300)])
+@pytest.mark.parametrize(("contenders", "cast"), [(2, 200), (100, 200), pytest.param(600, 300, marks=pytest.mark.soak)])
 async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int, cast: int) -> None:
     """A third of a second's votes at the promised rate, then a settling of a board where most scores have changed."""
     with running_engine("dynoxide", tmp_path) as leader:

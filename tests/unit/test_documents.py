@@ -333,6 +333,7 @@ MEGABYTES = 8
 DOCUMENTS = 30
 
 
+@pytest.mark.soak
 def test_memory_stays_bounded_whatever_strangers_send() -> None:
     """Thirty legal documents of 3 KB, each compiled and all kept, would take 28 MB."""
     command = [sys.executable, "-m", "tests.unit.test_documents"]
