@@ -133,6 +133,7 @@ async def test_another_process_knows_a_new_electorate_in_time(default_engine: Ru
         visitor = second.visitor()
         await vote(visitor)
         token = (await visitor.ask(DRAW_MATCHUP))["token"]
+        await settle_votes(second)  # else a read for it may be under way, and the vote waits for that one
         await change(first, electorate="MEMBERS")
         board = second.services.get(BoardCache).known("main")
         assert board is not None
