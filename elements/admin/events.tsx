@@ -29,19 +29,12 @@ export class Events implements Area {
 
   constructor(private page: Page) {
     this.events = new Pages(page, 'event', (after) => ask(EVENTS, { after }).then((data) => data.events));
-    [this.fresh, this.matches] = [this.emptyEvent(), this.emptyCard()];
+    this.fresh = new Draft(page, 'new-event', { name: '', season: String(new Date().getFullYear()), startsAt: '', matches: '' });
+    this.matches = new Draft(page, 'card', { matches: '' });
   }
 
   open() {
     return this.events.open();
-  }
-
-  private emptyEvent() {
-    return new Draft(this.page, 'new-event', { name: '', season: String(new Date().getFullYear()), startsAt: '', matches: '' });
-  }
-
-  private emptyCard() {
-    return new Draft(this.page, 'card', { matches: '' });
   }
 
   private async create(event: Event) {
@@ -50,7 +43,6 @@ export class Events implements Area {
     const made = await this.fresh.send(CREATE_EVENT, { name, season, startsAt: moment(startsAt) ?? '' });
     if (!made) return;
     this.fresh.clear();
-    this.matches = this.emptyCard();
     this.matches.values.matches = matches;
     await this.open();
     await this.choose(made.event.id);
@@ -103,22 +95,30 @@ export class Events implements Area {
   }
 
   private async addLines(): Promise<boolean> {
-    const typed = this.matches.values.matches;
-    const lines = typed.split('\n').map((line) => line.trim()).filter(Boolean);
+    const lines = this.matches.values.matches.split('\n').map((line) => line.trim()).filter(Boolean);
+    if (!lines.length) return true;
     const key = newKey();
     for (const [place, line] of lines.entries()) {
       const answer = await this.page.mutate(ADD_MATCH, { input: { event: this.card!.id, ...parseMatch(line), idempotencyKey: `${key}${place}` } });
       if (!answer || answer.code) {
-        this.matches.values.matches = lines.slice(place).join('\n');
+        this.take(lines.slice(0, place));
         await this.read(this.card!.id);
         if (answer) await this.matches.refuse({ ...answer, message: `${line}: ${answer.message}`, path: ['matches'] });
         return false;
       }
     }
-    if (this.matches.values.matches === typed) this.matches = this.emptyCard();
+    this.take(lines);
     await this.read(this.card!.id);
     this.page.render();
     return true;
+  }
+
+  /** Takes lines that were added out of what is typed. What was typed meanwhile stays. */
+  private take(lines: string[]) {
+    const left = [...lines];
+    const stays = (line: string) => line.trim() && (!left.includes(line.trim()) || !left.splice(left.indexOf(line.trim()), 1));
+    this.matches.values.matches = this.matches.values.matches.split('\n').filter(stays).join('\n');
+    this.page.render();
   }
 
   private async act(document: any, input: object, said?: string): Promise<any> {

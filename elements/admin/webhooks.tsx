@@ -24,12 +24,8 @@ export class Webhooks implements Area {
 
   constructor(private page: Page) {
     this.deliveries = new Pages(page, 'delivery', (after) => ask(DELIVERIES, { webhook: this.chosen!.id, after }).then((data) => data.node?.deliveries));
-    this.fresh = this.empty();
+    this.fresh = new Draft(page, 'webhook', { url: '', kinds: '' });
     this.since = new Draft(page, 'redeliver', { since: '' });
-  }
-
-  private empty() {
-    return new Draft(this.page, 'webhook', { url: '', kinds: '' });
   }
 
   async open() {
@@ -42,7 +38,7 @@ export class Webhooks implements Area {
     const { url, kinds } = this.fresh.values;
     const answer = await this.fresh.send(ADD_WEBHOOK, { url: url.trim(), kinds: kinds.split(/[\s,]+/).filter(Boolean) });
     if (!answer) return;
-    this.fresh = this.empty();
+    this.fresh.clear();
     await this.open();
     await this.choose(answer.webhook);
     await this.showSecret(answer.secret);

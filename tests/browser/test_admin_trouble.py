@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -194,6 +195,37 @@ async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved
     await expect(page.page.get_by_role("status")).to_have_text("Eins was added.")
     await expect(page.page.locator("#new-word-term")).to_have_value("Zwei")
     await expect(page.page.locator("#new-word-definition")).to_have_value("")
+    await page.page.context.close()
+
+
+async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visited, browser: Browser) -> None:
+    """And only they: what was added is taken out of the lines, so that it cannot be added again."""
+    page = await opened(visited, browser, "editor", "#/events")
+    answers, held = asyncio.Event(), list[str]()
+
+    async def hold(route: Route) -> None:
+        held.append(route.request.post_data or "")
+        await answers.wait()
+        await route.fallback()
+
+    lines = page.page.locator("#card-matches")
+    await page.page.locator("#new-event-name").fill("Typed on the card")
+    await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_role("heading", name="Typed on the card")).to_be_visible()
+    await lines.fill("Ada v Bo")
+    await expect(page.page.get_by_role("status")).to_contain_text("Typed on the card")
+    await expect(lines).to_have_value("Ada v Bo")
+    await page.page.route(REQUESTS, hold)
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await until(lambda: held, "the match is on its way")
+    await lines.fill("Ada v Bo\nCy v Dee")
+    answers.set()
+    await expect(page.page.locator("li.match")).to_have_count(1)
+    await expect(lines).to_have_value("Cy v Dee")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.locator("li.match")).to_have_count(2)
+    await expect(lines).to_have_value("")
     await page.page.context.close()
 
 
