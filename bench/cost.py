@@ -68,6 +68,7 @@ Units a second of a process that has nothing else to do, and dollars for a month
 """
 IDLE_SECONDS: Final = 60
 MONTH_SECONDS: Final = 365 * 24 * 3600 / 12
+COUNTING: Final = "counting which operations are asked for, a minute each"
 PURPOSES: Final = {
     "JOBS": "jobs to take over",
     "WEBHOOKS": "webhooks",
@@ -76,6 +77,7 @@ PURPOSES: Final = {
     "HOLDRULES": "hold rules",
     "APIKEY": "API keys",
     "APIKEYS": "API keys",
+    "OPERATIONS": COUNTING,
 }
 """What a process reads or writes a partition key for, by the key's beginning."""
 PAGE: Final = """query ($product: ID!) { comments(product: $product, first: 20) {
@@ -216,7 +218,7 @@ async def idle(site: Site) -> dict[str, Cost]:
     busy = await observed(site, Client(site.client.served, site.client.settings, key))
     hooks, before = busy["webhooks"], bare["webhooks"]
     return {
-        **{f"looking for {name}": cost for name, cost in bare.items()},
+        **{name if name == COUNTING else f"looking for {name}": cost for name, cost in bare.items()},
         "each webhook, with nothing to deliver": Cost(hooks.reads - before.reads, hooks.writes - before.writes),
         "each API key in use": busy["API keys"],
     }
