@@ -69,9 +69,9 @@ IN_MEMORY = tuple(Path(__file__).with_name(folder) for folder in ("unit", "prope
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as `quick` what needs no engine, before the run's own choice of marks."""
+    """Mark as `quick` what needs no engine and is not `slow`, before the run's own choice of marks."""
     for item in items:
-        if item.path.is_relative_to(IN_MEMORY[0]) or item.path.is_relative_to(IN_MEMORY[1]):
+        if any(map(item.path.is_relative_to, IN_MEMORY)) and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.quick)
 
 

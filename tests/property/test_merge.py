@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -93,6 +94,7 @@ def test_records_with_one_sort_key_are_combined_from_all_partitions(
     assert [note for _, note in merged.items] == (expected[::-1] if newest_first else expected)[:wanted]
 
 
+@pytest.mark.slow
 def test_many_records_that_are_left_out_take_few_rounds() -> None:
     """From the third round on, each reads twice as much as the one before."""
     table = Shelves({"0": list(range(20_000))})

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def offsets(name: str) -> tuple[timedelta | None, ...]:
     return tuple(moment.astimezone(ZoneInfo(name)).utcoffset() for moment in (EARLIEST, *transitions(name)))
 
 
+@pytest.mark.slow
 def test_a_daily_learner_keeps_the_streak_across_every_transition_of_every_zone() -> None:
     """One quiz on each local day, at any hour that it has; a zone that skips a day of the calendar spends a freeze."""
     names = sorted(available_timezones() - {"localtime", "Factory"})

@@ -42,6 +42,7 @@ def test_the_published_example() -> None:
         assert found[one].value - found[6].value == pytest.approx(published, abs=0.006)
 
 
+@pytest.mark.slow
 def test_an_independent_implementation_agrees() -> None:
     """evalica's Bradley-Terry on the same games, the imaginary ones included, to five digits."""
     with warnings.catch_warnings():
@@ -75,6 +76,7 @@ def test_strengths_are_finite() -> None:
 
 
 @pytest.mark.parametrize(("strong", "weak"), [(2, 1), (1, 2), (3, 2), (10, 5)])
+@pytest.mark.slow
 def test_strengths_are_finite_however_long_some_lose_every_vote(strong: int, weak: int) -> None:
     """As votes come in, each fit begins with the strengths of the one before."""
     start, votes = None, 100.0
@@ -107,6 +109,7 @@ def simulated(chance: Random, contenders: int, votes: int) -> tuple[list[float],
     return true, fit(meetings)
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_true_strength_as_often_as_they_say() -> None:
     """Of 1,200 true strengths, 93 to 97.5 % lie in their interval: with the exact inverse, and with its series."""
     chance, inside, total = Random(7), 0, 0

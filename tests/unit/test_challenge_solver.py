@@ -32,6 +32,7 @@ def hidden(number: int) -> dict[str, str]:
 
 
 @pytest.mark.skipif(not NODE.exists(), reason="node is not here: make test")
+@pytest.mark.slow
 def test_the_solver_finds_the_number() -> None:
     """The first and the last one too; a number beyond is none."""
     numbers = [0, 9, 10, 99_999, 100_000, MOST - 1, *random.sample(range(MOST), 10)]

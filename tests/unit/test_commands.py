@@ -46,6 +46,7 @@ def test_help_and_version_import_nothing_heavy(option: str) -> None:
     assert set(HEAVY) & set(printed.splitlines()[-1].split()) == set()
 
 
+@pytest.mark.slow
 def test_only_commands_about_documents_import_the_schema() -> None:
     """The schema, and what it and the application are built with, take half of the time in which a command starts."""
     code = (
@@ -89,6 +90,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("command", ["schema", "manifest -", "token --user ada"])
+@pytest.mark.slow
 def test_a_full_disk_behind_standard_output_is_said_in_a_sentence(command: str) -> None:
     """A small output fails only when it is flushed, and must not fail again when the process ends."""
     with Path("/dev/full").open("wb") as full:
@@ -99,6 +101,7 @@ def test_a_full_disk_behind_standard_output_is_said_in_a_sentence(command: str) 
     assert (run.returncode, run.stderr.decode()) == (1, "- cannot be written: No space left on device.\n")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_a_command_without_a_word() -> None:
     """As with `ringside schema | head -1`."""
     reading, writing = os.pipe()

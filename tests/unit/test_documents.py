@@ -155,6 +155,7 @@ def _fail(*_: Any) -> str:
 
 
 @pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.slow
 def test_however_many_fields_fail_their_lines_are_found_once(times: int) -> None:
     """Also if each is asked for twice, so that an error has two locations."""
     schema = GraphQLSchema(GraphQLObjectType("Query", {"fails": GraphQLField(GraphQLString, resolve=_fail)}))

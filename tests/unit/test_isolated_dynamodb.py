@@ -22,6 +22,7 @@ isolated_dynamodb.main()
 
 
 @pytest.mark.parametrize("refused", ["enter_empty_network", "fcntl.ioctl"])
+@pytest.mark.slow
 async def test_two_engines_run_side_by_side_without_namespaces(tmp_path: Path, refused: str) -> None:
     """In containers no namespace can be created; ordinary users of Ubuntu cannot set up its loopback interface."""
     program = engine_program("dynamodb-local", tmp_path)

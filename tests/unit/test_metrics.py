@@ -172,6 +172,7 @@ def worker() -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.slow
 def test_workers_answer_for_each_other_and_the_killed_are_in_flight_no_more() -> None:
     """Any worker's /metrics shows the sum; what a killed one had counted stays, what it was doing does not."""
     with shared_metrics() as folder:

@@ -40,6 +40,7 @@ def board(seed: int, honest: int, pushers: int, *, each: int = 50) -> tuple[Kept
     return kept, find_pushes(kept, CONTENDERS)
 
 
+@pytest.mark.slow
 def test_a_group_is_found_and_who_belongs_to_it() -> None:
     """The contender and the way; of its voters those whose votes honest ones rarely cast."""
     _, found = board(1, 400, 40)
@@ -74,6 +75,7 @@ def test_tastes_that_go_both_ways_are_no_push() -> None:
     assert not find_pushes(kept, CONTENDERS).pushed
 
 
+@pytest.mark.slow
 def test_the_rank_without_a_group_is_the_honest_one() -> None:
     """Also where few of its voters can be listed."""
     random, detector = Random(6), Detector({}, CONTENDERS)

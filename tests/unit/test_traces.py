@@ -144,6 +144,7 @@ def test_without_an_endpoint_nothing_is_traced() -> None:
     assert open_traces(None) is None
 
 
+@pytest.mark.slow
 def test_without_an_endpoint_opentelemetry_is_not_even_imported() -> None:
     """It costs time at the start and memory ever after."""
     program = "import sys; import server.telemetry as t; t.open_traces(None); print('opentelemetry' in sys.modules)"
