@@ -204,10 +204,10 @@ async function predictionsOf(key, first) {
     [0, 1, 2, 3].map((lane) => query(`EVENT#${key}#RANKED#${lane}`, { index: 'gsi2', Limit: first })),
   )
   const best = lanes.flat().sort((one, other) => (one.gsi2sk < other.gsi2sk ? -1 : 1)).slice(0, first)
-  const nodes = ranked(best, (one) => one.points).map(({ rank, row }) => ({
+  const nodes = ranked(best, (one) => one.share.points).map(({ rank, row }) => ({
     rank,
-    points: row.points,
-    correct: row.correct,
+    points: row.share.points,
+    correct: row.share.correct,
     madeBy: last(row.sk),
   }))
   return { nodes }

@@ -365,9 +365,10 @@ async def best_predictions(engine: Engine, event: str, first: int) -> list[Any]:
     members = await engine.members(users)
     rows: list[dict[str, Any]] = []
     for place, (item, user) in enumerate(zip(items, users, strict=True)):
-        points = number(item, "points")
+        share = item["share"]["M"]
+        points = number(share, "points")
         rank = rows[-1]["rank"] if rows and rows[-1]["points"] == points else place + 1
-        rows.append({"rank": rank, "points": points, "correct": number(item, "correct"), "user": members[user]})
+        rows.append({"rank": rank, "points": points, "correct": number(share, "correct"), "user": members[user]})
     return rows
 
 
