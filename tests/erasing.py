@@ -121,7 +121,7 @@ async def carried_out(services: Services, job: Job, write: int) -> bool:
     process = Services(services.table, services.seal, services.policy, clock=services.clock)
     current = await job_store.read_job(services.table, job.id)
     assert current is not None
-    process.leases.patience = 0.1  # whoever worked on it before is dead
+    process.leases.patience = 0.1  # the process that worked on it before is dead
     process.get(JobRunner)._kinds = JOB_KINDS
     run = await run_of(process, current)
     try:

@@ -383,8 +383,8 @@ async def read_each(keys: Sequence[K], read: Callable[[K], Awaitable[V | None]])
 # own, so it belongs to none of those who wait: each of them may be cancelled, and the others still get its result or
 # its error. Nothing is remembered: the next caller after the end starts again.
 #
-# With `join`, each caller who waits joins the work, which is cancelled, and `abandoned`, when the last of them gives
-# up.
+# With `join`, each caller who waits joins the work. Once the last of them gives up, it is cancelled, and `abandoned` is
+# called with its key.
 
 
 @dataclass(eq=False, slots=True)

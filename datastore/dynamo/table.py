@@ -392,7 +392,7 @@ def _recognised(item: Item, entities: Sequence[Entity[Any]]) -> Iterator[Any]:
 # Eventually consistent reads of the table, shared by simultaneous requests through a `ReadCache`.
 #
 # A write of this process forgets what it may have changed. So sharing hides no acknowledged write of this process; the
-# engine itself may still be behind. Consistent reads are not shared here: whoever wants them has a kind of read for it.
+# engine itself may still be behind. Consistent reads are not shared here: those have kinds of their own.
 #
 # One attempt is shared, not its retries: each request repeats a failed attempt until its own deadline, so no request
 # fails because another one ran out of time. The transport's timeouts bound an attempt, and its units are metered for

@@ -46,7 +46,7 @@ export class Events implements Area {
     this.matches.values.matches = matches;
     await this.open();
     await this.choose(made.event.id);
-    if (await this.addAll()) this.page.say(this.page.t('eventMade', { name, n: this.card!.matches.length }));
+    if (await this.addAll(made.event.id)) this.page.say(this.page.t('eventMade', { name, n: this.card!.matches.length }));
   }
 
   private async choose(id: string) {
@@ -90,16 +90,17 @@ export class Events implements Area {
   // ── the card ──
 
   /** Adds the matches that were typed, a line each. A line that is refused stays, with those after it. */
-  private addAll() {
-    return this.matches.once(() => this.addLines());
+  private addAll(event: string) {
+    return this.matches.once(() => this.addLines(event));
   }
 
-  private async addLines(): Promise<boolean> {
+  /** All of them to the event that was shown, whichever is looked at meanwhile. */
+  private async addLines(event: string): Promise<boolean> {
     const lines = this.matches.values.matches.split('\n').map((line) => line.trim()).filter(Boolean);
     if (!lines.length) return true;
     const key = newKey();
     for (const [place, line] of lines.entries()) {
-      const answer = await this.page.mutate(ADD_MATCH, { input: { event: this.card!.id, ...parseMatch(line), idempotencyKey: `${key}${place}` } });
+      const answer = await this.page.mutate(ADD_MATCH, { input: { event, ...parseMatch(line), idempotencyKey: `${key}${place}` } });
       if (!answer || answer.code) {
         this.take(lines.slice(0, place));
         await this.read(this.card!.id);
@@ -203,7 +204,7 @@ export class Events implements Area {
         {this.matchesTable(card)}
         {card.tieBreak && card.state !== 'UPCOMING' && this.answerForm(card)}
         <div class="two even">
-          <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.addAll(); }}>
+          <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.addAll(card.id); }}>
             {this.matches.field('matches', page.t('moreMatches'), { tag: 'textarea', rows: 4, hint: page.t('matchesHint') })}
             <div class="row"><button type="submit">{page.t('add')}</button></div>
           </form>

@@ -131,7 +131,7 @@ def _name(position: str) -> bytes:
 # ── poller ──
 # One loop for any number of listeners: it begins with the first listener and ends with the last.
 #
-# A read that fails is logged and repeated. The poll follows the rule of `resolvers.loading`: it runs in a context of
+# A read that fails is logged and repeated. The poll follows the rule of `SingleFlight`: it runs in a context of
 # its own, a listener may leave at any time without affecting the others, and the end of the process ends the poll and
 # all waiting.
 

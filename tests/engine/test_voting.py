@@ -191,10 +191,11 @@ async def test_a_vote_does_not_wait_for_its_board(one_client: Client, failure: E
     visitor = one_client.visitor()
     voter = (await vote(visitor))["ballot"]["voter"]
     token = (await visitor.ask(DRAW_MATCHUP))["token"]
-    boards, counted = one_client.services.get(BoardCache).boards, Event()
+    boards, counted, held = one_client.services.get(BoardCache).boards, Event(), list[str]()
 
     async def read_later(_: str, send: Any) -> Any:
         if "BOARD#main" in str(send.keywords):
+            held.append("the board")
             await counted.wait()
             if failure:
                 raise failure
@@ -211,6 +212,7 @@ async def test_a_vote_does_not_wait_for_its_board(one_client: Client, failure: E
             await sleep(0.01)
         counted.set()
         assert (await voting)["progress"]["seen"] == 2
+    assert held
     await assert_consistent(one_client)
 
 
