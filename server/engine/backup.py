@@ -237,7 +237,7 @@ def back_up_repeatedly(data: Path, seconds: float, stopping: threading.Event) ->
             return
         except Exception as error:  # noqa: BLE001 - no failure may end the schedule
             wait = min(RETRY_SECONDS, seconds)
-            _record_failure(data, error)
+            _record_failure(data, error, wait)
 
 
 def seconds_until_due(data: Path, seconds: float) -> float:
@@ -258,9 +258,9 @@ def back_up_by_schedule(data: Path, advance: Advance) -> None:
     log.info("backup made", file=str(file), bytes=size, kept=KEPT)
 
 
-def _record_failure(data: Path, error: Exception) -> None:
+def _record_failure(data: Path, error: Exception, wait: float) -> None:
     expected = isinstance(error, BackupFailed | OSError)
-    log.error("backup failed", reason=str(error), retry_seconds=RETRY_SECONDS, exc_info=None if expected else error)
+    log.error("backup failed", reason=str(error), retry_seconds=wait, exc_info=None if expected else error)
     with suppress(OSError):  # without this file the metrics still show that there is no new backup
         (data / "backups" / "failures").write_text(f"{backup_figures(data)['failures'] + 1:.0f}")
 

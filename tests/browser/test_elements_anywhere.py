@@ -7,9 +7,11 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Route, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
@@ -279,6 +281,16 @@ def framework_styles() -> str:
     return "".join(sheets)
 
 
+async def without_and_with(page: Page, styles: str) -> tuple[Any, Any] | None:
+    """The looks of all elements before and after a page has these styles; None if they change by themselves, too."""
+    before = await page.evaluate(LOOKS)
+    added = await page.add_style_tag(content=styles)
+    assert await page.evaluate("getComputedStyle(document.querySelector('ringside-word')).color") == RED
+    after = await page.evaluate(LOOKS)
+    await added.evaluate("style => style.remove()")
+    return (before, after) if await page.evaluate(LOOKS) == before else None
+
+
 async def test_the_styles_of_two_frameworks_change_nothing_but_what_is_inherited_on_purpose(
     visited: Visited, browser: Browser
 ) -> None:
@@ -289,15 +301,13 @@ async def test_the_styles_of_two_frameworks_change_nothing_but_what_is_inherited
     async with visited.page(browser, body, member="ada-abara") as page:
         await shown(page)
         await expect(page.page.locator("ringside-board .live")).to_have_text("live")
-        before = await page.page.evaluate(LOOKS)
-        await page.page.add_style_tag(content=styles)
-        assert await page.page.evaluate("getComputedStyle(document.querySelector('ringside-word')).color") == RED
-        after = await page.page.evaluate(LOOKS)
+        before, after = await until(partial(without_and_with, page.page, styles), "nothing else changes meanwhile")
         assert len(before) > 300
         changed = [
             looks for pair in zip(before, after, strict=True) for looks in zip(*pair, strict=True) if len({*looks}) > 1
         ]
         assert changed == []
+        await page.page.add_style_tag(content=styles)
         await page.page.evaluate("held.style = 'font-family: monospace; color-scheme: dark'")
         root = "getComputedStyle(document.querySelector('ringside-word').shadowRoot.querySelector('.root'))"
         assert await page.page.evaluate(f"[{root}.fontFamily, {root}.colorScheme]") == ["monospace", "dark"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,13 +13,10 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from server.engine import BackupFailed, back_up, backup, scheduled_backups
+from server.engine import back_up, backup, scheduled_backups
 from tests.data_folders import read_profiles, refused_on, run_on, write_profiles
 from tests.service import running_service, start_service
-
-
-def _wait_for(condition: threading.Event) -> None:
-    assert condition.wait(60)
+from tests.waiting import until
 
 
 def _back_up_by_schedule(data: Path) -> None:
@@ -139,62 +135,38 @@ async def test_a_backup_that_is_moved_away_at_once_is_not_made_again_at_once(
     assert pauses == [0, 3600, 3600]
 
 
-async def test_a_failed_scheduled_backup_is_logged_counted_and_tried_again(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_scheduled_backup_is_logged_counted_and_tried_again(data: Path) -> None:
     """The earlier backups stay; after the next success nothing counts as failed."""
     await write_profiles(data, "ada")
-    failed, made = threading.Event(), threading.Event()
-
-    def fail(*_: object) -> int:
-        failed.set()
-        raise BackupFailed("the disk is full")
-
-    monkeypatch.setattr(backup, "back_up", fail)
-    monkeypatch.setattr(backup, "RETRY_SECONDS", 0.05)
-    with capture_logs() as logs, scheduled_backups(data, 3600):
-        await asyncio.to_thread(_wait_for, failed)
-        async with asyncio.timeout(30):
-            while not backup.backup_figures(data)["failures"]:
-                await asyncio.sleep(0.01)
+    in_its_way = data / "backups" / "new"
+    in_its_way.parent.mkdir()
+    in_its_way.write_text("somebody's notes")
+    with capture_logs() as logs, scheduled_backups(data, 0.05):
+        await until(lambda: backup.backup_figures(data)["failures"], "the backup fails")
         assert backup.backup_figures(data)["newest"] == 0
-
-        def succeed(folder: Path, file: Path, advance: backup.Advance) -> int:
-            size = back_up(folder, file, advance)
-            made.set()
-            return size
-
-        monkeypatch.setattr(backup, "back_up", succeed)
-        await asyncio.to_thread(_wait_for, made)
-        async with asyncio.timeout(30):
-            while backup.backup_figures(data)["failures"]:
-                await asyncio.sleep(0.01)
+        in_its_way.unlink()
+        await until(lambda: _names(data) and not backup.backup_figures(data)["failures"], "the next one succeeds")
     assert logs[0] == {
-        "event": "backup failed", "log_level": "error", "reason": "the disk is full", "retry_seconds": 0.05,
-        "exc_info": None,
+        "event": "backup failed", "log_level": "error", "retry_seconds": 0.05, "exc_info": None,
+        "reason": f"{in_its_way} exists and is not a backup. Choose another file.",
     }  # fmt: skip
-    assert len(_names(data)) == 1
 
 
-async def test_a_schedule_that_ends_gives_up_the_backup_under_way(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_schedule_that_ends_gives_up_the_backup_under_way(data: Path) -> None:
     """A stopping service does not wait for it, and no part of it is left."""
     await write_profiles(data, "ada")
-    begun = threading.Event()
 
-    copy_file = backup.copy_file
+    class StopsDuringTheFirst(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002
+            began, self.began = self.began, True
+            return began
 
-    def copy_for_ever(source: Path, target: Path, advance: backup.Advance) -> None:
-        def stay(left: int, pages: int) -> None:
-            begun.set()
-            while True:
-                advance(left, pages)
-                time.sleep(0.01)
+        def is_set(self) -> bool:
+            return self.began
 
-        copy_file(source, target, stay)
+        began = False
 
-    monkeypatch.setattr(backup, "copy_file", copy_for_ever)
-    with scheduled_backups(data, 3600):
-        await asyncio.to_thread(_wait_for, begun)
+    backup.back_up_repeatedly(data, 3600, StopsDuringTheFirst())
     assert list((data / "backups").iterdir()) == []
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-
-import pytest
 
 from datastore.changes.occurrences import DELIVERY, Kind, Occurrence, Webhook, new_delivery
 from datastore.changes.unit_of_work import UnitOfWork
@@ -19,19 +16,18 @@ from datastore.values.seal import Seal
 from resolvers.members.api_keys import ApiKeys
 from resolvers.requests.context import Role, Services, utc_now
 from resolvers.values.node_ids import node_id
-from server import webhooks
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate
 from server.mail.runs import EmailSchedule
 from server.mail.sending import LogTransport, RunLimits
 from server.settings import Settings
-from server.webhooks import Outcome, Sender
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import SECRET
 from tests.erasing import ERASE
 from tests.jobs import ended
 from tests.queries import UPDATE_PROFILE
+from tests.receiver import receiving
 
 AHEAD = timedelta(hours=2)
 MINUTES = timedelta(minutes=15)
@@ -86,26 +82,16 @@ async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> No
 # ── webhooks ──
 
 
-async def test_what_waits_for_a_webhook_is_delivered(
-    one_table: Table, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_waits_for_a_webhook_is_delivered(one_table: Table, settings: Settings) -> None:
     """Its id is made, it was queued again or its next attempt is due by the wrong clock."""
-    monkeypatch.setattr(webhooks, "PACE", webhooks.Pace(poll=0.1))
     now, ids, ahead = utc_now(), Ids(), utc_now() + AHEAD
-    webhook = Webhook("h1", "https://8.8.8.8/", (), now, "whsec_AAAA")
-    await add_webhook(one_table, webhook, UnitOfWork.unkeyed(now))
     names = {"Board:a": now, "Board:b": now, "Board:c": ahead}
     occurred = [Occurrence(ids.next(at), Kind.BOARD_CHANGED, None, name) for name, at in names.items()]
     retried, requeued, recent = (new_delivery("h1", one) for one in occurred)
     waiting = [replace(retried, attempts=3, next_at=ahead), replace(requeued, since=ahead), recent]
     await one_table.write_many(map(DELIVERY.put, waiting))
-    sent = set[str]()
-
-    async def send(_: Sender, __: str, headers: Mapping[str, str], ___: bytes) -> Outcome:
-        sent.add(headers["webhook-id"])
-        return Outcome(204)
-
-    monkeypatch.setattr(Sender, "send", send)
-    async with serving(settings), asyncio.timeout(60):
-        while sent != {each.ulid for each in waiting}:
-            await asyncio.sleep(0.05)
+    async with receiving() as receiver:
+        webhook = Webhook("h1", receiver.url, (), now, "whsec_AAAA")
+        await add_webhook(one_table, webhook, UnitOfWork.unkeyed(now))
+        async with serving(settings.model_copy(update={"webhook_networks": ("127.0.0.0/8",)})):
+            await receiver.until(lambda: {message.id for message in receiver.accepted} == {one.ulid for one in waiting})
