@@ -88,7 +88,7 @@ def settings_for(engine: ReachableEngine, table_name: str, **more: object) -> Se
 def brief_pauses_of_the_audit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless the test's engine lags: no index of the others is behind, only a settling may be, on a busy machine."""
     if "engine" not in request.fixturenames or request.getfixturevalue("engine").name != "lagging":
-        monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.3)
+        monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.4)
 
 
 @pytest.fixture

@@ -201,6 +201,7 @@ class LeaderSettler:
         """Products being settled now, and the sweep."""
         self._settled = 0
         self._is_idle = asyncio.Event()
+        self.patience = LONGEST_WAIT
 
     def comment_changed(self, change: CommentChange) -> None:
         """Settle the product of a change that this process made, if it moved the number of five-star comments."""
@@ -228,7 +229,7 @@ class LeaderSettler:
         if self._active:
             self._is_idle.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_idle.wait(), LONGEST_WAIT)
+                await asyncio.wait_for(self._is_idle.wait(), self.patience)
         return self._settled != settled_before
 
     async def _settle_repeatedly(self, product: str) -> None:

@@ -231,6 +231,8 @@ class Source:
     read: ReadArrivals
     clock: Callable[[], datetime]
     longest_write: timedelta
+    seconds: float = SECONDS
+    """Between two polls."""
 
 
 @dataclass(slots=True, eq=False)
@@ -261,7 +263,7 @@ class Feed(Generic[V]):
     """One topic: a log of the arrivals since its first listener came."""
 
     def __init__(self, source: Source) -> None:
-        self.poller = Poller(self._poll, SECONDS)
+        self.poller = Poller(self._poll, source.seconds)
         self._source = source
         self._overlap = source.longest_write + CLOCK_SKEW
         self._listeners: set[_Listener] = set()

@@ -107,11 +107,13 @@ class SmtpTransport:
         self._pause = pause
         self._attempts, self._timeout = (1, _TIMEOUT_OF_REQUEST) if for_requests else (_ATTEMPTS, TIMEOUT)
         self._last_step = _TIMEOUT_OF_REQUEST if for_requests else LONGEST_SEND
+        self.longest = LONGEST_SEND
+        """Seconds that all attempts at an email may take together."""
         self._keeps_connections = not for_requests
         self._context = ssl.create_default_context()
 
     async def send(self, email: Email) -> None:
-        deadline = asyncio.get_running_loop().time() + LONGEST_SEND
+        deadline = asyncio.get_running_loop().time() + self.longest
 
         async def unit() -> None:
             async with self._connection(deadline) as connection:

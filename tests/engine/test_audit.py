@@ -17,12 +17,6 @@ from tests.writers import writers
 AUDITS = 2
 
 
-@pytest.fixture(autouse=True)
-def pauses_longer_than_settling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three pauses of 2.4 s together: settled counts are up to two seconds behind on a busy machine."""
-    monkeypatch.setattr(audit, "PAUSE_SECONDS", 0.4)
-
-
 async def suspects(client: Client) -> list[str]:
     """What a single pass finds."""
     return [suspect for part in audit.PARTS for suspect in await audit.find_suspects(client.services, part)]

@@ -151,9 +151,9 @@ async def test_wrong_counts_change_no_page(one_client: Client) -> None:
 
 
 @pytest.fixture
-def patient_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient_readers(one_client: Client) -> None:
     """Readers of the ranking wait until what they found unsettled is settled, however busy the machine is."""
-    monkeypatch.setattr("resolvers.comments.counts.LONGEST_WAIT", 60.0)
+    one_client.services.get(LeaderSettler).patience = 60.0
 
 
 @pytest.mark.usefixtures("patient_readers")
@@ -266,10 +266,10 @@ async def test_the_ranking_neither_waits_for_a_slow_product_nor_fails_with_a_bro
     """What is ranked is shown while a product cannot be settled, and while the marks cannot be read."""
     ada = one_client.member("ada")
     await post(ada, product="42")
-    with monkeypatch.context() as patch:
-        patch.setattr("resolvers.comments.counts.LONGEST_WAIT", 60.0)
-        assert len((await one_client.ask("{ topProducts { nodes { product } } }"))["nodes"]) == 1
     settler, never = one_client.services.get(LeaderSettler), asyncio.Event()
+    patience, settler.patience = settler.patience, 60.0
+    assert len((await one_client.ask("{ topProducts { nodes { product } } }"))["nodes"]) == 1
+    settler.patience = patience
 
     async def hanging(_: str, send: Any) -> Any:
         if "STATISTICS#41" in str(send.keywords):

@@ -495,13 +495,13 @@ class Hesitates(Mailbox):
     ("command", "raised"), [("EHLO", ServerUnreachable), ("RCPT", EmailRejected), ("DATA", DeliveryUnknown)]
 )
 async def test_an_email_is_given_up_when_all_of_its_steps_take_too_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, raised: type[Exception]
+    tmp_path: Path, command: str, raised: type[Exception]
 ) -> None:
     """Though no step has reached its own timeout. Only once it was handed over may it have been sent."""
-    monkeypatch.setattr(sending, "LONGEST_SEND", 2)
     mailbox = Hesitates(command)
     async with mail_server(mailbox, tmp_path) as url:
         transport = SmtpTransport(url, "words@example.org", pause=0.01)
+        transport.longest = 2.0
         with pytest.raises(raised):
             await transport.send(Email("ada@example.org", "", "", b"Subject: x\r\n\r\n"))
         await transport.close()

@@ -26,8 +26,6 @@ from server.engine import (
     Program,
     dynoxide,
     find_binary,
-    folder,
-    process,
     run_engine,
     run_engine_async,
     table_file,
@@ -157,13 +155,12 @@ async def test_a_second_service_in_a_data_folder_is_refused(data: Path, running:
     assert f"RINGSIDE_DYNAMODB_URL={running.url}" in message
 
 
-async def test_a_second_service_waits_while_the_first_one_ends(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+async def test_a_second_service_waits_while_the_first_one_ends(data: Path) -> None:
     """A service that is stopped and started again at once is not refused its own folder."""
     first = run_engine_async(data)
     pid = (await first.__aenter__()).pid
     assert pid
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr(process, "STOP_TIMEOUT", 0.3)
     ending = asyncio.create_task(first.__aexit__(None, None, None))
     await asyncio.sleep(0)
     async with run_engine_async(data) as second:
@@ -172,11 +169,8 @@ async def test_a_second_service_waits_while_the_first_one_ends(monkeypatch: pyte
         assert second.pid
 
 
-async def test_a_folder_locked_by_an_unknown_process_is_refused_after_a_while(
-    monkeypatch: pytest.MonkeyPatch, data: Path
-) -> None:
+async def test_a_folder_locked_by_an_unknown_process_is_refused_after_a_while(data: Path) -> None:
     """It may be an old engine that hangs, or any other process that took the lock."""
-    monkeypatch.setattr(folder, "LOCK_TIMEOUT", 0.1)
     data.mkdir()
     with (data / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -335,9 +329,8 @@ async def test_nothing_is_left_when_the_service_ends(data: Path) -> None:
     await _wait_until(lambda: all(_is_gone(process.pid) for process in processes))
 
 
-async def test_an_engine_that_ignores_the_signal_is_killed(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+async def test_an_engine_that_ignores_the_signal_is_killed(data: Path) -> None:
     """A stopped process reacts to SIGKILL only."""
-    monkeypatch.setattr(process, "STOP_TIMEOUT", 0.1)
     async with run_engine_async(data) as engine:
         pid = engine.pid
         assert pid

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -35,12 +36,13 @@ from server.engine import run_engine_async
 from server.engine.table import UnusableTable
 from server.settings import Settings
 from tests.backups import counted, counting_writers
-from tests.client import serving
+from tests.client import Client, serving
 from tests.command import ROOT, environment, ringside
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, running_engine
 from tests.service import start_service
 from tests.voting import settle_votes
+from tests.waiting import until
 from tests.writers import writers
 
 SECRET = "a secret without a comma that signs nothing"
@@ -126,11 +128,8 @@ async def test_every_kind_of_value_makes_the_round_trip(engine: RunningEngine, t
 
 
 @pytest.mark.soak
-async def test_a_table_moves_to_another_engine_and_back_unchanged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_table_moves_to_another_engine_and_back_unchanged(tmp_path: Path) -> None:
     """Embedded, DynamoDB Local, embedded: exports of all three are the same bytes, and each passes the audit."""
-    monkeypatch.setattr(demo.comments, "NUMBER", 300)
     folders = [tmp_path / "first", tmp_path / "last"]
     files = [tmp_path / f"{number}.export" for number in range(3)]
     with ExitStack() as stack:
@@ -207,9 +206,12 @@ async def test_an_export_of_the_embedded_engine_beside_writers_is_of_one_moment(
     assert said == found >= acknowledged
 
 
-async def test_an_export_beside_members_passes_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def passes_the_audit(client: Client) -> bool:
+    return [breach async for breach in audit.breaches(client.services)] == []
+
+
+async def test_an_export_beside_members_passes_the_audit(tmp_path: Path) -> None:
     """Votes, comments, edits and predictions go on while the embedded engine's table is exported, several times."""
-    monkeypatch.setattr(audit, "PAUSE_SECONDS", 1.0)  # as outside of tests: votes are settled two seconds after a read
     data, files = tmp_path / "data", [tmp_path / f"{number}.export" for number in range(3)]
     async with run_engine_async(data) as engine, open_table("ringside", url=engine.url) as table:
         await create(table)
@@ -224,17 +226,22 @@ async def test_an_export_beside_members_passes_the_audit(tmp_path: Path, monkeyp
                 assert await _count(other) > 0
                 async with serving(settings_for(running, other.name)) as imported:
                     await settle_votes(imported)
-                    assert [breach async for breach in audit.breaches(imported.services)] == []
+                    await until(partial(passes_the_audit, imported), "the audit finds nothing once all is settled")
 
 
 async def test_an_export_of_another_engine_says_what_changed_meanwhile(
     default_engine: RunningEngine, one_table: Table, settings: Settings, tmp_path: Path
 ) -> None:
     """Beside writers it is not of one moment, and says so; once they pause it is."""
+
+    async def torn() -> bool:
+        said = await asyncio.to_thread(_run, settings, "export", "all", str(tmp_path / "torn"))
+        restored = "RestoreTableToPointInTime" in said.stderr
+        assert ("items were written while the table was read" in said.stderr) is restored
+        return restored
+
     async with counting_writers(one_table):
-        torn = await asyncio.to_thread(_run, settings, "export", "all", str(tmp_path / "torn"))
-    assert "items were written while the table was read" in torn.stderr
-    assert "RestoreTableToPointInTime" in torn.stderr
+        await until(torn, "the writers had their turn during an export")
     with open_export(tmp_path / "torn", _nothing) as (_, end):
         assert end.changed > 0
     assert (await _export(settings, tmp_path / "still")).changed == 0
@@ -373,7 +380,7 @@ async def test_an_import_that_stalled_changes_nothing_after_another_run_of_it_co
                 await other.client.put_item(TableName=other.name, Item={**last, "new": {"BOOL": True}})
             return answer or await call(**request)
 
-        monkeypatch.setattr(other.client, operation, stall)
+        setattr(other.client, operation, stall)
         with pytest.raises(ImportRefused, match="Another"):
             await _import(other, file)
         stored = await other.client.get_item(TableName=other.name, Key=last, ConsistentRead=True)

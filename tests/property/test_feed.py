@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 from datastore.dynamo import EngineUnavailable
 from datastore.values.ids import Ids
 from resolvers.live import feed
-from resolvers.live import feed as feeds
 from resolvers.live.feed import Arrival, Feed, ResumePoint, Source
 from tests.examples import examples
 from tests.waiting import turns
@@ -102,7 +101,7 @@ class World:
     def process(self, number: int) -> Feed[str]:
         """A feed on a process of its own, with a clock of its own."""
         skew = timedelta(seconds=(-2.4, 2.4)[number])
-        return Feed(Source(self.look, lambda: self.now + skew, LONGEST_WRITE))
+        return Feed(Source(self.look, lambda: self.now + skew, LONGEST_WRITE, 1e6))
 
     async def look(self, past: str, up_to: str) -> tuple[list[Arrival[str]], str]:
         await asyncio.sleep(0)
@@ -179,7 +178,7 @@ async def left(task: asyncio.Task[None]) -> None:
 
 
 def play(actions: list[Action]) -> World:
-    with patch.object(feeds, "SECONDS", 1e6), capture_logs():  # looks begin only when a test hurries them
+    with capture_logs():
         world = World()
         asyncio.run(world.play(actions))
         return world
