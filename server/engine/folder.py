@@ -36,8 +36,8 @@ POLL_SECONDS: Final = 0.01
 LOCK_TIMEOUT: Final = 6.0
 """Longer than an engine may take to stop."""
 CHECK_SECONDS: Final = 5.0
-_STEPS: Final = 100_000
-"""Instructions of SQLite between two looks at the clock: some milliseconds."""
+_STEPS: Final = 10_000
+"""Instructions of SQLite between two looks at the clock: less than a millisecond."""
 _OWN: Final = {"lock", "secret", "engine.log", "table", "backups", "restoring", "restored", "replaced"}
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import subprocess
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ from datastore.dynamo import StorageFailed, Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
-from server.engine import EngineRefused, Program, dynoxide, folder, required_binary, run_engine_async, table_file
+from server.engine import EngineRefused, Program, dynoxide, required_binary, run_engine_async, table_file
+from server.engine.folder import find_damage
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -158,11 +161,12 @@ async def test_a_file_that_is_not_a_table_is_refused(data: Path) -> None:
     assert table_file(data).read_text().startswith("not a database")
 
 
-async def test_the_check_of_a_large_file_is_bounded(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_of_a_large_file_is_bounded(tmp_path: Path) -> None:
     """It ends after some seconds, here at once, and says that it has not seen the whole file."""
-    await _table_with_items(data)
-    monkeypatch.setattr(folder, "CHECK_SECONDS", 0.0)
-    monkeypatch.setattr(folder, "_STEPS", 1)
+    file = tmp_path / "large"
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE TABLE items (number INTEGER)")
+        connection.executemany("INSERT INTO items VALUES (?)", ((number,) for number in range(50_000)))
     with capture_logs() as logs:
-        folder.check_file(table_file(data))
+        assert find_damage(file, "quick_check", 0.0) is None
     assert [line["event"] for line in logs] == ["the table's file is large: only a part of it was checked"]

@@ -42,6 +42,7 @@ from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
+from tests.intercepted import beforehand
 from tests.jobs import SECRET, ended
 from tests.killed import Killed, killed_at
 from tests.lost_answers import ask_without_answer
@@ -310,27 +311,18 @@ async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, pace: 
         ]
 
 
-async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(
-    one_hooked: Client, monkeypatch: pytest.MonkeyPatch, pace: Pace
-) -> None:
+async def test_much_that_is_left_of_a_removed_webhook_delays_no_other(one_hooked: Client, pace: Pace) -> None:
     """However long it takes to delete it."""
-    begun, enough = asyncio.Event(), asyncio.Event()
-
-    async def clear_slowly(*_: object) -> None:
-        begun.set()
-        await enough.wait()
-
     pace.clear = 0.0
-    monkeypatch.setattr("datastore.journal.webhooks.clear_webhook", clear_slowly)
-    async with receiving() as removed, receiving() as other:
-        webhook = (await add(one_hooked, removed))["webhook"]["id"]
-        await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook})
-        async with asyncio.timeout(30):
-            await begun.wait()
-        await add(one_hooked, other, "comment.posted")
-        await post(one_hooked.member("ada"))
-        await other.until(lambda: other.kinds() == ["comment.posted"])
-    enough.set()
+    for_ever = beforehand(one_hooked.services.table, asyncio.Event().wait, "delete_item", about="WEBHOOK")
+    with for_ever as begun:
+        async with receiving() as removed, receiving() as other:
+            webhook = (await add(one_hooked, removed))["webhook"]["id"]
+            await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook})
+            await until(lambda: begun, "it is being deleted")
+            await add(one_hooked, other, "comment.posted")
+            await post(one_hooked.member("ada"))
+            await other.until(lambda: other.kinds() == ["comment.posted"])
 
 
 async def test_votes_are_told_to_those_who_name_them(one_hooked: Client) -> None:

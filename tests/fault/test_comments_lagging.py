@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from datetime import timedelta
 from pathlib import Path
 from random import Random
-
-import pytest
 
 from datastore.comments.counts import settle_product
 from datastore.values.ids import first_id
 from resolvers.comments.pages import comment_posted
-from resolvers.live import feed
 from resolvers.requests.context import Context, Kind, Role, Viewer
 from server.audit.comments import breaches
 from tests.client import Client
@@ -68,11 +64,9 @@ async def write(member: Client, source: Random, name: str, told: list[str]) -> t
 
 
 async def test_two_services_agree_and_listeners_miss_nothing(
-    default_engine: RunningEngine, tmp_path: Path, table_name: str, monkeypatch: pytest.MonkeyPatch
+    default_engine: RunningEngine, tmp_path: Path, table_name: str
 ) -> None:
     """Half of the reads are behind, by up to a second: counts, ranking, pages and streams are right all the same."""
-    monkeypatch.setattr(feed, "SECONDS", 0.1)
-    monkeypatch.setattr(feed, "FULL_SECONDS", timedelta(seconds=0.5))
     lag = Lag(mean=0.15, longest=1.0, stale=0.5)
     async with lagging_services(default_engine, tmp_path, table_name, lag=lag, services=2) as (engine, clients):
         services = clients[0].services
@@ -83,7 +77,7 @@ async def test_two_services_agree_and_listeners_miss_nothing(
         ]
         written = await asyncio.gather(*(write(*each) for each in members))
         posted, left = [body for bodies, _ in written for body in bodies], sum(number for _, number in written)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(told) < len(posted):
                 await asyncio.sleep(0.1)
         returning.cancel()
