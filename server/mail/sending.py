@@ -105,7 +105,7 @@ class SmtpTransport:
         self._connections = asyncio.Semaphore(at_once)
         self._idle: list[aiosmtplib.SMTP] = []
         self._pause = pause
-        self._attempts, self._timeout = (1, _TIMEOUT_OF_REQUEST) if for_requests else (_ATTEMPTS, TIMEOUT)
+        self._attempts, self.timeout = (1, _TIMEOUT_OF_REQUEST) if for_requests else (_ATTEMPTS, TIMEOUT)
         self._last_step = _TIMEOUT_OF_REQUEST if for_requests else LONGEST_SEND
         self.longest = LONGEST_SEND
         """Seconds that all attempts at an email may take together."""
@@ -128,7 +128,7 @@ class SmtpTransport:
             try:
                 return await step()
             except _TemporaryFailure as failure:
-                if attempt == self._attempts or asyncio.get_running_loop().time() + self._timeout > deadline:
+                if attempt == self._attempts or asyncio.get_running_loop().time() + self.timeout > deadline:
                     raise failure.last from None
             await asyncio.sleep(self._pause * attempt)
         raise AssertionError  # the loop returns or raises
@@ -171,7 +171,7 @@ class SmtpTransport:
             use_tls=self._implicit_tls,
             start_tls=False if self._implicit_tls else self._encrypt,
             tls_context=self._context,
-            timeout=self._timeout,
+            timeout=self.timeout,
         )
         try:
             async with asyncio.timeout_at(deadline):
