@@ -16,6 +16,7 @@ from tests.browser.admin import Keys, ask, assert_clean, opened
 from tests.browser.pages import BrowserPage, new_context
 from tests.browser.sites import Visited
 from tests.command import ringside_process
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -177,6 +178,16 @@ async def sign_in_by_email(visited: Visited, page: Page, address: str) -> None:
     await expect(page.get_by_role("heading", name=re.compile("You are signed in|Administration"))).to_be_visible()
 
 
+async def copied(page: Page, begins: str) -> str:
+    """The text that a button has copied, which begins so."""
+
+    async def of_clipboard() -> str | None:
+        text = str(await page.evaluate("navigator.clipboard.readText()"))
+        return text if text.startswith(begins) else None
+
+    return str(await until(of_clipboard, "the button has copied the text"))
+
+
 async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, browser: Browser) -> None:
     """A dialog leads to another tab; once signed in there, what was sent is sent again, and can be shown."""
     address = "mod@example.com"
@@ -215,10 +226,9 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
 
     await page.get_by_text("Show the document that was sent").click()
     await page.get_by_role("button", name="Copy the document").click()
-    document = await page.evaluate("navigator.clipboard.readText()")
+    document = await copied(page, "mutation SuspendMember(")
     await page.get_by_role("button", name="Copy the variables").click()
-    variables = json.loads(await page.evaluate("navigator.clipboard.readText()"))
-    assert document.startswith("mutation SuspendMember(")
+    variables = json.loads(await copied(page, "{"))
     assert variables["input"]["reason"] == "Much too loud."
     again = await page.request.post(
         f"{visited.service.url}/graphql",

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo import EngineUnavailable
+from datastore.changes.unit_of_work import UnitOfWork
+from datastore.dynamo import EngineUnavailable, Table
+from datastore.refusals import NotFound
+from datastore.voting.editing import ContenderChange, add_contender
 from datastore.voting.votes import read_latest_vote
+from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_id
 from resolvers.voting.settling import BoardCache
 from tests.client import Client
@@ -28,7 +32,7 @@ from tests.queries import (
     UPDATE_CONTENDER,
     VOID_VOTER,
 )
-from tests.voting import add_contenders, assert_consistent, editor, pair_names, settle_votes, vote
+from tests.voting import add_contenders, assert_consistent, board_now, editor, pair_names, settle_votes, vote
 
 CAST_ONLY = """
 mutation ($token: ID!) { castVote(input: { token: $token, verdict: TIE }) {
@@ -136,7 +140,8 @@ async def test_contenders_join_and_retire_during_a_cycle(one_client: Client) -> 
     visitor, met = one_client.visitor(), list[frozenset[str]]()
     first = pair_names(await visitor.ask(DRAW_MATCHUP))
     ids += await add_contenders(one_client, "d")
-    assert pair_names(await visitor.ask(DRAW_MATCHUP)) == first
+    again = await visitor.ask(DRAW_MATCHUP)
+    assert (pair_names(again), again["progress"]) == (first, {"seen": 0, "remaining": 6})
     met.append(pair_names((await vote(visitor))["ballot"]))
     ids += await add_contenders(one_client, "e")
     met.append(pair_names((await vote(visitor, "SKIP"))["ballot"]))
@@ -154,6 +159,17 @@ async def test_contenders_join_and_retire_during_a_cycle(one_client: Client) -> 
     board = await one_client.ask(BOARD_COUNTS)
     assert (board["contenderCount"], board["pairCount"]) == (4, 6)
     await assert_consistent(one_client)
+
+
+async def test_the_first_contender_makes_the_board_main(one_table: Table) -> None:
+    """Before any service has started, as an import may; another board has to be created first."""
+    now = utc_now()
+    for ordinal, name in enumerate(("Ada", "Bob")):
+        change = ContenderChange(name, name)
+        assert (await add_contender(one_table, "main", change, now, UnitOfWork.unkeyed(now))).ordinal == ordinal
+    assert (await board_now(one_table)).board.size == 2
+    with pytest.raises(NotFound):
+        await add_contender(one_table, "other", ContenderChange("1", "Ada"), now, UnitOfWork.unkeyed(now))
 
 
 async def test_a_board_with_one_contender_is_exhausted(client: Client) -> None:

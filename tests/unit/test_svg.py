@@ -151,6 +151,18 @@ def test_a_picture_that_draws_millions_of_elements_is_refused(bomb: str) -> None
         sanitize(SVG % bomb)
 
 
+@pytest.mark.parametrize("drawn_once", ["fill", "clip-path", "mask", "filter"])
+def test_what_a_path_refers_to_is_drawn_once_however_many_points_it_has(drawn_once: str) -> None:
+    """But a marker at each of its points."""
+    defined = '<pattern id="p">' + "<path/>" * 2_000 + "</pattern>"
+    path = '<path d="M0 0' + "L1 1" * 100 + '" %s="url(#p)"/>'
+    assert "<pattern" in sanitize(SVG % (defined + path % drawn_once * 20))
+    with pytest.raises(InvalidInput, match=f"at most {MOST_DRAWN}"):
+        sanitize(SVG % (defined + path % drawn_once * 26))
+    with pytest.raises(InvalidInput, match=f"at most {MOST_DRAWN}"):
+        sanitize(SVG % (defined.replace("pattern", "marker") + path % "marker-mid"))
+
+
 @pytest.mark.parametrize(
     ("sheet", "element", "style"),
     [
