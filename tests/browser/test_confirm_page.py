@@ -43,7 +43,7 @@ async def test_the_button_of_the_link_s_page_confirms(
         lists = (await http.post("/graphql", json={"query": LISTS})).json()["data"]["wordLists"]["nodes"]
         given = {"email": "ada@example.org", "list": lists[0]["id"]}
         await http.post("/graphql", json={"query": REQUEST_SUBSCRIPTION, "variables": {"input": given}})
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not mailbox.emails:  # it is sent after the answer
             await asyncio.sleep(0.01)
     [(_, email)] = mailbox.emails

@@ -55,7 +55,7 @@ mutation ($token: ID!) { castVote(input: { token: $token, verdict: LEFT }) { ...
 
 async def soon(client: Client, expected: int) -> list[dict[str, Any]]:
     """The leaderboard once its wins are so many."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while True:
             rows: list[dict[str, Any]] = (await client.ask(LEADERBOARD))["nodes"]
             if sum(row["wins"] for row in rows) == expected:

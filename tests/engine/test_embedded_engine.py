@@ -66,7 +66,7 @@ async def _keys(url: str) -> set[str]:
 
 
 async def _wait_until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not condition():
             await asyncio.sleep(0.01)
 

@@ -100,7 +100,7 @@ async def _assert_named(visitor: Client, ada: Client, reason: str) -> None:
 
 async def _readiness(visitor: Client, status: int) -> dict[str, str]:
     """What /readyz says once it has this status; it looks again after two seconds."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while (answer := await visitor.http.get("/readyz")).status_code != status:
             await asyncio.sleep(0.1)
     body: dict[str, str] = answer.json()

@@ -122,7 +122,7 @@ async def listening(client: Client, viewer: Viewer, board: str) -> AsyncIterator
 
 
 async def next_rows(told: asyncio.Queue[list[Any]]) -> list[Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         return await told.get()
 
 

@@ -45,7 +45,7 @@ async def monitored(demo_data: Callable[[], str]) -> AsyncIterator[tuple[Monitor
 
 async def wait_until_listening(service: Service) -> None:
     """The service prints its address shortly before it listens."""
-    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+    async with aiohttp.ClientSession() as session, asyncio.timeout(120):
         while True:
             try:
                 async with session.get(f"{service.url}/livez") as response:

@@ -298,7 +298,7 @@ async def test_a_removed_webhook_is_told_nothing_more(one_hooked: Client, pace: 
         assert removed == {"deletedId": webhook}
         assert (await admin(one_hooked).ask(REMOVE_WEBHOOK, input={"webhook": webhook}))["code"] == "NOT_FOUND"
         table = one_hooked.services.table
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while [
                 item
                 async for item in table.scan_items(consistent=True)

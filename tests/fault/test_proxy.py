@@ -243,7 +243,7 @@ async def test_a_locked_item_can_be_read_but_not_written(proxy: Proxy, items: It
     """Other items are nobody's concern."""
     proxy.conflict_seconds = 30
     transaction = asyncio.create_task(items.put_all("a"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         while "a" not in await items.keys():
             pass
     assert await _outcome(lambda: items.put("a")) == "TransactionConflictException"

@@ -201,7 +201,7 @@ async def test_a_vote_without_an_answer_leaves_the_dirty_mark(engine_pair: Engin
                 proxy.inject(Fault.FAILED_AFTER, "TransactWriteItems")
             assert await client.code(CAST_VOTE, token=ballot["token"], verdict="LEFT") == "UNAVAILABLE"
             proxy.clear_injected()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
                     await asyncio.sleep(0.2)
             now = await boards.read_board_with_marks(table, "main")
