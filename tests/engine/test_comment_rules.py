@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datastore.comments import changes, counts
-from datastore.comments.counts import PRODUCT_TALLY, read_tallies
+from datastore.comments.counts import read_tallies
 from datastore.comments.member_items import delete_reports
 from datastore.comments.pages import read_comment
 from datastore.comments.records import COMMENT, REPORTS, Reports
@@ -20,14 +20,13 @@ from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.pages import comment_posted
 from resolvers.live.feed import MAX_NAMED, ResumePoint
 from resolvers.requests.context import Context, Kind, Role, Viewer
-from resolvers.values.node_ids import node_id, parse_node_key
+from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post, settle_nothing
 from tests.intercepted import beforehand, intercepted
 from tests.queries import (
     COMMENT_BY_ID,
-    COMMENT_STATISTICS,
     COMMENTS_PAGE,
     DELETE_COMMENT,
     EDIT_COMMENT,
@@ -39,22 +38,6 @@ from tests.queries import (
 from tests.waiting import until
 
 VISITOR = Viewer("v", Kind.VISITOR)
-
-
-async def test_comments_can_wait_for_a_moderator(one_client: Client) -> None:
-    """With premoderation a comment is pending until a moderator publishes it, and again after an edit."""
-    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
-    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
-    posted = await post(ada)
-    assert posted["status"] == "PENDING"
-    assert (await one_client.ask(COMMENTS_PAGE, product="42"))["totalCount"] == 0
-    assert (await mod.ask(MODERATION_QUEUE))["nodes"][0]["id"] == posted["id"]
-    await mod.ask(MODERATE_COMMENT, input={"comment": posted["id"], "status": "PUBLISHED"})
-    assert (await one_client.ask(COMMENTS_PAGE, product="42"))["totalCount"] == 1
-    edited = await ada.ask(EDIT_COMMENT, input={"comment": posted["id"], "body": "Changed my mind."})
-    assert edited["comment"]["status"] == "PENDING"
-    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 0
-    assert (await post(mod))["status"] == "PUBLISHED"
 
 
 async def test_posting_too_often_is_refused(one_client: Client) -> None:
@@ -157,19 +140,6 @@ def patient_readers(one_client: Client) -> None:
 
 
 @pytest.mark.usefixtures("patient_readers")
-async def test_an_unsettled_product_is_settled_by_the_next_reader(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that is killed between posting and settling leaves a mark, which the next reader finds."""
-    ada = one_client.member("ada")
-    settle_nothing(one_client, monkeypatch)
-    await post(ada)
-    await post(ada)
-    standing = await one_client.ask("{ topProducts { nodes { product fiveStars } } }")
-    assert standing["nodes"] == [{"product": "42", "fiveStars": 2}]
-
-
-@pytest.mark.usefixtures("patient_readers")
 async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,28 +161,6 @@ async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
     del one_client.services._parts[LeaderSettler]
     top = await one_client.ask("{ topProducts { nodes { product } } }")
     assert top["nodes"] == [{"product": "41"}, {"product": "42"}]
-
-
-async def test_a_product_that_changes_while_it_is_settled_stays_marked(
-    one_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The settling has not seen the change, so another one must."""
-    table = one_client.services.table
-    settle_nothing(one_client, monkeypatch)
-    await post(one_client.member("ada"))
-
-    async def change() -> None:
-        [tally] = await read_tallies(table, "42")
-        await table.write(PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={"r5": 1, "marks": 1}))
-
-    with beforehand(table, change, "update_item", about="unsettled"):
-        await counts.settle_product(table, "42")
-    assert [tally.unsettled for tally in await read_tallies(table, "42")] == [True]
-    await counts.settle_product(table, "42")
-    assert [tally.unsettled for tally in await read_tallies(table, "42")] == [None]
-    leader = await table.get(counts.LEADER.at(product="42"), consistent=True)
-    assert leader is not None
-    assert leader.five_stars == 2
 
 
 async def test_a_shard_that_changed_and_changed_back_stays_marked(
@@ -445,24 +393,6 @@ async def test_a_listener_gets_all_it_missed_however_many(one_client: Client) ->
     await again.aclose()
 
 
-async def test_with_a_comment_s_id_a_stream_resumes_in_order_of_time(one_client: Client) -> None:
-    """A comment that was late is missed after a newer one's id; after its own id, the newer ones arrive again."""
-    ada, services = one_client.member("ada"), one_client.services
-    start, late = (services.ids.next(services.clock()) for _ in range(2))
-    first = await post(ada, body="a")
-    stream = watch(one_client, after=f"{start}.")
-    await taken(stream, 1)
-    await stream.aclose()
-    found = await read_comment(services.table, "42", _ulid_of(first))
-    assert found is not None
-    await services.table.write(COMMENT.put(replace(found, ulid=late, body="late")))
-    await post(ada, body="b")
-    for after, bodies in ((first["id"], ["b"]), (node_id("Comment", f"42#{late}"), ["a", "b"])):
-        again = watch(one_client, after=after)
-        assert [body for _, body in await taken(again, len(bodies))] == bodies
-        await again.aclose()
-
-
 def _ulid_of(posted: dict[str, Any]) -> str:
     return parse_node_key("Comment", posted["id"]).rpartition("#")[2]
 
@@ -493,20 +423,6 @@ async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
     (text,) = (line.removeprefix("id: ") for line in lines if line.startswith("id: "))
     assert ResumePoint.parse(text).includes(_ulid_of(posted))
     assert any('"body":"first"' in line for line in lines)
-
-
-async def test_a_held_comment_is_seen_by_its_author(one_client: Client) -> None:
-    """By its id, also through `node`; for others there is no such comment."""
-    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
-    ada = one_client.member("ada")
-    posted = await post(ada)
-    node = "query ($id: ID!) { node(id: $id) { id } }"
-    assert (await ada.ask(COMMENT_BY_ID, id=posted["id"]))["status"] == "PENDING"
-    assert await ada.ask(node, id=posted["id"]) == {"id": posted["id"]}
-    assert await one_client.member("bob").ask(node, id=posted["id"]) is None
-    assert (
-        await one_client.member("bob").code(EDIT_COMMENT, input={"comment": posted["id"], "rating": 1}) == "NOT_FOUND"
-    )
 
 
 # ── reports, and the moderators' queue ──

@@ -262,15 +262,6 @@ async def test_an_id_belongs_to_a_comment_of_one_member(one_client: Client) -> N
     assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 1
 
 
-async def test_an_import_takes_the_lines_before_an_invalid_one(one_client: Client) -> None:
-    """They are counted too; the lines after it are not imported."""
-    lines = [{**GOOD, "body": f"{number}"} for number in range(5)]
-    lines[3]["rating"] = 6
-    with pytest.raises(Failed, match="line 4: rating: "):
-        await import_lines(one_client.services, io.BytesIO(b"\n".join(map(orjson.dumps, lines))))
-    assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 3
-
-
 async def test_a_file_with_a_byte_order_mark_has_the_comments_of_one_without(one_client: Client) -> None:
     """Also their ids, so that nothing is imported twice; elsewhere than at the start a mark is no part of JSON."""
     lines = b"".join(orjson.dumps({**GOOD, "body": body}) + b"\n" for body in ("One.", "Two."))

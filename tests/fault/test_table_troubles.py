@@ -31,6 +31,9 @@ from tests.waiting import until_refused
 MOST_REQUESTS = 25
 """Of a call that pauses for up to 20 ms, then twice as long each time: in a second there would be hundreds without."""
 
+ENDED = (Throttled, DeadlineExceeded)
+"""The latter if the deadline ended the wait for an answer, on a busy machine."""
+
 EXPIRED = (
     "ExpiredToken",
     "ExpiredTokenException",
@@ -78,7 +81,7 @@ async def test_pauses_grow_while_a_batch_is_read_in_parts(busy: tuple[BusyEngine
     """Each answer has one key of a hundred: partial progress is no reason to ask again at once."""
     proxy, table = busy
     keys = [PROFILE.at(user=f"user-{number}") for number in range(100)]
-    with deadline(1), pytest.raises(Throttled):
+    with deadline(1), pytest.raises(ENDED):
         await table.get_many(keys)
     assert 2 <= proxy.requests["BatchGetItem"] <= MOST_REQUESTS
 
@@ -87,7 +90,7 @@ async def test_pauses_grow_while_a_batch_is_written_in_parts(busy: tuple[BusyEng
     """One item of each answer is written; what was written stays."""
     proxy, table = busy
     profiles = [Profile(f"user-{number}", "Ada", utc_now()) for number in range(25)]
-    with deadline(1), pytest.raises(Throttled):
+    with deadline(1), pytest.raises(ENDED):
         await table.write_many(map(PROFILE.put, profiles))
     assert 2 <= proxy.requests["BatchWriteItem"] <= MOST_REQUESTS
     assert await table.get(PROFILE.at(user="user-0"), consistent=True) == profiles[0]
@@ -104,7 +107,7 @@ async def test_credentials_that_are_being_replaced_are_waited_for(
     del default_engine
     async with open_table(one_table.name, url=picky.url) as table:
         picky.error = error
-        with deadline(0.3), pytest.raises(DeadlineExceeded, match=rf"credentials are refused \({error}\)") as late:
+        with deadline(1), pytest.raises(DeadlineExceeded, match=rf"credentials are refused \({error}\)") as late:
             await table.get(PROFILE.at(user="ada"))
         assert isinstance(late.value.__cause__, CredentialsRefused)
         assert picky.requests["GetItem"] > 1
