@@ -22,8 +22,7 @@ from resolvers.people.member_data import Contributions
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
-from resolvers.whole import erasing
-from resolvers.whole.erasing import PARTS
+from resolvers.whole.erasing import AGAIN_AFTER, PARTS
 from server.audit import breaches
 from tests.authorisation.world import machine_of
 from tests.client import Client, serving
@@ -51,6 +50,7 @@ from tests.queries import (
 from tests.two_worlds import Site
 from tests.vocabulary import QUIZ_LEADERBOARD, known_list
 from tests.voting import settle_votes
+from tests.waiting import until
 
 OTHERS = ("ada", "bob", "cleo")
 SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
@@ -58,11 +58,6 @@ SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $inpu
 
 
 PERSONAL = ("Zoltán", "z@example.org", "Secret", "a secret word")
-
-
-@pytest.fixture(autouse=True)
-def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(erasing, "AGAIN_AFTER", timedelta())
 
 
 def today() -> str:
@@ -82,10 +77,16 @@ async def erase(client: Client, contributions: str = "REMOVE", **more: Any) -> d
 async def look_again(client: Client) -> None:
     """What happens two minutes after the answer."""
     await client.caught_up("lists and reports are listed")
-    async with asyncio.timeout(60):
-        while [one async for one in client.services.table.scan(JOB, consistent=True) if one.is_running]:
-            await client.services.get(JobRunner).take_up()
-            await asyncio.sleep(0.05)
+    services = client.services
+    clock = services.clock
+    services.clock = lambda: clock() + AGAIN_AFTER
+
+    async def all_have_ended() -> bool:
+        await services.get(JobRunner).take_up()
+        return not [one async for one in services.table.scan(JOB, consistent=True) if one.is_running]
+
+    await until(all_have_ended, "every job has ended", pause=0.05)
+    services.clock = clock
 
 
 async def live(site: Site, *, with_member: bool) -> None:
@@ -281,13 +282,13 @@ async def test_an_erasure_outlasts_a_suspension_of_the_member(client: Client) ->
     """Or they would be back before it ends."""
     member, services = client.member(MEMBER), client.services
     await member.ask(UPDATE_PROFILE, input={"name": "Name"})
-    until = services.clock() + timedelta(days=400)
-    suspended = {"user": NODE, "until": until.isoformat(), "reason": "Insults."}
+    end = services.clock() + timedelta(days=400)
+    suspended = {"user": NODE, "until": end.isoformat(), "reason": "Insults."}
     await client.member("mia", Role.MODERATOR).ask(SUSPEND, input=suspended)
     await erase(client)
-    services.clock = lambda: until - timedelta(minutes=1)
+    services.clock = lambda: end - timedelta(minutes=1)
     assert (await member.post("{ viewer { id } }")).status_code == 401
-    services.clock = lambda: until + timedelta(minutes=1)
+    services.clock = lambda: end + timedelta(minutes=1)
     assert (await member.ask("{ viewer { suspension { reason } } }")) == {"suspension": None}
 
 
