@@ -8,10 +8,16 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from datastore.dynamo import Table
+from datastore.dynamo.budgets import NOBODY, current
 
 WRITES = ("put_item", "update_item", "delete_item", "transact_write_items", "batch_write_item")
 
 Send: TypeAlias = Callable[[], Awaitable[Any]]
+
+
+def is_of_request() -> bool:
+    """Whether a call is made for a request: what the service reads beside requests has no meter."""
+    return current().spent is not NOBODY.spent
 
 
 @contextmanager

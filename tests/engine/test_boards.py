@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from datastore.dynamo import Table, budgets
+from datastore.dynamo import Table
 from datastore.refusals import NotFound
 from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
@@ -30,7 +30,7 @@ from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, intercepted, is_of_request
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
 from tests.service import Service
 from tests.transfers import voted
@@ -128,10 +128,11 @@ async def planted(table: Table, size: int) -> None:
 async def test_a_leaderboard_of_two_thousand_costs_two_steps(one_client: Client, one_table: Table) -> None:
     """The board, then its eight blocks of contenders and the batch of its results, at once."""
     await planted(one_table, 2000)
+    one_client.services.get(BoardCache).boards.age = 60.0  # else a busy machine reads the board once more
     reads: list[str] = []
 
     async def noted(name: str, send: Send) -> Any:
-        if budgets.current().spent is not budgets.NOBODY.spent:  # what the service reads beside requests has no meter
+        if is_of_request():
             reads.append(name)
         return await send()
 
@@ -247,6 +248,8 @@ async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngin
     """Per voter and per address; told when to come back; others go on."""
     settings = settings_for(default_engine, one_table.name, votes_per_visitor="3/minute", votes_per_address="8/minute")
     async with serving(settings) as client:
+        now = client.services.clock()
+        client.services.clock = lambda: now  # no minute ends meanwhile
         await add_contenders(client, "a", "b")
         flood = client.member("flood")
         token = (await flood.ask(DRAW_MATCHUP))["token"]

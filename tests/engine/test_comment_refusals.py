@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo.budgets import NOBODY, current
 from datastore.values.seal import Seal
 from resolvers.requests.context import Role
 from tests.client import Client
 from tests.comments import post
 from tests.conftest import SECRET
-from tests.intercepted import WRITES, Send, intercepted
+from tests.intercepted import WRITES, Send, intercepted, is_of_request
 from tests.queries import (
     COMMENT_BY_ID,
     COMMENT_STATISTICS,
@@ -60,11 +59,11 @@ BAD_INPUT: list[tuple[dict[str, Any], str]] = [
 
 @pytest.fixture
 def calls(one_client: Client) -> Iterator[list[str]]:
-    """The engine calls made since, in every request. What the service reads beside requests has no meter."""
+    """The engine calls made since, in every request."""
     made: list[str] = []
 
     async def noted(name: str, send: Send) -> Any:
-        if current().spent is not NOBODY.spent:
+        if is_of_request():
             made.append(name)
         return await send()
 

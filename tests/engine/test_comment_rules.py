@@ -8,7 +8,10 @@ from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
+from starlette.types import Message, Receive, Scope
+from starlette.types import Send as SendMessage
 
 from datastore.comments import changes, counts
 from datastore.comments.counts import read_tallies
@@ -24,7 +27,7 @@ from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post, settle_nothing
-from tests.intercepted import beforehand, intercepted
+from tests.intercepted import Send, beforehand, intercepted, is_of_request
 from tests.queries import (
     COMMENT_BY_ID,
     COMMENTS_PAGE,
@@ -91,22 +94,17 @@ async def test_a_page_costs_one_read_of_authors(one_client: Client) -> None:
         one_client.services.profiles.forget(f"member-{place}")
     query = "{ comments(product: 7) { nodes { author { name } } } }"
     made: list[str] = []
-    client = one_client.services.table.client
-    for name in ("query", "batch_get_item", "get_item"):
-        setattr(client, name, _noted(getattr(client, name), name, made))
-    assert len((await one_client.ask(query))["nodes"]) == 20
-    assert made == ["query", "batch_get_item"]
-    made.clear()
-    await one_client.ask(query)
-    assert made == ["query"]
 
+    async def noted(name: str, send: Send) -> Any:
+        made.extend([name] if is_of_request() else [])
+        return await send()
 
-def _noted(call: Any, name: str, made: list[str]) -> Any:
-    async def noted(**parameters: Any) -> Any:
-        made.append(name)
-        return await call(**parameters)
-
-    return noted
+    with intercepted(one_client.services.table, ("query", "batch_get_item", "get_item"), noted):
+        assert len((await one_client.ask(query))["nodes"]) == 20
+        assert made == ["query", "batch_get_item"]
+        made.clear()
+        await one_client.ask(query)
+        assert made == ["query"]
 
 
 async def test_wrong_counts_change_no_page(one_client: Client) -> None:
@@ -403,26 +401,29 @@ async def test_a_stream_of_events_carries_their_ids(one_client: Client) -> None:
     posted = await post(ada, body="first")
     query = {"query": "subscription { commentPosted(product: 42) { body } }"}
     headers = {"accept": "text/event-stream", "last-event-id": "0" * 26 + "."}
-    lines: list[str] = []
+    sent = bytearray()
+
+    async def noting(scope: Scope, receive: Receive, send: SendMessage) -> None:
+        async def noted(message: Message) -> None:
+            sent.extend(message.get("body", b""))
+            await send(message)
+
+        await one_client.served(scope, receive, noted)
 
     async def read() -> None:
-        async with one_client.http.stream("POST", "/graphql", json=query, headers=headers) as response:
-            async for line in response.aiter_lines():
-                lines.append(line)
-                if line.startswith("data: "):
-                    return
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(noting), base_url="http://ringside.test") as http:
+            await http.post("/graphql", json=query, headers=headers)
 
     bad = await one_client.http.post("/graphql", json=query, headers={**headers, "last-event-id": "nonsense"})
     assert "BAD_USER_INPUT" in bad.text
     assert bad.text.endswith("event: complete\ndata:\n\n")
     reading = asyncio.create_task(read())
-    await asyncio.sleep(2.5)
-    one_client.served.state["pipeline"].closing.set()  # the test's transport hands over a response when it has ended
+    await until(lambda: b'"body":"first"' in sent, "the event is sent")
+    one_client.served.state["pipeline"].closing.set()
     async with asyncio.timeout(120):
         await reading
-    (text,) = (line.removeprefix("id: ") for line in lines if line.startswith("id: "))
+    (text,) = (line.removeprefix("id: ") for line in sent.decode().splitlines() if line.startswith("id: "))
     assert ResumePoint.parse(text).includes(_ulid_of(posted))
-    assert any('"body":"first"' in line for line in lines)
 
 
 # ── reports, and the moderators' queue ──

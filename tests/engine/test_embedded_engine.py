@@ -200,7 +200,7 @@ async def test_an_engine_that_exits_at_once_is_refused_with_its_output(data: Pat
 async def test_an_engine_that_never_answers_is_refused_and_stopped(data: Path, tmp_path: Path) -> None:
     """It gets its startup time, and then its process is stopped."""
     pid = tmp_path / "pid"
-    silent = Program("silent", lambda *_: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), startup_timeout=0.2)
+    silent = Program("silent", lambda *_: ("/bin/sh", "-c", f"echo $$ >{pid}; exec sleep 600"), startup_timeout=3.0)
     with pytest.raises(EngineRefused, match="silent did not answer within"):
         async with run_engine_async(data, program=silent):
             pass

@@ -76,7 +76,7 @@ async def test_a_full_disk_is_named_in_answers_readiness_and_log(
     async with run_engine_async(tmp_path, program=program) as engine, open_table("ringside", url=engine.url) as table:
         await create(table)
         async with serving(settings_for(RunningEngine("dynoxide", engine.url), "ringside")) as visitor:
-            assert (await visitor.http.get("/readyz")).status_code == 200
+            assert await _readiness(visitor, 200) == {"status": "ready"}
             ada = visitor.member("ada")
             assert (await ada.ask("{ viewer { name } }")) == {"name": "Ada"}
             with caplog.at_level(logging.WARNING):
