@@ -66,7 +66,7 @@ async def _read(reader: asyncio.StreamReader, quiet: float | None) -> Exchange:
     received = b""
     while True:
         try:
-            async with asyncio.timeout(quiet if received else (quiet and 10 * quiet)):
+            async with asyncio.timeout(quiet if received else (quiet and 50 * quiet)):
                 piece = await reader.read(65_536)
         except TimeoutError:
             return Exchange(received, closed=False)

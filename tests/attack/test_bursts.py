@@ -115,9 +115,11 @@ async def test_a_burst_of_known_documents_lets_others_go_between(
 async def test_known_documents_are_answered_while_new_ones_are_refused(served: Served) -> None:
     """Half of what may be in flight may wait to be checked; the other half is for what is known."""
     known = {"query": "{ boards { nodes { slug } } }"}
-    async with httpx.AsyncClient(base_url=served.url, timeout=30) as http, AsyncExitStack() as stack:
+    async with httpx.AsyncClient(base_url=served.url, timeout=120) as http, AsyncExitStack() as stack:
         assert (await http.post("/graphql", json=known)).status_code == 200
-        connections = [await stack.enter_async_context(httpx.AsyncClient(base_url=served.url)) for _ in range(40)]
+        connections = [
+            await stack.enter_async_context(httpx.AsyncClient(base_url=served.url, timeout=120)) for _ in range(40)
+        ]
         new = [client.post("/graphql", json={"query": NEW[0].replace("New0", f"Other{n}")})
                for n, client in enumerate(connections)]  # fmt: skip
         answers = asyncio.gather(*new)
@@ -145,7 +147,7 @@ async def test_a_few_of_the_dearest_answers_are_made_at_once(served: Served, mon
 
     monkeypatch.setattr(pipeline, "run", noted)
     burst = asyncio.create_task(_burst(served.url, [DEAR.replace("Dear", f"Dear{n}") for n in range(24)]))
-    async with httpx.AsyncClient(base_url=served.url, timeout=30) as http:
+    async with httpx.AsyncClient(base_url=served.url, timeout=120) as http:
         while made < pipeline.DEAR_AT_ONCE:
             assert not burst.done()
             await asyncio.sleep(0)

@@ -192,7 +192,7 @@ async def test_requests_of_an_address_are_bounded(default_engine: RunningEngine,
                       for n in range(60)]  # fmt: skip
         connections = [await stack.enter_async_context(raw_http.connect(served.url)) for _ in introspect]
         other = httpx.AsyncHTTPTransport(local_address="127.0.0.2")
-        async with httpx.AsyncClient(transport=other, base_url=served.url) as http:
+        async with httpx.AsyncClient(transport=other, base_url=served.url, timeout=120) as http:
             for _ in range(2):  # its document is known then, and not forgotten for those that come once
                 assert (await http.post("/graphql", json={"query": READ})).status_code == 200
             for (_, writer), request in zip(connections, introspect, strict=True):
@@ -243,7 +243,7 @@ async def test_operations_of_a_socket_are_bounded(served: Served) -> None:
 
 async def test_a_socket_ends_with_its_token(served: Served, strict: Settings) -> None:
     """With 4403, although a subscription is open: the client connects again with a new token."""
-    async with socket_of(served.url, bearer(strict, 2)) as connection:
+    async with socket_of(served.url, bearer(strict, 8)) as connection:
         await send(connection, ask(1, WATCH))
         with pytest.raises(ConnectionClosed) as closed:
             await wait_until_closed(connection)
@@ -253,8 +253,8 @@ async def test_a_socket_ends_with_its_token(served: Served, strict: Settings) ->
 
 async def test_a_stream_ends_with_its_token(served: Served, strict: Settings) -> None:
     """The last event is an error, and then it is complete."""
-    headers = {"accept": "text/event-stream", "authorization": bearer(strict, 2)}
-    async with httpx.AsyncClient(base_url=served.url, timeout=30) as http:
+    headers = {"accept": "text/event-stream", "authorization": bearer(strict, 8)}
+    async with httpx.AsyncClient(base_url=served.url, timeout=120) as http:
         response = await http.post("/graphql", json={"query": WATCH}, headers=headers)
     [event] = [line for line in response.text.splitlines() if line.startswith("data: ")]
     [error] = json.loads(event.removeprefix("data: "))["errors"]
@@ -291,12 +291,12 @@ def _credentials(
 async def test_a_graphql_ws_client_connects_again_with_a_new_token(served: Served, strict: Settings) -> None:
     """The usual client of browsers, whose `connectionParams` bring a fresh token."""
     node = node_with("graphql-ws")
-    lifetimes = (6, 3600)  # a busy machine takes seconds to start node
+    lifetimes = (15, 3600)  # a busy machine takes seconds to start node
     tokens = [bearer(strict, seconds).removeprefix("Bearer ") for seconds in lifetimes]
     address = served.url.replace("http", "ws") + "/graphql"
     command = [node, "reconnect.mjs", address, *tokens]
     client = await asyncio.to_thread(
-        subprocess.run, command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=True
+        subprocess.run, command, cwd=FOLDER, capture_output=True, text=True, timeout=120, check=True
     )
     assert [json.loads(line) for line in client.stdout.splitlines()] == [
         {"event": "connected"},

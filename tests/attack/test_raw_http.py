@@ -50,7 +50,8 @@ LARGE = b"x" * 140_000
 @pytest.fixture
 async def impatient(default_engine: RunningEngine, one_table: Table) -> AsyncIterator[Served]:
     """A service that waits for nobody."""
-    limits = {"header_timeout": 0.3, "body_timeout": 0.3, "idle_timeout": 0.3, "max_connections": 20}
+    timeouts = {"header_timeout": 0.3, "body_timeout": 0.3, "idle_timeout": 0.3}
+    limits = {**timeouts, "max_connections": 20, "max_body_bytes": 10_000}
     async with serving_on_a_socket(settings_for(default_engine, one_table.name, **limits)) as served:
         yield served
 

@@ -232,7 +232,7 @@ async def _outcome(act: Callable[[], Awaitable[None]]) -> str:
 
 async def test_a_transaction_in_flight_locks_its_items(proxy: Proxy, items: Items) -> None:
     """Ten at once on one item: one is applied, the others are told of the conflict, and later all is free again."""
-    proxy.conflict_seconds = 1
+    proxy.conflict_seconds = 5
     outcomes = await asyncio.gather(*(_outcome(lambda: items.put_all("a", "b")) for _ in range(10)))
     assert sorted(outcomes) == ["TransactionCanceledException"] * 9 + ["done"]
     assert proxy.conflicts == 9

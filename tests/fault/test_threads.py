@@ -61,22 +61,22 @@ async def test_more_replies_than_a_thread_takes_are_told_to_come_back_and_none_i
     """The rest is UNAVAILABLE with a time; a repeat with the same key posts it once."""
     hurried = one_client.settings.model_copy(update={"request_timeout": 1.0})
     async with serving(hurried) as client:
-        member, engine = client.member("ada"), OneAtATime()
-        root = (await post(member))["id"]
-        await post(member, rating=None, inReplyTo=root)
+        patient, hasty, engine = one_client.member("ada"), client.member("ada"), OneAtATime()
+        root = (await post(patient))["id"]
+        await post(patient, rating=None, inReplyTo=root)
 
-        async def try_to_reply(number: int) -> dict[str, Any]:
+        async def try_to_reply(member: Client, number: int) -> dict[str, Any]:
             given = {"product": "42", "language": "en", "body": f"{number}", "inReplyTo": root}
             answer: dict[str, Any] = await member.ask(REPLY_TO, input={**given, "idempotencyKey": f"{number}"})
             return answer
 
         with intercepted(client.services.table, ("transact_write_items",), engine):
-            answers = await asyncio.gather(*(try_to_reply(number) for number in range(60)))
+            answers = await asyncio.gather(*(try_to_reply(hasty, number) for number in range(60)))
         refused = [answer for answer in answers if "comment" not in answer]
         assert engine.conflicts
         assert refused
         assert all(answer["code"] == "UNAVAILABLE" and answer["retryAfterSeconds"] > 0 for answer in refused)
-        repeated = [await try_to_reply(number) for number in range(60)]
+        repeated = [await try_to_reply(patient, number) for number in range(60)]
         posted = {answer["comment"]["id"] for answer in repeated}
         assert len(posted) == 60
         assert {answer["comment"]["id"] for answer in answers if "comment" in answer} <= posted
