@@ -20,9 +20,13 @@ const send = createGraphiQLFetcher({
   enableIncrementalDelivery: false,
 });
 
+// GraphiQL learns the names of operations a moment after a change: until then it may name one that is gone.
+const withoutUnknownName = ({ operationName, ...others }) =>
+  new RegExp(`\\b${operationName}\\b`).test(others.query) ? { operationName, ...others } : others;
+
 // The headers of the tab are more specific than the menu.
 const fetcher = (parameters, options = {}) =>
-  send(parameters, { ...options, headers: { ...viewerHeaders(), ...options.headers } });
+  send(withoutUnknownName(parameters), { ...options, headers: { ...viewerHeaders(), ...options.headers } });
 
 createRoot(document.getElementById('explorer')).render(
   <GraphiQL

@@ -77,6 +77,15 @@ async def test_the_first_example_answers(explorer: ExplorerPage) -> None:
     await expect(explorer.answer).to_contain_text('"rank": 1')
 
 
+async def test_what_is_pasted_and_run_at_once_is_what_runs(explorer: ExplorerPage) -> None:
+    """Although the editor still knows the operations of the text before."""
+    await explorer.query.click()
+    await explorer.page.keyboard.press("ControlOrMeta+A")
+    await explorer.page.keyboard.insert_text("{ boards(first: 1) { nodes { slug } } ")  # the editor adds a bracket
+    await explorer.page.keyboard.press("ControlOrMeta+Enter")
+    await expect(explorer.answer).to_contain_text('"slug": "main"')
+
+
 async def test_one_click_signs_in_as_a_member_or_an_editor_of_the_demo(explorer: ExplorerPage) -> None:
     """And as a visitor again. The tab's own headers come first."""
     await explorer.show("Viewer")
