@@ -32,7 +32,7 @@ from server import audit
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.intercepted import Send, beforehand, intercepted
+from tests.intercepted import Send, beforehand, intercepted, is_of_request
 from tests.killed import Killed, killed_at
 from tests.overtaken import overtaken
 from tests.queries import (
@@ -629,7 +629,7 @@ async def test_a_profile_screen_is_one_query(one_client: Client) -> None:
 
     class Counting:
         def __getattr__(self, name: str) -> Any:
-            if not name.startswith("_"):
+            if not name.startswith("_") and is_of_request():
                 calls.append(name)
             return getattr(client, name)
 
