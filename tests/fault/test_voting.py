@@ -234,7 +234,7 @@ async def test_conflicts_are_rare_with_the_computed_number_of_shards(
         await asyncio.gather(*(client() for _ in range(16)))
         wins = [tally.wins async for tally in one_table.scan(TALLY) if tally.ordinal == 0]
         assert sum(wins) == 300
-        assert proxy.requests["TransactWriteItems"] <= 1.5 * 300  # some 330; with 8 shards 480, with one 580
+        assert proxy.requests["TransactWriteItems"] <= 1.5 * 300  # some 330; with one shard 560 to 600
 
 
 async def test_the_audit_finds_the_errors_of_a_naive_design(engine_pair: EnginePair, table_name: str) -> None:
