@@ -43,7 +43,7 @@ async def error_code(client: Any) -> str:
 async def main(url: str, token: str) -> None:
     headers = {"Authorization": f"Bearer {token}"}
     socket = {"ws_url": url.replace("http", "ws"), "ws_connection_init_payload": headers}
-    async with httpx.AsyncClient(headers=headers) as http:
+    async with httpx.AsyncClient(headers=headers, timeout=60) as http:
         client = Client(url, http_client=http, **socket)
 
         async def post(body: str) -> None:

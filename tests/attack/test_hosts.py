@@ -89,7 +89,7 @@ def test_only_loopback_is_checked_by_default() -> None:
 
 async def test_no_answer_redirects(service: Service) -> None:
     """Least of all to the host that the request names."""
-    async with httpx.AsyncClient(base_url=service.url) as http:
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
         for path in ("/graphql/", "/explorer/assets", "/livez/", "//evil.example", "/unsubscribe/"):
             response = await http.get(path)
             assert "location" not in response.headers

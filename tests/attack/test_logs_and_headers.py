@@ -67,7 +67,7 @@ async def test_no_request_writes_a_line_of_its_own_into_the_log(attacked: Servic
         "half a character": f"{MARK}\ud800",
     }
     before = len(attacked.lines)
-    async with httpx.AsyncClient(base_url=attacked.url) as http:
+    async with httpx.AsyncClient(base_url=attacked.url, timeout=60) as http:
         for text in texts.values():
             bodies = [
                 {"query": "query ($p: String!) { comments(product: $p) { totalCount } }", "variables": {"p": text}},

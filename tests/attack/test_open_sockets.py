@@ -130,7 +130,7 @@ async def test_a_mutation_that_is_asked_for_as_a_stream_needs_no_place(served: S
     """It is carried out, so its answer must come, however many streams are open; it ends at once."""
     headers = {"accept": "text/event-stream", "authorization": bearer(strict)}
     add = {"query": ADD_CONTENDER, "variables": {"input": {"name": "Ann"}}}
-    async with socket_of(served.url), socket_of(served.url), httpx.AsyncClient(base_url=served.url) as http:
+    async with socket_of(served.url), socket_of(served.url), httpx.AsyncClient(base_url=served.url, timeout=60) as http:
         answer = await http.post("/graphql", json=add, headers=headers)
     assert answer.status_code == 200
     assert '"contender":' in answer.text
@@ -149,7 +149,7 @@ async def test_a_repeated_id_is_told_in_few_bytes(served: Served) -> None:
 
 async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> None:
     """Of both kinds together; a place that becomes free can be taken."""
-    async with AsyncExitStack() as stack, httpx.AsyncClient(base_url=served.url) as http:
+    async with AsyncExitStack() as stack, httpx.AsyncClient(base_url=served.url, timeout=60) as http:
         headers = {"accept": "text/event-stream"}
         request = http.build_request("POST", "/graphql", json={"query": WATCH}, headers=headers)
         first = await stack.enter_async_context(socket_of(served.url))
@@ -313,7 +313,7 @@ async def test_an_aborted_socket_fills_no_log(service: Service) -> None:
             await send(connection, {"type": "connection_init"}, *(ask(number, READ) for number in range(30)))
             await receive(connection)
             connection.transport.abort()
-    async with httpx.AsyncClient(base_url=service.url) as http:
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
         for _ in range(5):
             await http.post("/graphql", json={"query": READ})
     assert [line for line in service.lines[lines:] if "Traceback" in line or '"level":"error"' in line] == []

@@ -330,7 +330,7 @@ def test_no_bytes_bring_the_service_down(service: Service, stream: Sequence[byte
 
 async def test_the_service_is_unharmed(service: Service) -> None:
     """After all of the above: no traceback in its log, no request without an answer, modest memory."""
-    async with httpx.AsyncClient(base_url=service.url) as http:
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
         assert (await http.post("/graphql", json={"query": "{ __typename }"})).status_code == 200
     assert [line for line in service.lines if "Traceback" in line] == []
     assert raw_http.resident_bytes(service.process.pid) < 400_000_000

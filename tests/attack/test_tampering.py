@@ -108,7 +108,7 @@ FORGED_TOKENS = _forged_tokens()
 async def test_a_forged_token_is_refused(attacked: Service, name: str) -> None:
     """Over HTTP with 401 and a reason in plain words; it is not served as a visitor's. The log does not have it."""
     token = FORGED_TOKENS[name]
-    async with httpx.AsyncClient(base_url=attacked.url) as http:
+    async with httpx.AsyncClient(base_url=attacked.url, timeout=60) as http:
         asked = {"query": ASK}
         response = await http.post("/graphql", json=asked, headers={"authorization": f"Bearer {token}"})
     assert response.status_code == 401
@@ -132,7 +132,7 @@ async def test_a_forged_token_opens_no_socket(attacked: Service) -> None:
 async def test_the_control_token_is_accepted(attacked: Service) -> None:
     """The forgeries differ from it in one thing each. Addresses of keys in its header are not visited."""
     token = _token({"alg": "HS256", "typ": "JWT", "jku": "https://evil.example/jwks", "kid": "../x"})
-    async with httpx.AsyncClient(base_url=attacked.url) as http:
+    async with httpx.AsyncClient(base_url=attacked.url, timeout=60) as http:
         response = await http.post("/graphql", json={"query": ASK}, headers={"authorization": f"Bearer {token}"})
     assert response.json()["data"]["viewer"]["id"]
     assert jwt.decode(token, SECRET, algorithms=["HS256"])["sub"] == "mallory"

@@ -647,7 +647,7 @@ async def test_each_viewer_may_subscribe_to_what_the_rules_allow(service: Servic
     token = service.token(viewer, *ROLES[viewer]) if viewer in ROLES else None
     if viewer is Viewer.KEY:
         token = ringside("apikey", "create", "Robot", "--role", "member", **service.variables).stdout.strip()
-    async with httpx.AsyncClient(base_url=service.url) as http:
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
         answer = await http.post("/graphql", json={"query": "{ events(first: 1) { nodes { id } } }"})
     event = answer.json()["data"]["events"]["nodes"][0]["id"]
     async with open_socket(service) as connection:

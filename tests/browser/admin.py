@@ -64,4 +64,4 @@ class Keys:
 
 def ask(visited: Visited, query: str) -> Any:
     """What a visitor is answered."""
-    return httpx.post(f"{visited.service.url}/graphql", json={"query": query}).json()["data"]
+    return httpx.post(f"{visited.service.url}/graphql", json={"query": query}, timeout=60).json()["data"]

@@ -146,7 +146,7 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
 
 
 async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
-    answer = httpx.get(f"{visited.service.url}/admin")
+    answer = httpx.get(f"{visited.service.url}/admin", timeout=60)
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     script = answer.text.split('src="')[1].split('"')[0]
@@ -217,7 +217,7 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
     # Ended everywhere, from another machine.
     out = {"query": "mutation { signOut(input: { everywhere: true }) { __typename } }"}
     ended = httpx.post(
-        f"{visited.service.url}/graphql", json=out, cookies=cookies, headers={"origin": visited.service.url}
+        f"{visited.service.url}/graphql", json=out, cookies=cookies, headers={"origin": visited.service.url}, timeout=60
     )
     assert ended.json()["data"]["signOut"]["__typename"] == "SignedOut"
     await page.get_by_role("button", name="Suspend", exact=True).click()

@@ -110,7 +110,7 @@ async def test_its_scripts_stay_small(visited: Visited, browser: Browser) -> Non
         await button(page, "Write a comment").click()
         await expect(element(page).get_by_label("Your comment")).to_be_focused()
         written = {url for url in page.requests if "/elements/" in url} - read
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60) as client:
             size = {url: len(gzip.compress((await client.get(url)).content, 9)) for url in read | written}
     assert len(read) == 2
     assert sum(size[url] for url in read) <= 10_000

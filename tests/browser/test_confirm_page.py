@@ -39,7 +39,7 @@ async def test_the_button_of_the_link_s_page_confirms(
     browser: Browser, mailing_service: Service, mailbox: Mailbox, screenshots: Path | None
 ) -> None:
     """Its policy allows the button and blocks nothing that the page needs; pressed again, it says that it was used."""
-    async with httpx.AsyncClient(base_url=mailing_service.url) as http:
+    async with httpx.AsyncClient(base_url=mailing_service.url, timeout=60) as http:
         lists = (await http.post("/graphql", json={"query": LISTS})).json()["data"]["wordLists"]["nodes"]
         given = {"email": "ada@example.org", "list": lists[0]["id"]}
         await http.post("/graphql", json={"query": REQUEST_SUBSCRIPTION, "variables": {"input": given}})

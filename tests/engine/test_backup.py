@@ -66,7 +66,9 @@ async def test_the_command_backs_up_while_the_service_runs_and_restores_when_it_
         message = await asyncio.to_thread(refused_on, data, "restore", str(file))
         assert "Stop that process first" in message
         assert f"process {service.process.pid}" in message
-        with httpx.Client(base_url=service.url, headers={"authorization": f"Bearer {service.token('ada')}"}) as ada:
+        with httpx.Client(
+            base_url=service.url, headers={"authorization": f"Bearer {service.token('ada')}"}, timeout=60
+        ) as ada:
             ada.post("/graphql", json={"query": "{ viewer { id } }"}).raise_for_status()
         service.stop()
     assert len(await read_profiles(data)) > 0

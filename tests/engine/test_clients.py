@@ -153,7 +153,9 @@ def test_the_guides_python_works(service: Service) -> None:
     exec(compile(unwrapping, "clients.md", "exec"), names)
     body = {"query": DELETE_REFUSED}
     headers = {"Authorization": f"Bearer {service.token('reader')}"}
-    answer = httpx.post(f"{service.url}/graphql", json=body, headers=headers).json()["data"]["deleteComment"]
+    answer = httpx.post(f"{service.url}/graphql", json=body, headers=headers, timeout=60).json()["data"][
+        "deleteComment"
+    ]
     with pytest.raises(names["Refused"]) as refused:
         names["unwrap"](answer)
     assert (refused.value.code, str(refused.value)) == (answer["code"], answer["message"])

@@ -57,10 +57,10 @@ def test_the_service_keeps_its_data_when_it_is_started_again(tmp_path: Path) -> 
     with running_service(data, ["--demo"]) as first:
         headers = {"authorization": f"Bearer {ringside('token', '--user', 'ada', **data).stdout.strip()}"}
         change = {"query": 'mutation { updateProfile(input: {name: "Kept"}) { __typename } }'}
-        assert "ProfileUpdated" in httpx.post(f"{first.url}/graphql", json=change, headers=headers).text
+        assert "ProfileUpdated" in httpx.post(f"{first.url}/graphql", json=change, headers=headers, timeout=60).text
         first.stop(signal.SIGKILL)
     with running_service(data, ["--demo"]) as second:
-        asked = httpx.post(f"{second.url}/graphql", json={"query": "{ viewer { name } }"}, headers=headers)
+        asked = httpx.post(f"{second.url}/graphql", json={"query": "{ viewer { name } }"}, headers=headers, timeout=60)
         assert asked.json() == {"data": {"viewer": {"name": "Kept"}}}
         assert second.stop() == 0
 
@@ -78,10 +78,10 @@ def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
     """Two processes answer; the metrics speak for both."""
     with running_service({"RINGSIDE_DATA": str(tmp_path)}, ["--workers", "2"]) as service:
         for _ in range(20):
-            assert httpx.post(f"{service.url}/graphql", json={"query": "{ __typename }"}).status_code == 200
+            assert httpx.post(f"{service.url}/graphql", json={"query": "{ __typename }"}, timeout=60).status_code == 200
         counted = next(
             line
-            for line in httpx.get(f"{service.url}/metrics").text.splitlines()
+            for line in httpx.get(f"{service.url}/metrics", timeout=60).text.splitlines()
             if line.startswith("ringside_requests_total{")
         )
         assert counted.endswith(" 20.0")
@@ -94,7 +94,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     with running_service(data, ["--workers", "2"]) as killed:
         headers = {"authorization": f"Bearer {killed.token('ada')}"}
         change = {"query": 'mutation { updateProfile(input: {name: "Kept"}) { __typename } }'}
-        assert "ProfileUpdated" in httpx.post(f"{killed.url}/graphql", json=change, headers=headers).text
+        assert "ProfileUpdated" in httpx.post(f"{killed.url}/graphql", json=change, headers=headers, timeout=60).text
         processes = psutil.Process(killed.process.pid).children(recursive=True)
         listen = {"query": 'subscription { commentPosted(product: "p") { id } }'}
         accepted = {"accept": "text/event-stream"}
@@ -107,7 +107,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         assert alive == []
     port = killed.url.rpartition(":")[2]
     with running_service(data, ["--workers", "2", "--port", port]) as second:
-        asked = httpx.post(f"{second.url}/graphql", json={"query": "{ viewer { name } }"}, headers=headers)
+        asked = httpx.post(f"{second.url}/graphql", json={"query": "{ viewer { name } }"}, headers=headers, timeout=60)
         assert asked.json() == {"data": {"viewer": {"name": "Kept"}}}
         assert second.stop() == 0
 

@@ -16,7 +16,10 @@ async def test_a_new_comment_arrives_over_a_websocket(service: Service) -> None:
     watch = 'subscription { commentPosted(product: "%s") { id body } }'
     given = {"product": "socket", "rating": 5, "language": "en", "body": "Live."}
     headers = {"authorization": f"Bearer {service.token('ada')}"}
-    async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:
+    async with (
+        open_socket(service) as connection,
+        httpx.AsyncClient(base_url=service.url, headers=headers, timeout=60) as http,
+    ):
         await send(connection, {"type": "connection_init"})
         await receive(connection)
         await send(connection, {"id": "1", "type": "subscribe", "payload": {"query": watch.replace("%s", "a#b")}})

@@ -83,7 +83,7 @@ def mail(tmp_path: Path) -> Iterator[str]:
 
 def answers(url: str) -> None:
     """A member's first query, by the address that the site's proxy would use."""
-    answer = httpx.post(f"{url}/graphql", json=MEMBER_QUERY).json()
+    answer = httpx.post(f"{url}/graphql", json=MEMBER_QUERY, timeout=60).json()
     assert "errors" not in answer, answer
 
 
@@ -96,7 +96,7 @@ def test_compose_creates_its_table_and_serves_it(at_engine: dict[str, str]) -> N
     service = services["ringside"]
     with running_service(service["environment"] | at_engine, serving(service["command"])) as started:
         answers(started.url)
-        assert httpx.get(f"{started.url}/readyz").status_code == 200
+        assert httpx.get(f"{started.url}/readyz", timeout=60).status_code == 200
 
 
 def test_compose_with_the_embedded_engine_makes_a_backup_that_can_be_restored(tmp_path: Path, mail: str) -> None:
@@ -118,7 +118,9 @@ def test_compose_with_the_embedded_engine_makes_a_backup_that_can_be_restored(tm
         done(ringside_process("demo", **variables))
     done(ringside_process("restore", str(backups[-1]), **variables))
     with running_service(variables, serving(of_image())) as started:
-        answer = httpx.post(f"{started.url}/graphql", json={"query": "{ events(first: 1) { nodes { id } } }"}).json()
+        answer = httpx.post(
+            f"{started.url}/graphql", json={"query": "{ events(first: 1) { nodes { id } } }"}, timeout=60
+        ).json()
         assert answer["data"]["events"]["nodes"] == []
 
 
@@ -130,13 +132,13 @@ def test_kubernetes_probes_and_jobs_fit_the_service(at_engine: dict[str, str], m
     with running_service(variables, serving(container.get("args", of_image()))) as started:
         for kind in ("startup", "liveness", "readiness"):
             path = container[f"{kind}Probe"]["httpGet"]["path"]
-            assert httpx.get(f"{started.url}{path}", headers={"Host": POD}).status_code == 200, kind
+            assert httpx.get(f"{started.url}{path}", headers={"Host": POD}, timeout=60).status_code == 200, kind
         scraped = resource("Deployment")["spec"]["template"]["metadata"]["annotations"]["prometheus.io/path"]
-        assert "ringside_" in httpx.get(f"{started.url}{scraped}", headers={"Host": POD}).text
+        assert "ringside_" in httpx.get(f"{started.url}{scraped}", headers={"Host": POD}, timeout=60).text
         answers(started.url)
         for rule in resource("Ingress")["spec"]["rules"]:
             for public in rule["http"]["paths"]:
-                answer = httpx.get(f"{started.url}{public['path']}", headers={"Host": rule["host"]})
+                answer = httpx.get(f"{started.url}{public['path']}", headers={"Host": rule["host"]}, timeout=60)
                 assert answer.status_code != 421, public
                 assert answer.status_code < 500, public
         for job in cron_jobs():
@@ -170,7 +172,7 @@ def test_ecs_tasks_run_and_are_healthy(at_engine: dict[str, str], mail: str) -> 
         assert (kind, python) == ("CMD", "python")
         check = [sys.executable, *(each.replace("http://127.0.0.1:8000", started.url) for each in arguments)]
         done(subprocess.run(check, capture_output=True, text=True, check=False))
-        assert httpx.get(f"{started.url}/readyz", headers={"Host": POD}).status_code == 200
+        assert httpx.get(f"{started.url}/readyz", headers={"Host": POD}, timeout=60).status_code == 200
         answers(started.url)
         done(ringside_process(*daily["Command"], **variables(daily)))
     assert subprocess.run(check, capture_output=True, check=False).returncode != 0
@@ -223,5 +225,5 @@ def test_a_service_that_cannot_reach_systemd_says_so_and_serves(tmp_path: Path) 
     engine_program("dynoxide", tmp_path)
     variables = {"RINGSIDE_DATA": str(tmp_path / "data"), "NOTIFY_SOCKET": str(tmp_path / "gone")}
     with running_service(variables) as started:
-        assert httpx.get(f"{started.url}/readyz").status_code == 200
+        assert httpx.get(f"{started.url}/readyz", timeout=60).status_code == 200
     assert any("could not be told of the start" in line for line in started.lines)

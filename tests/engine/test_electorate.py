@@ -114,7 +114,9 @@ async def test_a_socket_is_no_way_around_it(service: Service) -> None:
     """A mutation over a WebSocket is judged as one over HTTP."""
     token = service.token("editor", "--role", "editor")
     given = {"slug": "members-only", "title": "Members", "electorate": "MEMBERS"}
-    async with httpx.AsyncClient(base_url=service.url, headers={"authorization": f"Bearer {token}"}) as http:
+    async with httpx.AsyncClient(
+        base_url=service.url, headers={"authorization": f"Bearer {token}"}, timeout=60
+    ) as http:
         await http.post("/graphql", json={"query": CREATE, "variables": {"input": given}})
     query = 'mutation { drawMatchup(input: { board: "members-only" }) { ... on Refused { code } } }'
     async with open_socket(service) as socket:

@@ -316,7 +316,7 @@ def claims(people: People) -> None:
 def press_next_link(people: People, number: int) -> None:
     until(lambda: len(people.mailbox.emails) >= number)
     link = link_in(people.mailbox.emails[number - 1][1])
-    assert httpx.post(people.service.url + link).status_code == 200
+    assert httpx.post(people.service.url + link, timeout=60).status_code == 200
 
 
 def signs_in(people: People) -> None:

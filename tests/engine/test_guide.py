@@ -111,7 +111,7 @@ def service(demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def demo(service: Service) -> Iterator[Demo]:
     headers = {"Authorization": f"Bearer {service.token('ada-abara', '--role', 'admin')}"}
-    with httpx.Client(base_url=service.url, headers=headers) as http:
+    with httpx.Client(base_url=service.url, headers=headers, timeout=60) as http:
         yield Demo(http, service.token("bo-abara"))
 
 
@@ -129,7 +129,7 @@ class Demo:
     def ask_as_visitor(self, query: str, **variables: Any) -> Any:
         """From a page on another site."""
         body = {"query": query, "variables": variables}
-        return _data(httpx.post(f"{self.http.base_url}/graphql", json=body, headers={"Origin": OTHER_SITE}))
+        return _data(httpx.post(f"{self.http.base_url}/graphql", json=body, headers={"Origin": OTHER_SITE}, timeout=60))
 
     def value(self, name: str) -> Any:
         fixed = {"product": "ringside-tee", "season": "2026", "name": "The Guide's Own", "email": "ada@example.org"}

@@ -607,7 +607,7 @@ def test_a_stream_that_ends_with_the_service_is_not_complete(tmp_path: Path) -> 
 
 async def test_a_page_of_another_origin_is_refused(service: Service) -> None:
     """Without an allowed origin no answer carries CORS headers, and a preflight is no permission."""
-    async with httpx.AsyncClient(base_url=service.url) as http:
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
         preflight = await http.options(
             "/graphql",
             headers={"origin": "https://evil.example", "access-control-request-method": "POST"},
@@ -715,7 +715,7 @@ async def _is_ready(http: httpx.AsyncClient) -> bool:
 
 async def test_health_and_metrics_are_served(service: Service) -> None:
     """The three addresses that operators ask."""
-    async with httpx.AsyncClient(base_url=service.url) as http:
+    async with httpx.AsyncClient(base_url=service.url, timeout=60) as http:
         assert (await http.get("/livez")).json() == {"status": "alive"}
         await until(partial(_is_ready, http), "the service is ready")
         assert "ringside_requests_total" in (await http.get("/metrics")).text

@@ -208,7 +208,7 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
     services, settings = one_client.services, one_client.settings
     for _ in range(36):
         await vote(one_client.member("ada"))
-    services.get(JobRunner)._kinds = {}  # this process works on none
+    services.get(JobRunner).start({})  # this process works on none
     job = await begun(services, "VOID_VOTER", board="main", voter="ada", same_address="")
     async with Proxy(settings.dynamodb_url) as proxy:
         variables = environment(
@@ -235,7 +235,7 @@ async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> N
     """It takes up at once what nobody has claimed."""
     await add_contenders(one_client, "a", "b")
     await vote(one_client.member("ada"))
-    one_client.services.get(JobRunner)._kinds = {}
+    one_client.services.get(JobRunner).start({})
     job = await begun(one_client.services, "VOID_VOTER", board="main", voter="ada", same_address="")
     settings = one_client.settings
     variables = {

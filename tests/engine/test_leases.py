@@ -124,19 +124,12 @@ async def test_a_holder_that_cannot_renew_stops_before_another_may_begin(
 @pytest.mark.every_engine
 async def test_a_holder_that_was_halted_learns_that_it_has_lost_its_lease(table: Table) -> None:
     """Its work ends at the next renewal, and what it has noted meanwhile is not stored."""
-    leases, other = Leases(table), leases_of(table, 0.2)
-    leases.lasting = 0.9
-    halted = await held(leases)
-
-    async def work() -> None:
-        halted.note(place="of one who was halted")
-        while (taken := await other.take_turn("work")) is None:
-            await asyncio.sleep(0.01)
-        await taken.save(place="of the new one")
-        await asyncio.Event().wait()
-
+    halted, other = await held(Leases(table)), leases_of(table, 0.2)
+    halted.note(place="of one who was halted")
+    taken = await until(lambda: other.take_turn("work"), "another one takes over")
+    await taken.save(place="of the new one")
     with pytest.raises(LeaseLost):
-        await asyncio.wait_for(halted.renewed_during(work()), 120)
+        await asyncio.wait_for(halted.renewed_during(asyncio.Event().wait()), 120)
     assert (await stored(table)).place == "of the new one"
 
 

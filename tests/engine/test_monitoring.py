@@ -63,8 +63,8 @@ def exposed(demo_data: Callable[[], str]) -> Mapping[str, Mapping[str, set[str]]
     variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_BACKUP_HOURS": "24"}
     with running_service(variables, ["--demo"]) as service:
         for _ in range(3):
-            assert "errors" not in httpx.post(f"{service.url}/graphql", json={"query": QUERY}).json()
-        text = httpx.get(f"{service.url}/metrics").text
+            assert "errors" not in httpx.post(f"{service.url}/graphql", json={"query": QUERY}, timeout=60).json()
+        text = httpx.get(f"{service.url}/metrics", timeout=60).text
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             for name, value in sample.labels.items():

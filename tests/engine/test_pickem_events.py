@@ -239,6 +239,7 @@ async def test_removing_a_match_removes_its_picks(client: Client) -> None:
 async def test_an_event_locks_itself_at_its_start(client: Client) -> None:
     """No job is needed: after the start, reads, lists and submissions find the event locked and its gates closed."""
     editor, ada = EventEditor(client), client.member("ada")
+    client.services.get(PickemCache).patience = 60.0
     event, [match] = await editor.card(10, starts=in_hours(1))
     await submit(ada, event, [(match, 0)])
     await client.caught_up("the event is listed")

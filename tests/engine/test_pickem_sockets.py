@@ -19,7 +19,12 @@ subscription ($event: ID!) { eventChanged(event: $event) {
 async def test_a_lock_arrives_over_a_websocket(service: Service) -> None:
     """First the event as visitors see it, then all picks after the lock. An invalid id is an error."""
     headers = {"authorization": f"Bearer {service.token('editor', '--role', 'editor')}"}
-    async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, headers=headers) as http:
+    async with (
+        open_socket(service) as connection,
+        httpx.AsyncClient(base_url=service.url, headers=headers, timeout=60) as http,
+    ):
+        await send(connection, {"type": "connection_init"})
+        await receive(connection)
 
         async def done(query: str, **given: object) -> dict[str, dict[str, str]]:
             body = {"query": query, "variables": {"input": given}}
@@ -29,8 +34,6 @@ async def test_a_lock_arrives_over_a_websocket(service: Service) -> None:
         event = (await done(CREATE_EVENT, name="Live", season="2026", startsAt=in_hours(5)))["event"]["id"]
         match = (await done(ADD_MATCH, event=event, name="M", points=5, teams=teams("A", "B")))["match"]["id"]
         await done(SUBMIT_PREDICTION, **prediction_input(event, [(match, 1)]))
-        await send(connection, {"type": "connection_init"})
-        await receive(connection)
         for number, (watched, kind) in enumerate(((match, "error"), (event, "next"))):
             payload = {"query": WATCH, "variables": {"event": watched}}
             await send(connection, {"id": str(number), "type": "subscribe", "payload": payload})

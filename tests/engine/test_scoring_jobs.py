@@ -17,7 +17,7 @@ from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import Leases
 from datastore.pickem import standings
-from resolvers.jobs.running import JobRunner
+from resolvers.jobs.running import JobRunner, Work
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_scoring, begin_unscoring, event_job
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id, parse_node_key
@@ -47,16 +47,28 @@ async def decided_event(client: Client, members: int = MEMBERS) -> tuple[EventEd
 
 @asynccontextmanager
 async def held_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Jobs stop before their last steps until the block ends, and no answer waits long for one."""
-    recount, go_on, runner = standings.recount_season, asyncio.Event(), client.services.get(JobRunner)
+    """Jobs stop before their last steps until the block ends; an answer's time ends when its job has stopped."""
+    runner, is_held, go_on = client.services.get(JobRunner), asyncio.Event(), asyncio.Event()
+    recount, finish = standings.recount_season, runner.finish
 
     async def hold(*given: Any) -> Any:
+        is_held.set()
         await go_on.wait()
         return await recount(*given)
 
+    async def finish_or_hold(job: Job, work: Work) -> Job:
+        ended = finish(job, work)
+        while not ended.done():
+            if is_held.is_set():
+                ended.cancel()
+                raise TimeoutError
+            await asyncio.sleep(0.01)
+        return await ended
+
     with monkeypatch.context() as patched:
         patched.setattr("datastore.pickem.standings.recount_season", hold)
-        runner.answer_seconds, usual = 1.0, runner.answer_seconds
+        patched.setattr(runner, "finish", finish_or_hold)
+        runner.answer_seconds, usual = 60.0, runner.answer_seconds
         yield
         runner.answer_seconds = usual
         go_on.set()
@@ -133,7 +145,7 @@ async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(one_cl
     one_client.services.leases.patience = 0.5
     editor, event, match = await decided_event(one_client, 3)
     services = one_client.services
-    services.get(JobRunner)._kinds = {}  # this process goes on with none by itself
+    services.get(JobRunner).start({})  # this process goes on with none by itself
     key = parse_node_key("Event", event)
     begun = await begin_scoring(services, event_job(services, SCORE_EVENT, key, actor=None), confirm_missing=False)
     assert await Leases(services.table).acquire(JOB, begun)
@@ -176,7 +188,7 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
     services, settings = one_client.services, one_client.settings
     if kind == UNSCORE_EVENT:
         await editor.score(event)
-    services.get(JobRunner)._kinds = {}  # this process works on none
+    services.get(JobRunner).start({})  # this process works on none
     job = await begun_as(services, kind, parse_node_key("Event", event))
     async with Proxy(settings.dynamodb_url) as proxy:
         variables = environment(RINGSIDE_DYNAMODB_URL=proxy.url, RINGSIDE_TABLE=settings.table, RINGSIDE_SECRETS=SECRET)

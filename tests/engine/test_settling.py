@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
+from math import inf
 from typing import Any
 
 import pytest
@@ -32,6 +34,11 @@ from tests.voting import add_contenders, assert_consistent, board_now, editor, q
 
 def settler_of(client: Client) -> BoardSettler:
     return client.services.get(BoardCache).settler("main")
+
+
+def let_settle_nothing(client: Client) -> None:
+    """Its votes stay as if the process were killed after them: what it would do by itself, it waits for ever to do."""
+    settler_of(client)._loop.begin("main", partial(asyncio.sleep, inf))
 
 
 async def results_equal_tallies(table: Table) -> bool:
@@ -93,6 +100,7 @@ async def test_a_mark_that_was_written_again_is_not_deleted(one_table: Table) ->
 async def test_a_process_that_was_taken_for_dead_marks_the_board_again(one_client: Client, one_table: Table) -> None:
     """It was halted for a while, and its mark deleted: its next vote is acknowledged once there is a new one."""
     await add_contenders(one_client, "a", "b")
+    let_settle_nothing(one_client)
     await vote(one_client.visitor())
     (mark,) = (await board_now(one_table)).marks
     await boards.delete_mark(one_table, mark)
@@ -124,8 +132,8 @@ async def test_a_dead_mark_is_deleted_once_its_votes_are_settled(
     async with processes(default_engine, one_table, 2) as (killed, other):
         other.services.leases.patience = 1.0
         await add_contenders(killed, "a", "b")
+        let_settle_nothing(killed)
         await vote(killed.visitor())
-        await settler_of(killed)._loop.close()  # as kill -9 does
         assert (await board_now(one_table)).is_dirty
         async with asyncio.timeout(120):
             while (await board_now(one_table)).is_dirty:
@@ -151,8 +159,8 @@ async def test_a_list_of_boards_shows_what_a_killed_process_counted(
     wanted = "{ boards { nodes { slug votes leaderboard { nodes { wins losses } } } } }"
     async with processes(default_engine, one_table, 2) as (killed, other):
         await add_contenders(killed, "a", "b")
+        let_settle_nothing(killed)
         await vote(killed.visitor())
-        await settler_of(killed)._loop.close()  # as kill -9 does
         async with asyncio.timeout(120):
             while (await other.ask(wanted))["nodes"][0]["votes"] != 1:
                 await asyncio.sleep(0.1)
@@ -175,8 +183,9 @@ async def test_the_last_settling_signs_whatever_the_clocks_say(
             await vote(client.visitor())
             await settler_of(client).settle_anew()
         assert (await board_now(one_table)).board.votes == 2
+        await settler_of(second)._loop.close()
+        let_settle_nothing(second)
         await vote(second.visitor())
-        await settler_of(second)._loop.close()  # killed
         async with asyncio.timeout(120):
             while (await first.ask("{ board { votes } }")) != {"votes": 3}:
                 await asyncio.sleep(0.1)
@@ -223,9 +232,12 @@ async def test_a_settling_whose_process_was_killed_blocks_nobody(
     """It has begun and done nothing; the next one follows in its time."""
     async with processes(default_engine, one_table, 1) as (client,):
         await add_contenders(client, "a", "b")
+        let_settle_nothing(client)
         await vote(client.visitor())
         await begun(one_table)
         await begun(one_table)
+        await settler_of(client)._loop.close()
+        settler_of(client).begin()
         current = await quiet(one_table)
         assert (current.board.votes, current.board.settled) == (1, current.board.term)
 
@@ -234,11 +246,10 @@ async def test_a_settling_that_ends_late_takes_nothing_back(default_engine: Runn
     """Two settlings overlap, and the earlier one would complete last: it changes nothing any more."""
     async with processes(default_engine, one_table, 1) as (client,):
         await add_contenders(client, "a", "b")
+        let_settle_nothing(client)
         await vote(client.visitor())
-        await settler_of(client)._loop.close()
         early = await begun(one_table)
         await vote(client.visitor())
-        await settler_of(client)._loop.close()
         later = await begun(one_table)
         await settle(one_table, later, utc_now())
         with pytest.raises(LeaseLost):
@@ -255,10 +266,10 @@ async def test_a_settling_beside_a_voiding_brings_no_vote_back(
     """A process sums a vote. Another voids it and settles, and may find nothing to write. Then the first one writes."""
     async with processes(default_engine, one_table, 2) as (counting, other):
         await add_contenders(counting, "a", "b")
+        let_settle_nothing(counting)
         voter = (await vote(counting.visitor()))["ballot"]["voter"]
         if is_settled:
             await settler_of(counting).settle_anew()
-        await settler_of(counting)._loop.close()
         late = await begun(one_table)
 
         async def void() -> None:
@@ -276,8 +287,8 @@ async def test_an_editor_changes_a_contender_while_its_results_are_settled(
 ) -> None:
     """A contender retires between the summing of its votes and the writing of its results: both are stored."""
     ids = await add_contenders(one_client, "a", "b")
+    let_settle_nothing(one_client)
     await vote(one_client.visitor())
-    await settler_of(one_client)._loop.close()
 
     async def retire() -> None:
         await editor(one_client).ask(RETIRE_CONTENDER, input={"contender": ids[0]})
@@ -294,8 +305,8 @@ async def test_a_result_whose_answer_is_lost_is_written_once(
 ) -> None:
     """The transaction is repeated, finds its own results, and the settling completes."""
     await add_contenders(one_client, "a", "b")
+    let_settle_nothing(one_client)
     await vote(one_client.visitor())
-    await settler_of(one_client)._loop.close()
     async with Proxy(default_engine.url) as proxy, open_table(one_table.name, url=proxy.url) as table:
         lease = await begun(table)
         proxy.inject(Fault.RESET_AFTER, "TransactWriteItems")
@@ -310,8 +321,8 @@ async def test_a_settling_that_failed_writes_nothing_later(
 ) -> None:
     """Its write hangs in the network until the vote was voided and the board settled: it is refused then."""
     await add_contenders(one_client, "a", "b")
+    let_settle_nothing(one_client)
     voter = (await vote(one_client.visitor()))["ballot"]["voter"]
-    await settler_of(one_client)._loop.close()
     async with (
         Proxy(default_engine.url) as proxy,
         open_table(one_table.name, url=proxy.url) as table,

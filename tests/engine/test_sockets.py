@@ -86,7 +86,7 @@ async def test_a_broken_protocol_closes_the_socket_with_its_code(
 async def test_open_subscriptions_are_counted_in_the_metrics(service: Service) -> None:
     """While it is open; `complete` ends it."""
     subscription = "subscription { leaderboardChanged { rank } }"
-    async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url) as http:
+    async with open_socket(service) as connection, httpx.AsyncClient(base_url=service.url, timeout=60) as http:
 
         async def open_subscriptions() -> str:
             return next(
@@ -203,7 +203,7 @@ async def test_a_socket_is_answered_what_it_has_begun_when_the_service_stops(tmp
 
         await asyncio.gather(stop(), *(post_until_closed(name, connection) for name, connection in enumerate(sockets)))
         assert own.stop() == 0
-    with running_service(data) as again, httpx.Client(base_url=again.url) as http:
+    with running_service(data) as again, httpx.Client(base_url=again.url, timeout=60) as http:
         assert set(posted(http)) == acknowledged
 
 

@@ -274,7 +274,7 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
     one_client.services.get(QuizLeaderboards).overlay_seconds = 0.0  # another process removes what this one wrote
     site, services = Site(one_client), one_client.services
     await live_with_eve(site)
-    services.get(JobRunner)._kinds = {}  # this process works on none
+    services.get(JobRunner).start({})  # this process works on none
     job, kills = await _job(services, frozenset(map(Part, ALL))), 0
     async with Proxy(default_engine.url) as proxy:
         for writes in (2, 4, 7, 12, 20):
@@ -317,6 +317,7 @@ async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(on
         return await send()
 
     assert await listed() == [["eve"], ["eve"]]
+    services.get(JobRunner).start({})  # this process works on none by itself
     job = await _job(services, frozenset({Part.QUIZZES}))
     with intercepted(table, ("transact_write_items",), fail_second):
         assert (await work_on(services, job)).done == 1

@@ -25,7 +25,7 @@ NETWORKS = {"RINGSIDE_WEBHOOK_NETWORKS": "127.0.0.0/8"}
 
 
 async def ask(service: Service, token: str, document: str, **variables: Any) -> Any:
-    async with httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
+    async with httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http:
         answer = await http.post(f"{service.url}/graphql", json={"query": document, "variables": variables})
     assert "errors" not in answer.json(), answer.text
     return next(iter(answer.json()["data"].values()))
@@ -99,6 +99,6 @@ async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> N
             "status": "REJECTED",
             "moderationNote": "Please leave out the link.",
         }
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=60) as http:
             forged = {"webhook-id": "1", "webhook-timestamp": "1700000000", "webhook-signature": "v1,AAAA"}
             assert (await http.post(url, headers=forged, content=b"{}")).status_code == 401

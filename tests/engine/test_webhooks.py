@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -199,8 +200,13 @@ async def test_a_dead_letter_is_queued_again(one_hooked: Client, pace: Pace) -> 
         began, ada = utc_now(), one_hooked.member("ada")
         comment = await post(ada)
         await ada.ask(EDIT_COMMENT, input={"comment": comment["id"], "body": "Again."})
-        await receiver.until(lambda: len(receiver.received) > 2)
-        [waiting] = await deliveries(one_hooked, webhook, state="WAITING")
+        await receiver.until(lambda: len(receiver.accepted) == 1 and len(receiver.received) > 2)
+
+        async def alone() -> dict[str, Any] | None:
+            waiting = await deliveries(one_hooked, webhook, state="WAITING")
+            return waiting[0] if len(waiting) == 1 else None
+
+        waiting = await until(alone, "what was accepted waits no more")
         assert (waiting["lastStatus"], waiting["lastError"]) == (500, "it answered 500")
         pace.give_up_after = timedelta()
         await until_delivered(one_hooked, webhook)
@@ -374,7 +380,7 @@ async def test_another_process_goes_on_after_one_was_killed(
                     posted.add((await post(client.member("ada"), product=f"{life} {number}"))["id"])
                 if life == 2:
                     await receiver.until(lambda: {message.data["object"] for message in receiver.accepted} == posted)
-        assert len(receiver.accepted) < 45
+        assert len(receiver.accepted) <= 60  # each life sends at most its ten, and those before it, once more
 
 
 async def _never(_: object) -> None:
@@ -409,7 +415,12 @@ async def test_several_processes_share_the_webhooks(one_table: Table, pace: Pace
             while not (first.counts.delivered and second.counts.delivered):
                 await waits(one_table, "h0", receiver.url, 1)
                 await asyncio.sleep(0.2)
+        await until(partial(nothing_waits, one_table), "what was accepted waits no more")
     assert len(receiver.without_repeats()) == len(receiver.accepted)
+
+
+async def nothing_waits(table: Table) -> bool:
+    return not [one async for one in table.scan(DELIVERY, consistent=True) if one.state is DeliveryState.WAITING]
 
 
 async def waits(table: Table, webhook: str, url: str, number: int) -> list[Occurrence]:
@@ -622,7 +633,7 @@ async def test_a_name_of_a_public_address_is_not_sent_to_without_encryption(
 ) -> None:
     """With http, a name may lead to the allowed networks only; where it leads is known when the connection is made."""
     lead("public.example.com", "8.8.8.8")
-    pace.send = 1.0
+    pace.send = 60.0
     async with open_sender(("10.0.0.0/8",)) as sender:
         outcome = await sender.send("http://public.example.com/", {}, b"{}")
     assert outcome.status is None

@@ -204,7 +204,7 @@ async def test_uvicorn_logs_neither_accesses_nor_query_strings_nor_headers() -> 
     while not server.started:
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         await client.get(f"http://127.0.0.1:{port}/graphql?token=secret", headers=secrets)
     async with connect(f"ws://127.0.0.1:{port}/graphql?token=secret", additional_headers=secrets) as socket:
         await socket.wait_closed()
