@@ -110,7 +110,7 @@ def _enum(kind: type[Enum]) -> Codec:
 
 def _record(kind: type) -> Codec:
     fields = record_fields(kind)
-    arguments = fields_decoder(fields)
+    arguments = fields_decoder(kind, fields)
     return Codec(lambda record: {"M": encoded(fields, record)}, lambda stored: kind(**arguments(stored["M"])))
 
 
@@ -125,22 +125,21 @@ def encoded(fields: Mapping[str, Codec], record: Any) -> dict[str, Attribute]:
     return {name: codec.encode(value) for name, codec in fields.items() if (value := getattr(record, name)) is not None}
 
 
-def fields_decoder(fields: Mapping[str, Codec]) -> Callable[[Item], dict[str, Any]]:
-    """A function that reads a constructor's arguments from an item.
+def fields_decoder(kind: Any, fields: Mapping[str, Codec]) -> Callable[[Item], dict[str, Any]]:
+    """A function that reads a constructor's arguments from an item: the values of some of a record's fields.
 
     An absent attribute is None if it is optional; else it is left out, and the record has its default.
     """
-    # Taken apart once: a page reads up to a hundred items.
-    parts = tuple((name, codec.decode, codec.optional) for name, codec in fields.items())
+    # Taken apart once: a page reads up to a hundred items, which have few of their record's fields.
+    decoders = {name: codec.decode for name, codec in fields.items()}
+    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+    absent = {name: None for name, codec in fields.items() if codec.optional and defaults[name] is not None}
 
     def decode(item: Item) -> dict[str, Any]:
-        arguments: dict[str, Any] = {}
-        for name, decode_value, optional in parts:
-            stored = item.get(name)
-            if stored is not None:
-                arguments[name] = decode_value(stored)
-            elif optional:
-                arguments[name] = None
+        arguments: dict[str, Any] = absent.copy()
+        for name, stored in item.items():
+            if name in decoders:
+                arguments[name] = decoders[name](stored)
         return arguments
 
     return decode

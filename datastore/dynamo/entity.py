@@ -231,7 +231,7 @@ def record_decoder(
     record: type[R], key: Key, stored: Mapping[str, Codec], from_key: Mapping[str, Callable[[str], Any]]
 ) -> Callable[[Item], R]:
     """A function that reads an entity's items. A required field that an item lacks raises TypeError."""
-    read_fields = fields_decoder(stored)
+    read_fields = fields_decoder(record, stored)
     key_parts = tuple(
         (attribute, template.pattern.fullmatch, tuple((name, from_key[name]) for name in names))
         for attribute, template in (("pk", key.partition), ("sk", key.sort))

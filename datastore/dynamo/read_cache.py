@@ -16,7 +16,7 @@ who asks later.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
@@ -92,7 +92,7 @@ class Reads(Generic[K, V]):
         self._kept = max(age, kept)
         self._most = most
         self._built = built
-        self._entries: dict[K, tuple[float, V]] = {}
+        self._entries: OrderedDict[K, tuple[float, V]] = OrderedDict()
         """When the read of each answer began, and the answer; in the order in which they were kept."""
         self._latest: dict[K, _Batch[K]] = {}
         """The latest batch of each key that is being read."""
@@ -193,8 +193,8 @@ class Reads(Generic[K, V]):
             self.forget(key)
 
     def _keep(self, key: K, value: V, as_of: float) -> None:
-        self._entries.pop(key, None)  # so that the key moves to the end
         self._entries[key] = (as_of, value)
+        self._entries.move_to_end(key)
         outdated = self._oldest(self._kept)
         while self._entries:
             first, (began, _) = next(iter(self._entries.items()))
