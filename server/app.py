@@ -37,12 +37,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from datastore.changes.revisions import Kept
 from datastore.dynamo import DynamoError, Table, deadline
 from datastore.voting.boards import ensure_main
 from resolvers.comments.holding import Holding
 from resolvers.comments.proofs import Proofs
 from resolvers.jobs.running import JobRunner
 from resolvers.journal.usage import UsageReports
+from resolvers.live.watch import Refresh, Watch
 from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.confirmations import PATH as CONFIRM_PATH
@@ -170,11 +172,12 @@ async def _opened(
             stack.push_async_callback(proofs.close)
             services.get(Proofs).start(proofs.read)
         services.get(JobRunner).start(JOB_KINDS)
-        services.get(Suspensions).start()
-        services.get(Holding).start()
         deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
         stack.push_async_callback(deliverer.close)
         deliverer.start()
+        watch = _watch(services, deliverer)
+        stack.push_async_callback(watch.close)
+        watch.start()
         if settings.email_minutes is not None:
             emails = EmailSchedule(services, settings, settings.email_minutes)
             stack.push_async_callback(emails.close)
@@ -203,6 +206,15 @@ async def _opened(
         oidc_client = await stack.enter_async_context(_oidc_client(settings))
         yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}
         closing.set()
+
+
+def _watch(services: Services, deliverer: Deliverer) -> Watch:
+    refreshes: dict[Kept, Refresh] = {
+        "rights": services.get(Suspensions).refresh,
+        "hold_rules": services.get(Holding).refresh,
+        "webhooks": deliverer.acquire_free,
+    }
+    return Watch(services.table, services.journal, refreshes)
 
 
 @asynccontextmanager

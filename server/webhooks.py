@@ -82,7 +82,7 @@ class Pace:
     """How often is looked, how long is waited, and how much is under way. In seconds where nothing else is said."""
 
     check: float = 5.0
-    """How often a process looks for webhooks, at the latest."""
+    """How often a process looks for webhooks that nobody sends to, at the latest."""
     tenure: float = 600.0
     """After these a webhook is left to the process that comes next, so that those started later get some."""
     clear: float = 60.0
@@ -243,13 +243,19 @@ class Deliverer(Repeated):
         self.sender = sender
         self._known: list[Webhook] = []
         self._workers: dict[str, Worker] = {}
-        super().__init__(self.acquire_free, _pause, "webhooks could not be read", _log)
+        super().__init__(self._check, _pause, "webhooks could not be read", _log)
         services.journal.on_delivery = self._expect
 
     def _expect(self, delivery: Delivery) -> None:
         """This process is about to write a delivery."""
         if worker := self._workers.get(delivery.webhook):
             worker.expected[delivery.shard].set()
+
+    async def _check(self) -> None:
+        """Where there are none, the process is told of the first one (see `Watch`), and reads nothing here."""
+        journal = self.services.journal
+        if self._known or journal.has_webhooks or not journal.is_current:
+            await self.acquire_free()
 
     async def acquire_free(self) -> None:
         """Learn the webhooks, and acquire those that no living process sends to."""

@@ -4,4 +4,5 @@
 |--------------|-----------------------------------------------------------------------|
 | unit_of_work | a request's changes and their receipt; objects that are about to be   |
 | occurrences  | the journal's records, and its writes for a change                    |
+| revisions    | how often each thing was changed that every process keeps whole       |
 """

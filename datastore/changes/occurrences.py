@@ -266,16 +266,6 @@ WEBHOOKS: Partition[Webhook] = Partition(
 """All webhooks."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAdditions:
-    """How many webhooks were ever added. While it is unchanged, none was added to those that were read."""
-
-    number: int = 0
-
-
-WEBHOOK_ADDITIONS = Entity(WebhookAdditions, Key("WEBHOOKADDITIONS", "WEBHOOKADDITIONS"))
-
-
 class DeliveryState(StrEnum):
     """Whether an occurrence has reached a webhook."""
 
@@ -354,6 +344,14 @@ class Journal:
     def is_current(self) -> bool:
         """Whether every webhook that was added `MOST_AGE` ago is known."""
         return time.monotonic() - self._known_at < MOST_AGE
+
+    @property
+    def has_webhooks(self) -> bool:
+        return bool(self._webhooks)
+
+    def confirm(self, asked_at: float) -> None:
+        """The webhooks that are known were all that there were at this time of the monotonic clock."""
+        self._known_at = max(self._known_at, asked_at)
 
     async def learn(self, table: Table) -> None:
         """Read the webhooks, once for all who ask at the same time."""

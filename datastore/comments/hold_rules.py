@@ -2,7 +2,7 @@
 
 | wanted                                | read or write                                     | requests               |
 |---------------------------------------|---------------------------------------------------|------------------------|
-| the rules                             | Query HOLDRULES                                   | 1, a process every 5 s |
+| the rules                             | Query HOLDRULES, consistent                       | 1, a process a change  |
 | set them                              | one transaction: an item a rule, and the revision | 2                      |
 | how many of a member's are published  | Query USER#<author> COMMENT#, newest first        | 1-3                    |
 | how many of a member's are of an hour | the same                                          | 1                      |
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from datastore.changes.occurrences import Kind
+from datastore.changes.revisions import changed
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.records import POINTER, Comment, Pointer
 from datastore.dynamo import Stale, Table, optimistic
@@ -81,11 +82,11 @@ PLACED_RULE = Entity(PlacedRule, Key("HOLDRULES", "RULE#{place:02d}"))
 _ALL: Partition[RulesRevision | PlacedRule] = Partition(RULES_REVISION, None, RULES_REVISION.key.partition.text)
 
 
-async def read_hold_rules(table: Table, *, consistent: bool = True) -> HoldRules:
-    """The rules as they were set last, or some moments before."""
+async def read_hold_rules(table: Table) -> HoldRules:
+    """The rules as they were set last."""
 
     async def read() -> list[RulesRevision | PlacedRule]:
-        return [item async for item in table.iterate(_ALL, RULES_REVISION, PLACED_RULE, consistent=consistent)]
+        return [item async for item in table.iterate(_ALL, RULES_REVISION, PLACED_RULE, consistent=True)]
 
     async def checked(items: list[RulesRevision | PlacedRule]) -> HoldRules:
         if not items:
@@ -106,7 +107,7 @@ async def write_hold_rules(table: Table, unit: UnitOfWork, rules: tuple[HoldRule
         require_revision(old.revision, seen)
         revision = old.revision + 1
         occurred = unit.occurred(Kind.HOLD_RULES_SET, None)
-        await unit.transact(table, revision, *_replacing(old, rules), *occurred)
+        await unit.transact(table, revision, *_replacing(old, rules), changed("hold_rules"), *occurred)
         return revision
 
     return await optimistic(lambda: read_hold_rules(table), write)

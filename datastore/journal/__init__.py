@@ -8,7 +8,7 @@
 | occurrences with an object        | gsi2 OBJECT#<object>                                              | 1           |
 | forget a member                   | gsi1 ACTOR#User:<id>#<shard>, gsi3 ABOUT#<id>; an update each     | 5, found    |
 | all webhooks, with their leases   | WEBHOOKS WEBHOOK#<id>; consistent                                 | 1           |
-| add a webhook                     | GetItem WEBHOOKADDITIONS, all webhooks; a transaction of both     | 3           |
+| add a webhook                     | GetItem REVISIONS, all webhooks; a transaction of both            | 3           |
 | what waits for a webhook          | DELIVERIES#<id>#WAITING#<shard>, oldest first, consistent         | 8           |
 | it was delivered, or given up     | BatchWrite or a transaction: Put in the new state, Delete         | 1           |
 | it failed                         | UpdateItem                                                        | 1           |

@@ -20,11 +20,11 @@ from datastore.changes.occurrences import (
     OCCURRENCE,
     SHARDS,
     WEBHOOK,
-    WEBHOOK_ADDITIONS,
     Delivery,
     Occurrence,
     object_key,
 )
+from datastore.changes.revisions import REVISIONS
 from datastore.dynamo import Page, Table, Window
 from datastore.dynamo.attributes import Item
 from datastore.dynamo.declaration import KEY_ATTRIBUTES
@@ -118,7 +118,7 @@ MEMBER_ITEMS = MemberItems(
             "occurrence", "Something that you did, with its time and object.", KEPT, times_in_id=("at",)
         ),
         DELIVERY: left_out("Says nothing about a member.", KEPT),
-        **of_nobody(ACTIVITY, OPERATIONS, WEBHOOK, WEBHOOK_ADDITIONS),
+        **of_nobody(ACTIVITY, OPERATIONS, REVISIONS, WEBHOOK),
     },
     _read,
 )

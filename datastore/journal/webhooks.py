@@ -18,7 +18,6 @@ from datastore.changes.occurrences import (
     OCCURRENCE,
     SHARDS,
     WEBHOOK,
-    WEBHOOK_ADDITIONS,
     WEBHOOKS,
     Delivery,
     DeliveryState,
@@ -26,9 +25,9 @@ from datastore.changes.occurrences import (
     Occurrence,
     OldSecret,
     Webhook,
-    WebhookAdditions,
     new_delivery,
 )
+from datastore.changes.revisions import Revisions, changed, read_revisions
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
 from datastore.dynamo.entity import Partition
@@ -73,20 +72,14 @@ async def add_webhook(table: Table, webhook: Webhook, unit: UnitOfWork) -> Webho
     """Conflict if there are too many, even if several are added at once."""
     answer = WebhookWithSecret(webhook, webhook.secret)
 
-    async def add(known: WebhookAdditions | None) -> WebhookWithSecret:
+    async def add(seen: Revisions) -> WebhookWithSecret:
         if sum(other.active for other in await read_webhooks(table)) >= MOST_WEBHOOKS:
             raise Conflict(f"There are {MOST_WEBHOOKS} webhooks, which is the limit. Remove one first.")
-        await _write(table, None, webhook, Kind.WEBHOOK_ADDED, unit, answer, _next_addition(known))
+        await _write(table, None, webhook, Kind.WEBHOOK_ADDED, unit, answer, seen)
         return answer
 
-    # Read first, so that it changes with each webhook that is added after they were counted. A removal need not change
-    # it: it only makes room.
-    return await optimistic(lambda: table.get(WEBHOOK_ADDITIONS.at(), consistent=True), add)
-
-
-def _next_addition(known: WebhookAdditions | None) -> Put:
-    unchanged = absent() if known is None else where(number=known.number)
-    return WEBHOOK_ADDITIONS.put(WebhookAdditions(known.number + 1 if known else 1), when=unchanged)
+    # Read first: so it changes with each webhook that is added after they were counted.
+    return await optimistic(lambda: read_revisions(table), add)
 
 
 async def remove_webhook(table: Table, webhook: str, unit: UnitOfWork, answer: str) -> None:
@@ -119,16 +112,22 @@ async def _read_active(table: Table, webhook: str) -> Webhook:
 
 
 async def _write(
-    table: Table, before: Webhook | None, after: Webhook, kind: Kind, unit: UnitOfWork, answer: Any, *others: Put
+    table: Table,
+    before: Webhook | None,
+    after: Webhook,
+    kind: Kind,
+    unit: UnitOfWork,
+    answer: Any,
+    seen: Revisions | None = None,
 ) -> None:
-    """Write a changed webhook, but not its lease; Stale if only a condition of the other writes did not hold."""
+    """Write a changed webhook, but not its lease; Stale if only the revisions have changed since they were seen."""
     write: Put | Update = WEBHOOK.put(after, when=absent())
     if before is not None:
         unchanged = where(secret=before.secret, active=before.active)
         write = WEBHOOK.update_with_indexes(after, "secret", "replaced_secrets", "active", when=unchanged)
     occurrence = unit.occurred(kind, f"Webhook:{after.id}")
     try:
-        await unit.transact(table, answer, write, *others, *occurrence)
+        await unit.transact(table, answer, write, changed("webhooks", seen), *occurrence)
     except ConditionFailed as failed:
         if not failed.at(0):
             raise Stale from None

@@ -2,7 +2,7 @@
 
 | wanted                      | read or write                            | requests              |
 |-----------------------------|------------------------------------------|-----------------------|
-| every suspension and role   | Query RIGHTS, consistent                 | 1, each process every 20 s |
+| every suspension and role   | Query RIGHTS, consistent                 | 1, each process after a change |
 | some members' suspensions   | BatchGetItem RIGHTS SUSPENDED#<id>       | 1 a hundred           |
 | suspend, reinstate          | one item, with the request's receipt     | 1                     |
 | give or take roles          | one item, with the request's receipt     | 1                     |
@@ -22,6 +22,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from datastore.changes.occurrences import Kind
+from datastore.changes.revisions import changed
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table
 from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
@@ -85,14 +86,15 @@ async def suspend(table: Table, unit: UnitOfWork, answer: Any, suspension: Suspe
     """Suspend a member, or change their suspension."""
     name = f"User:{suspension.user}"
     occurred = unit.occurred(Kind.MEMBER_SUSPENDED, name, note=suspension.reason)
-    await unit.transact(table, answer, SUSPENSION.put(suspension), *occurred)
+    await unit.transact(table, answer, SUSPENSION.put(suspension), changed("rights"), *occurred)
 
 
 async def reinstate(table: Table, unit: UnitOfWork, answer: Any, user: str) -> bool:
     """End a member's suspension; False if there was none."""
     occurred = unit.occurred(Kind.MEMBER_REINSTATED, f"User:{user}")
+    delete = SUSPENSION.delete(SUSPENSION.at(user=user), when=present())
     try:
-        await unit.transact(table, answer, SUSPENSION.delete(SUSPENSION.at(user=user), when=present()), *occurred)
+        await unit.transact(table, answer, delete, changed("rights"), *occurred)
     except ConditionFailed as failed:
         return failed.doubtful
     return True
@@ -120,7 +122,7 @@ async def set_roles(
     note = ", ".join(given.roles) or "none"
     occurred = unit.occurred(Kind.MEMBER_ROLES_SET, f"User:{given.user}", note=note)
     try:
-        await unit.transact(table, answer, write, *others, *occurred)
+        await unit.transact(table, answer, write, changed("rights"), *others, *occurred)
     except ConditionFailed as failed:
         if failed.doubtful:
             raise

@@ -9,8 +9,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from datastore.comments import hold_rules as rule_store
 from datastore.comments import records
 from datastore.comments.hold_rules import Asked, History, HoldRule, HoldRules
@@ -19,7 +17,6 @@ from datastore.dynamo import Table, Window, unlimited
 from datastore.refusals import InvalidInput
 from resolvers.comments.judging import Judge, asked_by, holds, word_form
 from resolvers.comments.visibility import ShownHeld, show_held
-from resolvers.live.background import Repeated
 from resolvers.requests.context import Context, Role, Services
 from resolvers.values.languages import parse_language
 from resolvers.values.texts import parse_line
@@ -33,24 +30,20 @@ MOST_FIRST_COMMENTS = 100
 MOST_PER_HOUR = 1_000
 MOST_PREVIEWED = 500
 _PREVIEW_RATE = "20/minute"
-REFRESH_SECONDS = 5.0
-_log = structlog.get_logger("ringside.comments")
 
 
 # ── judging ──
 
 
-class Holding(Repeated):
+class Holding:
     """The rules as this process has last read them. They are read before they are needed: no comment waits for them."""
 
     def __init__(self, services: Services) -> None:
         self._table = services.table
         self._judge: Judge | None = None
-        super().__init__(self.refresh, lambda: REFRESH_SECONDS, "hold rules could not be read", _log)
 
     async def refresh(self) -> Judge:
-        """The newest rules that this process has read: what is behind changes nothing, and costs half as much."""
-        return self.know(await rule_store.read_hold_rules(self._table, consistent=False))
+        return self.know(await rule_store.read_hold_rules(self._table))
 
     async def judge(self) -> Judge:
         return self._judge or await self.refresh()

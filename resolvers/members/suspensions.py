@@ -2,17 +2,16 @@
 
 Those that are declared with `while_suspended` are not: the right to one's own data does not end with a suspension.
 
-Every process reads all suspensions every 20 seconds, so mutations are refused everywhere within half a minute, on open
-sockets too: each mutation asks here. A process that cannot read them goes on with those that it knows. Members' roles
-are read with them: one that is taken away ends within a minute, since open sockets are looked at every half minute.
+Every process looks every five seconds whether any was changed, so mutations are refused everywhere within half a
+minute, on open sockets too: each mutation asks here. A process that cannot read them goes on with those that it knows.
+Members' roles are read with them: one that is taken away ends within a minute, since open sockets are looked at every
+half minute. Those of an erased member stay known until the next change: nobody is that member any more.
 """
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from functools import partial
-
-import structlog
 
 from datastore.dynamo import iso, optimistic
 from datastore.members import sessions as session_store
@@ -21,7 +20,6 @@ from datastore.members.member_items import MEMBER_ITEMS, delete_exports, delete_
 from datastore.members.suspensions import MemberRoles, Suspension
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
-from resolvers.live.background import Repeated
 from resolvers.people.member_data import Erasure, MemberData
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, Services, UserId
@@ -29,12 +27,9 @@ from resolvers.values.texts import CONTROL_CHARACTERS
 
 # ── suspensions ──
 
-REFRESH_SECONDS = 20.0
 LONGEST_REASON = 500
 LONGEST = timedelta(days=3650)
 """Of a suspension with an end; and how long one without an end outlasts the member's erasure."""
-
-_log = structlog.get_logger("ringside.members")
 
 
 async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | None = None, reason: str) -> Profile:
@@ -86,8 +81,8 @@ def _parse_reason(text: str) -> str:
 # ── what a process knows ──
 
 
-class Suspensions(Repeated):
-    """Every suspension and role, as this process has last read them; unless it is started, only its own changes."""
+class Suspensions:
+    """Every suspension and role, as this process has last read them (see `Watch`)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -95,7 +90,6 @@ class Suspensions(Repeated):
         self._roles: dict[str, frozenset[Role]] = {}
         self._changes = 0
         self._admins_noted: tuple[date, set[str]] = (date.min, set())
-        super().__init__(self.refresh, lambda: REFRESH_SECONDS, "suspensions could not be read", _log)
 
     async def check(self, ctx: Context, *, while_suspended: bool) -> None:
         """NotAllowed if the viewer, a member, is suspended and the mutation is not for them.

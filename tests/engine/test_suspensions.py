@@ -13,7 +13,6 @@ import pytest
 from datastore.dynamo import iso
 from datastore.members.suspensions import SUSPENSION
 from datastore.people.identities import IDENTITY
-from resolvers.members import suspensions
 from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
@@ -122,11 +121,6 @@ async def test_every_process_notices(one_client: Client) -> None:
         await moderator(one_client).ask(REINSTATE, input={"user": ADA})
         await elsewhere.services.get(Suspensions).refresh()
         assert await refusal(ada) is None
-
-
-def test_a_process_looks_often_enough() -> None:
-    """Every process and open socket notices within a minute: two looks, one of which may fail."""
-    assert 2 * suspensions.REFRESH_SECONDS < 60
 
 
 async def test_a_look_that_overlaps_a_change_forgets_nothing(one_client: Client) -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from math import inf
 from random import Random
 from typing import Any
 
@@ -50,7 +51,7 @@ from tests.lost_answers import ask_without_answer
 from tests.queries import CAST_VOTE, DRAW_MATCHUP, EDIT_COMMENT, mutation
 from tests.receiver import Message, Receiver, receiving
 from tests.season import EventEditor, in_hours
-from tests.voting import add_contenders
+from tests.voting import add_contenders, read_keys
 from tests.waiting import until
 
 ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id url kinds active } secret")
@@ -417,6 +418,19 @@ async def test_several_processes_share_the_webhooks(one_table: Table, pace: Pace
                 await asyncio.sleep(0.2)
         await until(partial(nothing_waits, one_table), "what was accepted waits no more")
     assert len(receiver.without_repeats()) == len(receiver.accepted)
+
+
+async def test_a_process_reads_no_webhooks_where_there_are_none(one_table: Table) -> None:
+    """As long as it is told that this is so; it reads them at the first check after that."""
+    async with delivering_process(one_table) as process:
+        await process.acquire_free()
+        process.services.journal.confirm(inf)
+        with read_keys(one_table) as keys:
+            process.start()
+            await asyncio.sleep(1)
+            assert keys == []
+            process.services.journal._known_at = -inf
+            await until(lambda: keys, "it reads them")
 
 
 async def nothing_waits(table: Table) -> bool:

@@ -1,0 +1,56 @@
+"""What every process keeps whole: suspensions and roles, hold rules, webhooks. It is read again once it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from random import uniform
+from time import monotonic
+from typing import TypeAlias
+
+import structlog
+
+from datastore.changes.occurrences import Journal
+from datastore.changes.revisions import Kept, read_revisions
+from datastore.dynamo import Table
+from resolvers.live.background import Repeated, unless_failed
+
+Refresh: TypeAlias = Callable[[], Awaitable[object]]
+
+LOOK_SECONDS = 5.0
+"""How often a process looks what others have changed, at the latest."""
+
+_log = structlog.get_logger("ringside.watch")
+
+
+def _pause() -> float:
+    """Uneven, so that processes that were started together do not read at the same moment."""
+    return uniform(0.8, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
+
+
+class Watch(Repeated):
+    """Reads how often each of them was changed, and lets who keeps it read it again if that is another number."""
+
+    def __init__(self, table: Table, journal: Journal, refreshes: Mapping[Kept, Refresh]) -> None:
+        self._table = table
+        self._journal = journal
+        self._refreshes = refreshes
+        self._refreshed: dict[Kept, int] = {}
+        self._certain: dict[Kept, int] = {}
+        super().__init__(self.look, _pause, "it could not be read what others have changed", _log)
+
+    async def look(self) -> None:
+        asked_at = monotonic()
+        revisions = await read_revisions(self._table)
+        for kept in self._refreshes:
+            if (revision := getattr(revisions, kept)) != self._certain.get(kept):
+                problem = "what others have changed could not be read"
+                await unless_failed(self._refresh(kept, revision), problem, _log, kept=kept)
+        if revisions.webhooks == self._certain.get("webhooks"):
+            self._journal.confirm(asked_at)
+
+    async def _refresh(self, kept: Kept, revision: int) -> None:
+        """Twice for each revision: while a transaction ends, its items may be seen one after the other."""
+        await self._refreshes[kept]()
+        if revision == self._refreshed.get(kept):
+            self._certain[kept] = revision
+        self._refreshed[kept] = revision
