@@ -17,7 +17,7 @@ from resolvers.live.background import Repeated, unless_failed
 Refresh: TypeAlias = Callable[[], Awaitable[object]]
 
 LOOK_SECONDS = 5.0
-"""How often a process looks what others have changed, at the latest."""
+"""How often a process looks for what others have changed, at the latest."""
 
 _log = structlog.get_logger("ringside.watch")
 
@@ -28,7 +28,7 @@ def _pause() -> float:
 
 
 class Watch(Repeated):
-    """Reads how often each of them was changed, and lets who keeps it read it again if that is another number."""
+    """Reads the revisions, and lets whoever keeps something read it again if it has another one."""
 
     def __init__(self, table: Table, journal: Journal, refreshes: Mapping[Kept, Refresh]) -> None:
         self._table = table
@@ -36,15 +36,14 @@ class Watch(Repeated):
         self._refreshes = refreshes
         self._refreshed: dict[Kept, int] = {}
         self._certain: dict[Kept, int] = {}
-        super().__init__(self.look, _pause, "it could not be read what others have changed", _log)
+        super().__init__(self.look, _pause, "revisions could not be read", _log)
 
     async def look(self) -> None:
         asked_at = monotonic()
         revisions = await read_revisions(self._table)
         for kept in self._refreshes:
             if (revision := getattr(revisions, kept)) != self._certain.get(kept):
-                problem = "what others have changed could not be read"
-                await unless_failed(self._refresh(kept, revision), problem, _log, kept=kept)
+                await unless_failed(self._refresh(kept, revision), "something new could not be read", _log, kept=kept)
         if revisions.webhooks == self._certain.get("webhooks"):
             self._journal.confirm(asked_at)
 
