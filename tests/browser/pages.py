@@ -38,8 +38,11 @@ LONGEST_WAIT = 120_000
 
 
 async def new_context(browser: Browser, **options: Any) -> BrowserContext:
-    """Return a context of its own, without cookies and history, whose pages wait long enough for a busy machine."""
-    context = await browser.new_context(**options)
+    """Return a context of its own, without cookies and history, whose pages wait long enough for a busy machine.
+
+    Its user wants no motion, so that no colour is half way to another when a page is looked at.
+    """
+    context = await browser.new_context(reduced_motion="reduce", **options)
     context.set_default_timeout(LONGEST_WAIT)
     return context
 
