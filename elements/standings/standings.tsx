@@ -75,8 +75,9 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   }
 
   private async showLeague(after: string | null = null) {
-    const answer = await this.insist(() => this.ringside.ask(LEAGUE_STANDINGS, { league: this.leagueId, after }));
-    if (!answer) return;
+    const { leagueId } = this;
+    const answer = await this.insist(() => this.ringside.ask(LEAGUE_STANDINGS, { league: leagueId, after }));
+    if (!answer || leagueId !== this.leagueId) return; // another one was chosen meanwhile
     this.league = answer.league;
     this.isHidden = !answer.league?.standings;
     this.season = answer.league?.season ?? this.season;
@@ -97,7 +98,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     if (this.leagueId) await this.showLeague(this.more);
     else {
       const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, after: this.more }));
-      if (answer) this.show(answer.standings, true);
+      if (answer && !this.leagueId) this.show(answer.standings, true);
     }
     await this.focus(`tr:nth-child(${last + 1})`);
   }

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Request, Route, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
@@ -43,6 +43,7 @@ GUEST = (
 )
 SIGN_OUT = "mutation { signOut(input: {}) { __typename } }"
 MEANING = re.compile("^meaning [ab]$")
+STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
 USE = """async ([address, token]) =>
@@ -305,6 +306,33 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
 
 
+def asks_for(name: str, request: Request) -> bool:
+    """Whether a text is given for this variable."""
+    return f'"{name}":"' in f"{request.post_data}"
+
+
+async def test_the_standings_that_were_chosen_last_are_shown(visited: Visited, browser: Browser) -> None:
+    """Although the answer for a league, which was chosen before, comes after theirs."""
+    async with visited.page(browser, STANDINGS, member="ada-abara") as page:
+        element, held = page.page.locator("ringside-standings"), asyncio.Event()
+
+        async def hold_league(route: Route) -> None:
+            if asks_for("league", route.request):
+                await held.wait()
+            await route.continue_()
+
+        await expect(element.locator("tbody tr.own")).to_be_visible()
+        await page.page.route("**/graphql", hold_league)
+        async with page.page.expect_response(lambda one: asks_for("league", one.request)) as answer:
+            await element.get_by_label("League").select_option(label="Ringside Regulars")
+            async with page.page.expect_response(lambda one: asks_for("season", one.request)):
+                await element.get_by_label("League").select_option(label="Everybody")
+            held.set()
+        await (await answer.value).finished()
+        await page.page.evaluate("new Promise((resolve) => setTimeout(resolve, 500))")
+        await expect(element.get_by_role("heading")).to_have_text("Standings 2026")
+
+
 async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
     visited: Visited, browser: Browser
 ) -> None:
@@ -371,7 +399,7 @@ async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_fi
 
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
     """A code that is nobody's is refused at its field."""
-    async with visited.page(browser, "<ringside-standings></ringside-standings>", member="ada-abara") as page:
+    async with visited.page(browser, STANDINGS, member="ada-abara") as page:
         element = page.page.locator("ringside-standings")
         await expect(element.locator("tbody tr.own")).to_be_visible()
         await element.get_by_label("League").select_option(label="Ringside Regulars")

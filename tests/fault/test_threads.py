@@ -67,8 +67,10 @@ async def test_more_replies_than_a_thread_takes_are_told_to_come_back_and_none_i
 
         async def try_to_reply(member: Client, number: int) -> dict[str, Any]:
             given = {"product": "42", "language": "en", "body": f"{number}", "inReplyTo": root}
-            answer: dict[str, Any] = await member.ask(REPLY_TO, input={**given, "idempotencyKey": f"{number}"})
-            return answer
+            answer = await member.answer(REPLY_TO, input={**given, "idempotencyKey": f"{number}"})
+            if "errors" in answer:  # on a busy machine the request's time ends before the thread's turns do
+                return dict(answer["errors"][0]["extensions"])
+            return dict(answer["data"]["postComment"])
 
         with intercepted(client.services.table, ("transact_write_items",), engine):
             answers = await asyncio.gather(*(try_to_reply(hasty, number) for number in range(60)))
