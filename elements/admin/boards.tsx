@@ -31,6 +31,7 @@ function withMore(now: Board, before: Board): Board {
 export class Boards implements Area {
   private boards: Pages<BoardsData['boards']['nodes'][number]>;
   private board: Board | null = null;
+  private wanted = '';
   private fresh: Draft<{ title: string; slug: string }>;
   private settings: Draft<Settings> | null = null;
   private contender: Draft<{ name: string; description: string; link: string }>;
@@ -73,6 +74,7 @@ export class Boards implements Area {
   }
 
   private async choose(slug: string) {
+    this.wanted = slug;
     [this.suspects, this.voided, this.shown, this.svg, this.contender] = [null, null, null, '', this.emptyContender()];
     this.suspected.clear();
     await this.read(slug);
@@ -82,7 +84,7 @@ export class Boards implements Area {
   /** Also what is typed follows: a change of somebody else is seen before it is overwritten. */
   private async read(slug: string) {
     const data = await this.page.insist(() => ask(BOARD_CARD, { board: slug }));
-    if (!data?.board) return;
+    if (!data?.board || this.wanted !== slug) return;
     const { title, opensAt, closesAt, electorate, resultsVisible } = data.board;
     const values = { title, opensAt: local(opensAt), closesAt: local(closesAt), electorate, resultsVisible };
     if (this.board?.slug === slug) this.settings!.follow(values);

@@ -21,6 +21,7 @@ const OTHERS = ['DRAWN', 'NO_CONTEST', 'CANCELLED'];
 export class Events implements Area {
   private events: Pages<EventsData['events']['nodes'][number]>;
   private card: Card | null = null;
+  private wanted = '';
   private fresh: Draft<{ name: string; season: string; startsAt: string; matches: string }>;
   private settings: Draft<Settings> | null = null;
   private matches: Draft<{ matches: string }>;
@@ -50,6 +51,7 @@ export class Events implements Area {
   }
 
   private async choose(id: string) {
+    this.wanted = id;
     await this.read(id);
     this.answer = new Draft(this.page, 'tie-break', { answer: String(this.card?.tieBreak?.answer ?? '') });
     await this.page.focus('#chosen-event');
@@ -58,7 +60,7 @@ export class Events implements Area {
   /** Also what is typed follows: a change of somebody else is seen before it is overwritten. */
   private async read(id: string) {
     const data = await this.page.insist(() => ask(EVENT_CARD, { event: id }));
-    if (!data?.event) return;
+    if (!data?.event || this.wanted !== id) return;
     const { name, startsAt, place, state, tieBreak } = data.event;
     const values = { name, startsAt: local(startsAt), place: place ?? '', question: tieBreak?.question ?? '', unit: tieBreak?.unit ?? '', cancelled: state === 'CANCELLED' };
     if (this.card?.id === id) this.settings!.follow(values);

@@ -24,8 +24,9 @@ export class Members implements Area {
   constructor(private page: Page, private isAdmin: boolean) {}
 
   async open() {
-    const data = await this.page.insist(() => ask(MEMBERS, { search: this.search || null }));
-    if (data) this.found = data.members.nodes;
+    const { search } = this;
+    const data = await this.page.insist(() => ask(MEMBERS, { search: search || null }));
+    if (data && search === this.search) this.found = data.members.nodes;
   }
 
   private async look(event: Event) {

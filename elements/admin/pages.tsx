@@ -12,6 +12,7 @@ export class Pages<N> {
   nodes: N[] | null = null;
   private next: string | null = null;
   private isRefused = false;
+  private opened = 0;
 
   /** `id`-5 is the id of the sixth entry, which gets the focus if the page that begins with it was asked for. */
   constructor(private page: Page, private id: string, private ask: (after: string | null) => Promise<Connection<N> | null | undefined>) {}
@@ -20,9 +21,11 @@ export class Pages<N> {
     return this.nodes !== null && !this.next;
   }
 
-  /** Reads the first page, again if it was read before. */
+  /** Reads the first page, again if it was read before. If it is opened again meanwhile, it is that answer that counts. */
   async open() {
+    const turn = ++this.opened;
     const found = await this.page.insist(() => this.ask(null));
+    if (turn !== this.opened) return;
     this.isRefused = !found;
     if (found) this.take([], found);
   }

@@ -42,6 +42,7 @@ export default class Comments extends Part<CommentsData> {
   writing: Writing | null = null;
   private loading: Promise<Writing | null> | null = null;
   private isLoading = false;
+  private reloads = 0;
   private endStream: (() => void) | null = null;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
@@ -105,9 +106,11 @@ export default class Comments extends Part<CommentsData> {
 
   private async reload() {
     if (!this.first) return;
+    const turn = ++this.reloads;
     this.isLoading = true;
     this.render();
     const answer = await this.ask();
+    if (turn !== this.reloads) return; // it is the latest that counts
     this.isLoading = false;
     this.fresh = [];
     this.freshReplies.clear();
@@ -121,8 +124,9 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private async showMore() {
+    const { reloads } = this;
     const answer = await this.ask(this.more);
-    if (!answer) return;
+    if (!answer || reloads !== this.reloads) return;
     const known = new Set(this.comments!.map(({ id }) => id));
     const next = answer.comments.nodes.filter(({ id }) => !known.has(id));
     this.comments!.push(...next);

@@ -1,11 +1,24 @@
 """Page objects: the controls of a page, and the requests and errors of the browser."""
 
+import asyncio
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, ViewportSize, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    Route,
+    ViewportSize,
+    expect,
+)
 
 from tests.generated import ROOT
 
@@ -78,6 +91,29 @@ class BrowserPage:
         """What the content security policy blocked."""
         violations: list[str] = await self.page.evaluate("violations")
         return violations
+
+
+@asynccontextmanager
+async def answered_last(page: Page, text: str) -> AsyncIterator[None]:
+    """One request with this text is answered after those that are answered within; then the page has its answer."""
+    released = asyncio.Event()
+
+    def is_it(request: Request) -> bool:
+        return text in f"{request.url} {request.post_data}"
+
+    async def hold(route: Route) -> None:
+        if is_it(route.request):
+            await released.wait()
+        await route.continue_()
+
+    await page.route("**/graphql*", hold)
+    async with page.expect_response(lambda response: is_it(response.request)) as answer:
+        yield
+        released.set()
+    await (await answer.value).finished()
+    # Nothing tells when the page has drawn it. A page that does so later than this passes without being right.
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve, 500))")
+    await page.unroute("**/graphql*")
 
 
 class ExplorerPage(BrowserPage):

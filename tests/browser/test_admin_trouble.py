@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from playwright.async_api import APIResponse, Browser, Route, expect
 
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
 from tests.browser.admin import NODES, ask, assert_clean, opened
-from tests.browser.pages import BrowserPage
+from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Visited
+from tests.queries import CREATE_EVENT
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -226,6 +230,41 @@ async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visit
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.locator("li.match")).to_have_count(2)
     await expect(lines).to_have_value("")
+    await page.page.context.close()
+
+
+@pytest.mark.parametrize("kind", ["board", "event"])
+async def test_what_was_chosen_last_is_shown(visited: Visited, browser: Browser, kind: str) -> None:
+    """Although the answer for what was chosen before comes last."""
+    starts = iso(utc_now() + timedelta(days=20))
+    asked = []
+    for name in ("slow", "quick"):
+        if kind == "board":
+            visited.edit(CREATE_BOARD, slug=f"{name}-answer", title=f"{name} board")
+            asked.append(f"{name}-answer")
+        else:
+            event = visited.edit(CREATE_EVENT, name=f"{name} event", season="2026", startsAt=starts)
+            asked.append(event["event"]["id"])
+    page = await opened(visited, browser, "editor", f"#/{kind}s")
+    async with answered_last(page.page, asked[0]):
+        await page.page.get_by_role("button", name=f"slow {kind}").first.click()
+        await page.page.get_by_role("button", name=f"quick {kind}").first.click()
+        await expect(page.page.get_by_role("heading", name=f"quick {kind}")).to_be_visible()
+    await expect(page.page.get_by_role("heading", name=f"quick {kind}")).to_be_visible()
+    await page.page.context.close()
+
+
+async def test_the_members_that_were_searched_last_are_listed(visited: Visited, browser: Browser) -> None:
+    """Although the answer to an earlier search comes last."""
+    page = await opened(visited, browser, "moderator", "#/members")
+    search = page.page.get_by_label("Name, id or address")
+    async with answered_last(page.page, '"search":"Ada"'):
+        for name in ("Ada", "Bo"):
+            await search.fill(name)
+            await search.press("Enter")
+        await expect(page.page.get_by_role("button", name="Bo Abara")).to_be_visible()
+        await expect(page.page.get_by_role("button", name="Ada Abara")).to_have_count(0)
+    await expect(page.page.get_by_role("button", name="Ada Abara")).to_have_count(0)
     await page.page.context.close()
 
 

@@ -14,7 +14,7 @@ import jwt
 import pytest
 from playwright.async_api import Browser, Locator, expect
 
-from tests.browser.pages import BrowserPage
+from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Visited, running_site
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, POST_COMMENT, SUSPEND
 from tests.service import running_service
@@ -131,6 +131,13 @@ async def test_the_most_helpful_come_first_if_a_reader_or_the_page_wants_it(visi
     ) as page:
         await expect(element(page).locator("article")).to_have_text(both[::-1])
         await expect(button(page, HELPFUL).last).to_contain_text("Helpful")
+    async with visited.page(browser, COMMENTS % "ordered") as page:
+        await expect(element(page).locator("article")).to_have_text(both)
+        async with answered_last(page.page, "HELPFUL"):
+            await element(page).get_by_label("Order").select_option("Most helpful first")
+            async with page.page.expect_response("**NEWEST**"):
+                await element(page).get_by_label("Order").select_option("Newest first")
+        await expect(element(page).locator("article")).to_have_text(both)
 
 
 async def test_a_removed_comment_leaves_a_stub_until_its_last_reply_is_gone(visited: Visited, browser: Browser) -> None:

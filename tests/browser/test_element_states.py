@@ -11,11 +11,11 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Request, Route, expect
+from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import BrowserPage
+from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Site, Visited, running_site
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
@@ -306,30 +306,15 @@ async def test_a_quiz_counts_down_and_its_words_come_back_for_review(visited: Vi
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
 
 
-def asks_for(name: str, request: Request) -> bool:
-    """Whether a text is given for this variable."""
-    return f'"{name}":"' in f"{request.post_data}"
-
-
 async def test_the_standings_that_were_chosen_last_are_shown(visited: Visited, browser: Browser) -> None:
     """Although the answer for a league, which was chosen before, comes after theirs."""
     async with visited.page(browser, STANDINGS, member="ada-abara") as page:
-        element, held = page.page.locator("ringside-standings"), asyncio.Event()
-
-        async def hold_league(route: Route) -> None:
-            if asks_for("league", route.request):
-                await held.wait()
-            await route.continue_()
-
+        element = page.page.locator("ringside-standings")
         await expect(element.locator("tbody tr.own")).to_be_visible()
-        await page.page.route("**/graphql", hold_league)
-        async with page.page.expect_response(lambda one: asks_for("league", one.request)) as answer:
+        async with answered_last(page.page, '"league":"'):
             await element.get_by_label("League").select_option(label="Ringside Regulars")
-            async with page.page.expect_response(lambda one: asks_for("season", one.request)):
+            async with page.page.expect_response(lambda one: '"season":"' in f"{one.request.post_data}"):
                 await element.get_by_label("League").select_option(label="Everybody")
-            held.set()
-        await (await answer.value).finished()
-        await page.page.evaluate("new Promise((resolve) => setTimeout(resolve, 500))")
         await expect(element.get_by_role("heading")).to_have_text("Standings 2026")
 
 

@@ -29,6 +29,7 @@ from tests.command import ROOT
 from tests.npm import FOLDER, node_with
 from tests.queries import DELETE_COMMENT
 from tests.service import Service, running_service
+from tests.waiting import turns
 
 CLIENTS = FOLDER / "clients.mjs"
 OPERATION = re.compile(r"`((?:query|mutation) [^`]*)`|\"(subscription [^\"]*)\"")
@@ -260,11 +261,13 @@ async def test_gql_works_with_the_schema_it_fetched(service: Service) -> None:
     async with http as session, socket as listening:
         posted = [await _post(session, body) for body in ("one", "two", "three")]
         assert [node async for node in _pages(session)] == posted[::-1]
-        heard = asyncio.ensure_future(anext(listening.subscribe(gql(HEARD))))
+        subscription = listening.subscribe(gql(HEARD))
+        heard = asyncio.ensure_future(anext(subscription))
         while not heard.done():  # until the subscription has begun
             posted.append(await _post(session, "heard"))
             await asyncio.wait([heard], timeout=0.2)
         assert heard.result()["commentPosted"] in posted[3:]
+        await subscription.aclose()
         deleted = await _ask(session, DELETE_COMMENT, input={"comment": posted[0]["id"]})
         assert deleted == {"deleteComment": {"deletedId": posted[0]["id"]}}
         assert posted[0] not in [node async for node in _pages(session)]
@@ -275,6 +278,7 @@ async def test_gql_works_with_the_schema_it_fetched(service: Service) -> None:
         assert (error.value.errors or [{}])[0]["extensions"]["code"] == "INVALID_CURSOR"
         with pytest.raises(GraphQLError, match="nothing"):
             await _ask(session, "{ viewer { nothing } }")
+    await turns()  # the client does not wait until its connections have closed
 
 
 async def _ask(session: AsyncClientSession, text: str, **variables: Any) -> dict[str, Any]:
