@@ -1,13 +1,13 @@
 """Members' rights: who may not write, who has roles here, and who is an admin, whom nobody may suspend.
 
-| wanted                      | read or write                            | requests              |
-|-----------------------------|------------------------------------------|-----------------------|
-| every suspension and role   | Query RIGHTS, consistent                 | 1, each process after a change |
-| some members' suspensions   | BatchGetItem RIGHTS SUSPENDED#<id>       | 1 a hundred           |
-| suspend, reinstate          | one item, with the request's receipt     | 1                     |
-| give or take roles          | one item, with the request's receipt     | 1                     |
-| whether a member is admin   | BatchGetItem, consistent                 | 1                     |
-| an admin has written        | PutItem ADMINS USER#<id>                 | 1, a process and day  |
+| wanted                      | read or write                              | requests               |
+|-----------------------------|--------------------------------------------|------------------------|
+| every suspension and role   | Query RIGHTS, consistent                   | 1, a process a change  |
+| some members' suspensions   | BatchGetItem RIGHTS SUSPENDED#<id>         | 1 a hundred            |
+| suspend, reinstate          | one item, the revision and the receipt     | 1                      |
+| give or take roles          | one item, the revision and the receipt     | 1                      |
+| whether a member is admin   | BatchGetItem, consistent                   | 1                      |
+| an admin has written        | PutItem ADMINS USER#<id>                   | 1, a process and day   |
 
 All of these have one partition key: each process reads them as a whole, and only moderators and admins write there.
 Tokens may give roles too, which are not in the table, so an admin is also known by an item that their own writes leave
