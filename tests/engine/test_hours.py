@@ -187,7 +187,7 @@ async def test_a_vote_waits_for_two_calls_when_nothing_is_kept(default_engine: R
     async with serving(settings) as first, serving(settings) as second:
         await add_contenders(first, "a", "b", "c")
         now = utc_now()
-        at(second, max(now, now.replace(second=2)))  # in a minute's first second, the use of the one before is read too
+        at(second, max(now, now.replace(second=2)))  # at the turn of a minute, its part of the limit is reserved again
         voter = first.member("ada")
         await vote(voter)
         token = (await voter.ask(DRAW_MATCHUP))["token"]
