@@ -37,7 +37,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from datastore.changes.revisions import Kept
+from datastore.changes.revisions import Watched
 from datastore.dynamo import DynamoError, Table, deadline
 from datastore.voting.boards import ensure_main
 from resolvers.comments.holding import Holding
@@ -209,7 +209,7 @@ async def _opened(
 
 
 def _watch(services: Services, deliverer: Deliverer) -> Watch:
-    refreshes: dict[Kept, Refresh] = {
+    refreshes: dict[Watched, Refresh] = {
         "rights": services.get(Suspensions).refresh,
         "hold_rules": services.get(Holding).refresh,
         "webhooks": deliverer.acquire_free,

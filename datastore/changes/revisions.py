@@ -15,7 +15,7 @@ from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import ALWAYS, Update, absent, where
 
-Kept: TypeAlias = Literal["rights", "hold_rules", "webhooks"]
+Watched: TypeAlias = Literal["rights", "hold_rules", "webhooks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ async def read_revisions(table: Table) -> Revisions:
     return await table.get(REVISIONS.at(), consistent=True) or Revisions()
 
 
-def changed(kept: Kept, seen: Revisions | None = None) -> Update:
+def changed(watched: Watched, seen: Revisions | None = None) -> Update:
     """The write that says so; on the condition that nobody has changed it since, if that was `seen`."""
     when = ALWAYS
     if seen is not None:
-        number = getattr(seen, kept)
-        when = where(**{kept: number}) if number else absent(kept)
-    return REVISIONS.update(REVISIONS.at(), add={kept: 1}, when=when)
+        number = getattr(seen, watched)
+        when = where(**{watched: number}) if number else absent(watched)
+    return REVISIONS.update(REVISIONS.at(), add={watched: 1}, when=when)

@@ -78,7 +78,7 @@ export class Boards implements Area {
     [this.suspects, this.voided, this.shown, this.svg, this.contender] = [null, null, null, '', this.emptyContender()];
     this.suspected.clear();
     await this.read(slug);
-    await this.page.focus('#chosen-board');
+    if (this.wanted === slug) await this.page.focus('#chosen-board');
   }
 
   /** Also what is typed follows: a change of somebody else is seen before it is overwritten. */

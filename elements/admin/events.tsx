@@ -53,6 +53,7 @@ export class Events implements Area {
   private async choose(id: string) {
     this.wanted = id;
     await this.read(id);
+    if (this.wanted !== id) return;
     this.answer = new Draft(this.page, 'tie-break', { answer: String(this.card?.tieBreak?.answer ?? '') });
     await this.page.focus('#chosen-event');
   }

@@ -53,7 +53,7 @@ export class Webhooks implements Area {
   private async choose(webhook: Webhook) {
     [this.chosen, this.secret] = [webhook, null];
     await this.deliveries.open();
-    await this.page.focus('#chosen-webhook');
+    if (this.chosen === webhook) await this.page.focus('#chosen-webhook');
   }
 
   private async act(document: any): Promise<any> {

@@ -155,7 +155,7 @@ export default class Comments extends Part<CommentsData> {
 
   private filter(changed: Filter) {
     Object.assign(this, changed);
-    void this.reload().then(() => this.say(this.t('found', { n: this.total })));
+    void this.reload().then(() => this.isLoading || this.say(this.t('found', { n: this.total })));
   }
 
   // ── what arrives meanwhile ──

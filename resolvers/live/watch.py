@@ -10,7 +10,7 @@ from typing import TypeAlias
 import structlog
 
 from datastore.changes.occurrences import Journal
-from datastore.changes.revisions import Kept, read_revisions
+from datastore.changes.revisions import Watched, read_revisions
 from datastore.dynamo import Table
 from resolvers.live.background import Repeated, unless_failed
 
@@ -28,28 +28,30 @@ def _pause() -> float:
 
 
 class Watch(Repeated):
-    """Reads the revisions, and lets whoever keeps something read it again if it has another one."""
+    """Looks for new revisions, and has what they are of read again."""
 
-    def __init__(self, table: Table, journal: Journal, refreshes: Mapping[Kept, Refresh]) -> None:
+    def __init__(self, table: Table, journal: Journal, refreshes: Mapping[Watched, Refresh]) -> None:
         self._table = table
         self._journal = journal
         self._refreshes = refreshes
-        self._refreshed: dict[Kept, int] = {}
-        self._certain: dict[Kept, int] = {}
+        self._refreshed: dict[Watched, int] = {}
+        self._certain: dict[Watched, int] = {}
         super().__init__(self.look, _pause, "revisions could not be read", _log)
 
     async def look(self) -> None:
         asked_at = monotonic()
         revisions = await read_revisions(self._table)
-        for kept in self._refreshes:
-            if (revision := getattr(revisions, kept)) != self._certain.get(kept):
-                await unless_failed(self._refresh(kept, revision), "something new could not be read", _log, kept=kept)
+        for watched in self._refreshes:
+            if (revision := getattr(revisions, watched)) != self._certain.get(watched):
+                await unless_failed(
+                    self._refresh(watched, revision), "something new could not be read", _log, watched=watched
+                )
         if revisions.webhooks == self._certain.get("webhooks"):
             self._journal.confirm(asked_at)
 
-    async def _refresh(self, kept: Kept, revision: int) -> None:
+    async def _refresh(self, watched: Watched, revision: int) -> None:
         """Twice for each revision: while a transaction ends, its items may be seen one after the other."""
-        await self._refreshes[kept]()
-        if revision == self._refreshed.get(kept):
-            self._certain[kept] = revision
-        self._refreshed[kept] = revision
+        await self._refreshes[watched]()
+        if revision == self._refreshed.get(watched):
+            self._certain[watched] = revision
+        self._refreshed[watched] = revision

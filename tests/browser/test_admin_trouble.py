@@ -233,9 +233,9 @@ async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visit
     await page.page.context.close()
 
 
-@pytest.mark.parametrize("kind", ["board", "event"])
-async def test_what_was_chosen_last_is_shown(visited: Visited, browser: Browser, kind: str) -> None:
-    """Although the answer for what was chosen before comes last."""
+@pytest.mark.parametrize(("kind", "typed"), [("board", "title"), ("event", "name")])
+async def test_what_was_chosen_last_is_shown(visited: Visited, browser: Browser, kind: str, typed: str) -> None:
+    """Although the answer for what was chosen before comes last, which also leaves the focus where it is."""
     starts = iso(utc_now() + timedelta(days=20))
     asked = []
     for name in ("slow", "quick"):
@@ -249,8 +249,10 @@ async def test_what_was_chosen_last_is_shown(visited: Visited, browser: Browser,
     async with answered_last(page.page, asked[0]):
         await page.page.get_by_role("button", name=f"slow {kind}").first.click()
         await page.page.get_by_role("button", name=f"quick {kind}").first.click()
-        await expect(page.page.get_by_role("heading", name=f"quick {kind}")).to_be_visible()
+        await expect(page.page.get_by_role("heading", name=f"quick {kind}")).to_be_focused()
+        await page.page.locator(f"#{kind}-{typed}").focus()
     await expect(page.page.get_by_role("heading", name=f"quick {kind}")).to_be_visible()
+    await expect(page.page.locator(f"#{kind}-{typed}")).to_be_focused()
     await page.page.context.close()
 
 

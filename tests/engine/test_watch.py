@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from datastore.changes.revisions import Kept
+from datastore.changes.revisions import Watched
 from datastore.dynamo import StorageFailed
 from resolvers.live import watch
 from resolvers.live.watch import Refresh, Watch
@@ -27,20 +27,22 @@ class Looking:
     """A watch whose process keeps all of it, and what it has read since that was last asked."""
 
     def __init__(self, services: Services) -> None:
-        self.failing: set[Kept] = set()
-        self._read: list[Kept] = []
-        everything: tuple[Kept, ...] = ("rights", "hold_rules", "webhooks")
-        self._watch = Watch(services.table, services.journal, {kept: self._refresh(kept) for kept in everything})
+        self.failing: set[Watched] = set()
+        self._read: list[Watched] = []
+        everything: tuple[Watched, ...] = ("rights", "hold_rules", "webhooks")
+        self._watch = Watch(
+            services.table, services.journal, {watched: self._refresh(watched) for watched in everything}
+        )
 
-    def _refresh(self, kept: Kept) -> Refresh:
+    def _refresh(self, watched: Watched) -> Refresh:
         async def refresh() -> None:
-            self._read.append(kept)
-            if kept in self.failing:
+            self._read.append(watched)
+            if watched in self.failing:
                 raise StorageFailed("the disk is full")
 
         return refresh
 
-    async def look(self) -> list[Kept]:
+    async def look(self) -> list[Watched]:
         self._read = []
         await self._watch.look()
         return self._read
@@ -52,7 +54,7 @@ class Looking:
         return await self.look() == []
 
 
-async def change(client: Client) -> AsyncIterator[Kept]:
+async def change(client: Client) -> AsyncIterator[Watched]:
     """Each kind of change, one after the other."""
     root, moderator = client.member("root", Role.ADMIN), client.member("mia", Role.MODERATOR)
     await post(client.member("ada"))
@@ -77,8 +79,8 @@ async def test_what_has_changed_is_read_and_nothing_else(client: Client) -> None
     looking = Looking(client.services)
     assert await looking.look() == ["rights", "hold_rules", "webhooks"]
     await looking.know_everything()
-    async for kept in change(client):
-        assert [await looking.look() for _ in range(3)] == [[kept], [kept], []]
+    async for watched in change(client):
+        assert [await looking.look() for _ in range(3)] == [[watched], [watched], []]
 
 
 async def test_what_could_not_be_read_is_read_at_the_next_look(one_client: Client) -> None:
