@@ -6,16 +6,14 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from hypothesis import strategies as some
 
-"""Random attacks in each test; a longer run sets more."""
-
 QUIET_SECONDS = 0.2
-"""A connection that says nothing for so long after an answer is waiting for us."""
+"""A connection that says nothing for so long after the answers that are due is waiting for us."""
 
 QUERY = b'{"query":"{ __typename }"}'
 
@@ -44,11 +42,11 @@ async def connect(url: str, limit: int = 65_536) -> AsyncIterator[tuple[asyncio.
 
 
 async def exchange(
-    url: str, pieces: Iterable[bytes], *, pause: float = 0.0, quiet: float | None = QUIET_SECONDS
+    url: str, pieces: Iterable[bytes], *, answers: int | None = 1, pause: float = 0.0, quiet: float = QUIET_SECONDS
 ) -> Exchange:
-    """Sends the pieces; reads until the service closes, or is quiet for so long."""
+    """Sends the pieces; reads until the service closes, or has given so many answers and is then quiet for so long."""
     async with connect(url) as (reader, writer):
-        reading = asyncio.create_task(_read(reader, quiet))
+        reading = asyncio.create_task(_read(reader, answers, quiet))
         try:
             for piece in pieces:
                 writer.write(piece)
@@ -62,19 +60,20 @@ async def exchange(
         return await reading
 
 
-async def _read(reader: asyncio.StreamReader, quiet: float | None) -> Exchange:
-    received = b""
+async def _read(reader: asyncio.StreamReader, answers: int | None, quiet: float) -> Exchange:
+    received = Exchange(b"", closed=False)
     while True:
+        may_end = answers is not None and len(received.statuses) >= answers
         try:
-            async with asyncio.timeout(quiet if received else (quiet and 50 * quiet)):
+            async with asyncio.timeout(quiet if may_end else None):
                 piece = await reader.read(65_536)
         except TimeoutError:
-            return Exchange(received, closed=False)
+            return received
         except ConnectionError:
-            return Exchange(received, closed=True)
+            piece = b""
         if not piece:
-            return Exchange(received, closed=True)
-        received += piece
+            return replace(received, closed=True)
+        received = Exchange(received.received + piece, closed=False)
 
 
 def head(method: str = "POST", path: str = "/graphql", *lines: str | bytes) -> bytes:

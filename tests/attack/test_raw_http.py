@@ -92,7 +92,7 @@ def test_uvicorn_still_has_what_the_protocol_overrides() -> None:
 async def test_headers_beyond_the_limit_are_refused(service: Service, sent: bytes, size: int) -> None:
     """With 431, and the connection is closed, however many pieces the bytes come in."""
     pieces = [sent[start : start + size] for start in range(0, len(sent), size)]
-    answered = await exchange(service.url, pieces)
+    answered = await exchange(service.url, pieces, answers=None)
     assert (answered.statuses, answered.closed) == ([431], True)
 
 
@@ -100,7 +100,7 @@ async def test_headers_up_to_the_limit_are_accepted(service: Service) -> None:
     """Also twice on a connection, with a body in small chunks after them."""
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in QUERY)
     sent = CHUNKED.replace(b"\r\n\r\n", b"\r\nx: " + b"x" * 60_000 + b"\r\n\r\n") + chunks + b"0\r\n\r\n"
-    assert (await exchange(service.url, [sent + sent])).statuses == [200, 200]
+    assert (await exchange(service.url, [sent + sent], answers=2)).statuses == [200, 200]
 
 
 @pytest.mark.soak
@@ -109,7 +109,7 @@ async def test_an_endless_header_costs_little_memory(tmp_path: Path) -> None:
     with running_service({"RINGSIDE_DATA": str(tmp_path)}) as own:
         before = raw_http.resident_bytes(own.process.pid)
         flood = (b"GET /livez HTTP/1.1\r\nhost: x\r\nx: ", *[b"x" * 1_000_000] * 60)
-        answers = await asyncio.gather(*(exchange(own.url, flood) for _ in range(4)))
+        answers = await asyncio.gather(*(exchange(own.url, flood, answers=None) for _ in range(4)))
         assert all(answer.closed for answer in answers)
         assert raw_http.resident_bytes(own.process.pid) - before < 30_000_000
         assert (await exchange(own.url, [LIVEZ])).statuses == [200]
@@ -152,7 +152,7 @@ STOPPED = {
 
 async def test_a_client_that_stops_is_not_waited_for(impatient: Served) -> None:
     """It is told so, if it has begun a request, and the connection is closed."""
-    answers = await asyncio.gather(*(exchange(impatient.url, [sent], quiet=None) for sent, _ in STOPPED.values()))
+    answers = await asyncio.gather(*(exchange(impatient.url, [sent], answers=None) for sent, _ in STOPPED.values()))
     answered = {name: answer.statuses for name, answer in zip(STOPPED, answers, strict=True)}
     assert answered == {name: statuses for name, (_, statuses) in STOPPED.items()}
     await until(lambda: not impatient.server.server_state.connections, "all connections are closed")
@@ -162,7 +162,7 @@ async def test_a_client_that_stops_is_not_waited_for(impatient: Served) -> None:
 async def test_a_client_that_never_stops_sending_is_cut_off(impatient: Served) -> None:
     """Its body is refused once it is too large, and then dropped for no longer than a body may take."""
     async with asyncio.timeout(120):
-        answered = await exchange(impatient.url, chain([CHUNKED], repeat(ENDLESS[1])), quiet=None)
+        answered = await exchange(impatient.url, chain([CHUNKED], repeat(ENDLESS[1])), answers=None)
     assert (answered.statuses, answered.closed) == ([413], True)
 
 
@@ -171,7 +171,7 @@ async def test_a_byte_now_and_then_does_not_keep_a_connection(impatient: Served)
     for sent in (b"GET /livez HTTP/1.1\r\n" + b"x" * 1000, post()[:-15] + b" " * 10):
         start = sent.rindex(b"\r\n")
         pieces = [sent[: start + 2], *(sent[at : at + 1] for at in range(start + 2, len(sent)))]
-        answered = await exchange(impatient.url, pieces, pause=0.05, quiet=None)
+        answered = await exchange(impatient.url, pieces, pause=0.05, answers=None)
         assert (answered.statuses, answered.closed) == ([408], True)
 
 
@@ -269,7 +269,7 @@ async def test_a_full_service_refuses_clearly(impatient: Served) -> None:
         impatient.config.connection_limits = replace(impatient.config.connection_limits, connections=10)
         connections = impatient.server.server_state.connections
         await until(lambda: len(connections) == 10, "the refused one, which was idle, is closed")
-        refused = await exchange(impatient.url, [])
+        refused = await exchange(impatient.url, [], answers=None)
         assert (refused.statuses, refused.closed) == ([503], True)
         assert b"retry-after: 1" in refused.received
     await until(lambda: not connections, "all of them are closed")
@@ -288,20 +288,20 @@ UPGRADES = {
 async def test_a_wrong_request_to_upgrade_is_answered(impatient: Served) -> None:
     """And closed: such a connection used to stay, silent."""
     for name, (sent, statuses) in UPGRADES.items():
-        answered = await exchange(impatient.url, [sent], quiet=None)
+        answered = await exchange(impatient.url, [sent], answers=None)
         assert (name, answered.statuses, answered.closed) == (name, statuses, True)
     await until(lambda: not impatient.server.server_state.connections, "all connections are closed")
 
 
 async def test_requests_in_advance_are_answered_in_order(service: Service) -> None:
     """Nine at once. After them a connection that sent more is closed, so that its client sends the rest again."""
-    answered = await exchange(service.url, [post() + LIVEZ * MAX_PIPELINED])
+    answered = await exchange(service.url, [post() + LIVEZ * MAX_PIPELINED], answers=9)
     assert (answered.statuses, answered.closed) == ([200] * 9, False)
     for sent in ([(post() + LIVEZ) * 50], [LIVEZ * 20_000], [post()] * 400):
-        answered = await exchange(service.url, sent)
+        answered = await exchange(service.url, sent, answers=None)
         assert answered.closed
         assert set(answered.statuses) <= {200}
-    answered = await exchange(service.url, [(post() + LIVEZ) * 5])
+    answered = await exchange(service.url, [(post() + LIVEZ) * 5], answers=None)
     assert (answered.statuses, answered.closed) == ([200] * 9, True)
     assert answered.received.count(b"connection: close") == 1
 
@@ -324,7 +324,7 @@ async def test_a_client_that_goes_while_it_is_answered_is_no_error(tmp_path: Pat
 @settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 def test_no_bytes_bring_the_service_down(service: Service, stream: Sequence[bytes]) -> None:
     """Whatever comes, whole or in pieces: no status of 500 and above but 503, and the next request is answered."""
-    answered = asyncio.run(exchange(service.url, stream, quiet=0.02))
+    answered = asyncio.run(exchange(service.url, stream, answers=0, quiet=0.02))
     assert [status for status in answered.statuses if status >= 500 and status != 503] == []
 
 

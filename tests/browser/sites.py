@@ -168,14 +168,20 @@ class Visited:
         member: str | None = None,
         roles: Sequence[str] = (),
         language: str = "en",
+        settable_clock: bool = False,
         **options: Any,
     ) -> AsyncIterator[BrowserPage]:
-        """A page of the site with these elements, for a new visitor or for a member."""
+        """A page of the site with these elements, for a new visitor or for a member.
+
+        `page.clock` can move a settable clock forward, and what the page waits for with it.
+        """
         context = await new_context(
             browser, **{"viewport": VIEWPORT, "locale": "en-GB", "timezone_id": "UTC", **options}
         )
         page = BrowserPage(await context.new_page(), self.site.address)
         await page.page.add_init_script(RECORD_VIOLATIONS)
+        if settable_clock:
+            await page.page.clock.install()
         if member:
             minted = self._token(member, *roles)
             token = json.dumps({"member": {"token": minted, "expiresAt": "2100-01-01"}})

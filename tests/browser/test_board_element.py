@@ -12,7 +12,8 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
-from tests.queries import ADD_CONTENDER, CREATE_BOARD
+from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_BOARD
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -55,6 +56,13 @@ async def board(visited: Visited, slug: str, *names: str, title: str = "Who wins
     visited.edit(CREATE_BOARD, slug=slug, title=title, **more)
     for name in names:
         visited.edit(ADD_CONTENDER, board=slug, name=name)
+
+
+async def change_hours(visited: Visited, slug: str, name: str) -> None:
+    """To a moment that is past when this returns: a change is to be known everywhere before it counts."""
+    moment = utc_now() + timedelta(seconds=20)
+    visited.edit(UPDATE_BOARD, slug=slug, **{name: iso(moment)})
+    await until(lambda: utc_now() > moment, "the moment is past")
 
 
 async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visited, browser: Browser) -> None:
@@ -165,11 +173,12 @@ async def test_a_service_that_cannot_be_reached_is_asked_again(visited: Visited,
 
 
 async def test_it_says_when_voting_opens_and_draws_then(visited: Visited, browser: Browser) -> None:
-    """By the service's clock."""
-    opens = utc_now() + timedelta(seconds=15)
-    await board(visited, "opening", "Ada", "Bea", opensAt=iso(opens))
-    async with visited.page(browser, BOARD % "opening") as page:
+    """Also when it opens earlier than the page was told."""
+    await board(visited, "opening", "Ada", "Bea", opensAt=iso(utc_now() + timedelta(days=1)))
+    async with visited.page(browser, BOARD % "opening", settable_clock=True) as page:
         await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting opens on")
+        await change_hours(visited, "opening", "opensAt")
+        await page.page.clock.fast_forward("01:01")
         await expect(corners(page).first).to_be_enabled()
 
 
@@ -196,15 +205,17 @@ async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, brows
 
 async def test_results_that_are_hidden_until_the_board_closes_appear_then(visited: Visited, browser: Browser) -> None:
     """To everybody, without a reload; until then also for those who have voted, and nothing says that it is live."""
-    closes = utc_now() + timedelta(seconds=25)
+    closes = utc_now() + timedelta(hours=1)
     await board(visited, "closing", "Ada", "Bea", "Cleo", resultsVisible="AFTER_CLOSE", closesAt=iso(closes))
-    async with visited.page(browser, BOARD % "closing") as page:
+    async with visited.page(browser, BOARD % "closing", settable_clock=True) as page:
         element = page.page.locator("ringside-board")
         await voted(page)
         await expect(element).to_contain_text("The result is shown when voting has ended.")
         await expect(element.locator("tbody tr")).to_have_count(0)
         await expect(element.locator(".live")).to_have_count(0)
         assert await page.barriers(*OF_WHOLE_PAGES) == []
+        await change_hours(visited, "closing", "closesAt")
+        await page.page.clock.fast_forward("01:00:01")
         await expect(element).to_contain_text("Voting ended on")
         await expect(element.locator("tbody tr")).to_have_count(3)
         assert await page.barriers(*OF_WHOLE_PAGES) == []

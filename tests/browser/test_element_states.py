@@ -30,6 +30,7 @@ from tests.queries import (
     SCORE_EVENT,
     SUSPEND,
     UPDATE_BOARD,
+    UPDATE_EVENT,
     mutation,
 )
 from tests.service import running_service
@@ -255,7 +256,7 @@ async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visite
         corner = page.page.locator("ringside-board button.corner:not([aria-disabled])").first
         await corner.click()
         await expect(page.page.locator("ringside-board .note")).to_contain_text("A vote for")
-        closes = utc_now() + timedelta(seconds=15)
+        closes = utc_now() + timedelta(seconds=20)
         visited.edit(UPDATE_BOARD, slug="soon-closed", closesAt=iso(closes))
         await until(lambda: utc_now() > closes, "the board has closed")
         await corner.click()
@@ -269,13 +270,14 @@ async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points
     visited: Visited, browser: Browser
 ) -> None:
     """Without a reload: the lock, the winner, how many picked whom, and the member's own points."""
-    event, matches = new_event(visited, "Locking", starts=timedelta(seconds=25))
+    event, matches = new_event(visited, "Locking", starts=timedelta(hours=1))
     async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="di-abara") as page:
         element = page.page.locator("ringside-event")
         await expect(element.locator(".count")).to_contain_text("Locks in")
         await pick_all(page)
         await element.get_by_role("button", name="Save picks").click()
         await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        visited.edit(UPDATE_EVENT, event=event, startsAt=iso(utc_now() + timedelta(seconds=2)))
         await expect(element.locator(".state")).to_have_text("Locked")
         await expect(element.get_by_role("radio").first).to_be_disabled()
         await expect(element.locator(".note")).to_contain_text("The event is locked now.")
