@@ -32,7 +32,7 @@ import psutil
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
-from datastore.values.ids import shard_of
+from datastore.dynamo.entity import shard_of
 from datastore.values.seal import Seal
 from datastore.voting import boards
 from datastore.voting import votes as vote_store

@@ -26,9 +26,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from datastore.dynamo import SingleFlight, Table, shared_context, within_deadline
-from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
+from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition, shard_of
 from datastore.dynamo.writes import Put, Write, absent
-from datastore.values.ids import creation_time, shard_of
+from datastore.values.ids import creation_time
 
 # ── kinds ──
 

@@ -31,10 +31,9 @@ from operator import add
 from datastore.comments.planner import NO_COUNTS, CommentCounts
 from datastore.comments.records import Comment
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, optimistic
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Update, absent, present, where
-from datastore.values.ids import shard_of
 
 # ── counts ──
 

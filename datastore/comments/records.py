@@ -32,10 +32,10 @@ from enum import StrEnum
 
 from datastore.dynamo import Table, Window
 from datastore.dynamo.attributes import item_size
-from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
+from datastore.dynamo.entity import Entity, ItemKey, Key, Partition, shard_of
 from datastore.dynamo.paging import Page, shard_limit
 from datastore.dynamo.writes import Condition, Delete, Put, absent, where
-from datastore.values.ids import creation_time, shard_of
+from datastore.values.ids import creation_time
 
 # ── comments ──
 

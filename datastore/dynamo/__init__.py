@@ -10,7 +10,7 @@
 | errors       | what can go wrong                                                                |
 | retries      | calls repeated until the deadline; `optimistic` changes; work in batches         |
 | budgets      | a request's deadline, its meter, what it may ask of the engine; rates            |
-| read_cache   | all reads that requests share; work done once for all who want it                |
+| read_cache   | all reads that requests share; work done once for all; dictionaries with a bound |
 | bulk         | the whole table, item by item                                                    |
 | declaration  | the declaration of the table: created and checked                                |
 | transport    | the client: data calls sent directly, over connections of our own                |
@@ -20,13 +20,17 @@ Entities, keys, conditions and writes are for the datastore alone, which imports
 
 from datastore.dynamo.attributes import iso
 from datastore.dynamo.budgets import (
+    OFF,
     Budget,
+    Rate,
     RateLimit,
+    Rates,
     Spent,
     charged_context,
     deadline,
     join_work,
     metered,
+    parse_rate,
     request_budget,
     shared_context,
     unlimited,
@@ -47,7 +51,7 @@ from datastore.dynamo.errors import (
     TransactionConflict,
 )
 from datastore.dynamo.paging import LARGEST_PAGE, PAGE_SIZE, Page, PageRequest, Window, page_of, page_size
-from datastore.dynamo.read_cache import ReadCache, Reads, SingleFlight, read_each
+from datastore.dynamo.read_cache import BoundedDict, ReadCache, Reads, SingleFlight, read_each
 from datastore.dynamo.retries import (
     Stale,
     batches,

@@ -15,17 +15,20 @@ it reads by itself or together with others:
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, Token, copy_context
 from dataclasses import dataclass, field, replace
-from functools import partial
-from math import inf
-from typing import Any, Self
+from functools import cache, partial
+from math import ceil, inf
+from typing import Any, NamedTuple, Self
 
 from datastore.dynamo.errors import TooCostly, TooManyWaiting
 from datastore.dynamo.transport.connections import SERVICE, Caller, Callers, CallQueue, QueueFull
+from datastore.refusals import RateLimited
 
 # ── budgets ──
 
@@ -272,18 +275,40 @@ def _units(answer: Mapping[str, Any]) -> float:
     return float(sum(part.get("CapacityUnits", 0.0) for part in parts if part))
 
 
-# ── rate limit ──
-# A rate, and how often its keys have hit.
+# ── rates ──
+# How often keys hit within this process.
 #
 # Invariant: a hit is admitted if, since every earlier moment, the admitted hits are at most the limit and what it
 # allows in the time since: limit · (1 + seconds since / period). So a key that was idle for a period may hit as often
 # as the limit at once, and then evenly. A key costs one number and a hit constant time: the number is the moment at
 # which the key has its whole limit again, and a key past that moment needs none.
 
+OFF = "0"
+"""In place of a rate: no limit."""
+
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_RATE = re.compile(rf"([1-9][0-9]{{0,6}})/({'|'.join(_SECONDS)})")
+
 MAX_KEYS = 50_000
 """Keys per limit, some 10 MB; beyond that, those that have not hit for the longest time are forgotten."""
 _TOLERANCE = 1e-6
 """Seconds, for rounding."""
+
+
+class Rate(NamedTuple):
+    """So many hits per period of so many seconds."""
+
+    limit: int
+    seconds: int
+
+
+@cache
+def parse_rate(text: str) -> Rate:
+    """The rate in a setting such as 60/minute, or ValueError."""
+    match = _RATE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a number per second, minute, hour or day")
+    return Rate(int(match[1]), _SECONDS[match[2]])
 
 
 class RateLimit:
@@ -316,3 +341,20 @@ class RateLimit:
             oldest, whole_at = next(iter(self._whole_at.items()))
             if whole_at <= now or len(self._whole_at) > MAX_KEYS:
                 del self._whole_at[oldest]
+
+
+class Rates:
+    """The limits of one process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._limits: dict[str, RateLimit] = {}
+
+    def hit(self, limit: str, *key: str) -> None:
+        """Count a hit of a key; RateLimited, with the time until the next is admitted, if the limit is reached."""
+        rate_limit = self._limits.get(limit)
+        if rate_limit is None:
+            rate_limit = self._limits[limit] = RateLimit(*parse_rate(limit))
+        wait = rate_limit.hit(key, self._clock())
+        if wait > 0.0:
+            raise RateLimited(retry_after=ceil(wait * 10) / 10)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -206,6 +207,14 @@ class Key:
         return (self.when is None or bool(getattr(record, self.when))) and (
             self.unless is None or not getattr(record, self.unless)
         )
+
+
+def shard_of(text: str, shards: int) -> int:
+    """The shard of what has this id or name: one of several items or partitions that its writes go to.
+
+    Keys in the table contain it, so it never changes.
+    """
+    return zlib.crc32(text.encode()) % shards
 
 
 def just_above(text: str) -> str:

@@ -36,8 +36,26 @@ Answers: TypeAlias = Mapping[Any, Any]
 """Records by key; None or nothing where there is none, an exception where it could not be read."""
 
 MOST = 10_000
+"""Answers of one kind."""
 _REST = 20.0
 """What took t seconds to build is not built again within 20·t, so that takes at most a twentieth of a processor."""
+
+
+class BoundedDict(OrderedDict[K, V]):
+    """Forgets its oldest entry beyond `most` of them. An entry that is set again becomes the newest.
+
+    Clients choose the keys of most of what is remembered, and may choose any number of them.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._most:
+            self.popitem(last=False)
 
 
 @dataclass(slots=True)
@@ -90,9 +108,8 @@ class Reads(Generic[K, V]):
         self._at_once = at_once
         self.age = age
         self._kept = max(age, kept)
-        self._most = most
         self._built = built
-        self._entries: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._entries: BoundedDict[K, tuple[float, V]] = BoundedDict(most)
         """When the read of each answer began, and the answer; in the order in which they were kept."""
         self._latest: dict[K, _Batch[K]] = {}
         """The latest batch of each key that is being read."""
@@ -194,11 +211,10 @@ class Reads(Generic[K, V]):
 
     def _keep(self, key: K, value: V, as_of: float) -> None:
         self._entries[key] = (as_of, value)
-        self._entries.move_to_end(key)
         outdated = self._oldest(self._kept)
         while self._entries:
             first, (began, _) = next(iter(self._entries.items()))
-            if len(self._entries) <= self._most and began > outdated:
+            if began > outdated:
                 break
             del self._entries[first]
 

@@ -28,12 +28,11 @@ from datastore.changes.revisions import REVISIONS
 from datastore.dynamo import Page, Table, Window
 from datastore.dynamo.attributes import Item
 from datastore.dynamo.declaration import KEY_ATTRIBUTES
-from datastore.dynamo.entity import TTL, Entity, Partition
+from datastore.dynamo.entity import TTL, Entity, Partition, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import where
 from datastore.journal.usage import ACTIVITY, OPERATIONS
 from datastore.people.member_items import KEPT, MemberItems, Records, in_file, left_out, of_nobody
-from datastore.values.ids import shard_of
 
 # ── reading ──
 

@@ -30,12 +30,12 @@ from datastore.changes.occurrences import (
 from datastore.changes.revisions import Revisions, changed, read_revisions
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
-from datastore.dynamo.entity import Partition
+from datastore.dynamo.entity import Partition, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Put, Update, absent, present, where
 from datastore.jobs.leases import Held, Leases
 from datastore.refusals import Conflict, NotFound
-from datastore.values.ids import first_id, shard_of
+from datastore.values.ids import first_id
 
 # ── webhooks ──
 

@@ -21,11 +21,10 @@ from typing import Any, Final
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.refusals import NotFound
 from datastore.values.folding import folded, is_stream_safe
-from datastore.values.ids import shard_of
 
 SHARDS = 16
 LONGEST_SEARCH = 80

@@ -16,9 +16,8 @@ from functools import cached_property
 
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import Attribute, Item
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.writes import Condition, Expression, Update, less
-from datastore.values.ids import shard_of
 
 GATES = 48
 """A gate takes one transaction of some 10 ms at a time. At 2,000 submissions a second it is busy less than half of the

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import zlib
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from ulid import ULID
-
-# ── ids ──
 
 CLOCK_SKEW = timedelta(seconds=5)
 """How far the clocks of processes may differ."""
@@ -76,12 +73,3 @@ def derived_id(moment: datetime, content: bytes) -> str:
 def _milliseconds(moment: datetime) -> int:
     """Since 1970. `timestamp` would round: a float holds no microseconds of the year 2249."""
     return (moment - _EPOCH) // _MILLISECOND
-
-
-# ── shards ──
-# Which shard an item belongs to: the one of several items or partitions that its writes go to.
-
-
-def shard_of(text: str, shards: int) -> int:
-    """The shard of what has this id or name. Keys in the table contain it, so it never changes."""
-    return zlib.crc32(text.encode()) % shards

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, check_before_each_attempt, optimistic
+from datastore.dynamo.entity import shard_of
 from datastore.dynamo.writes import Put, Write, absent, present, where
 from datastore.refusals import Conflict, NotFound, require_revision
-from datastore.values.ids import shard_of
 from datastore.voting.boards import (
     BLOCK_SIZE,
     BOARD,

@@ -16,7 +16,7 @@ from typing import Any
 
 from datastore.dynamo import Table
 from datastore.dynamo.bulk import clear_partition
-from datastore.dynamo.entity import Partition
+from datastore.dynamo.entity import Partition, shard_of
 from datastore.people.member_items import (
     KEPT,
     PERSONAL,
@@ -28,7 +28,6 @@ from datastore.people.member_items import (
     left_out,
     of_nobody,
 )
-from datastore.values.ids import shard_of
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
 from datastore.voting.continuing import CONTINUATION, continuations, voters_of

@@ -35,10 +35,9 @@ from typing import Any
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.retries import gather_or_cancel
 from datastore.dynamo.writes import Write, absent, where
-from datastore.values.ids import shard_of
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
 
 # ── addresses ──

@@ -26,12 +26,11 @@ import orjson
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, chunks
-from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.paging import merge
 from datastore.dynamo.retries import BATCH_READ, gather_or_cancel
 from datastore.dynamo.writes import Update, Write, absent
 from datastore.refusals import Refusal
-from datastore.values.ids import shard_of
 from datastore.values.seal import Forged, Seal
 from datastore.voting.boards import BOARD, Board
 from datastore.voting.contenders import CONTENDER, NAME, NO_VOTES, RESULTS, Contender, Counts, Name, ResultsBlock

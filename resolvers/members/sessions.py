@@ -14,11 +14,10 @@ from typing import Final
 
 import structlog
 
-from datastore.dynamo import SingleFlight, deadline, shared_context
+from datastore.dynamo import BoundedDict, SingleFlight, deadline, shared_context
 from datastore.members import sessions as session_store
 from datastore.members.sessions import Session, SessionKey
 from resolvers.live.background import unless_failed
-from resolvers.loading import BoundedDict
 from resolvers.members.suspensions import Suspensions
 from resolvers.requests.context import Context, Kind, Role, Services, SignedInBy, Viewer
 from resolvers.values.network_addresses import network

@@ -29,7 +29,7 @@ from datastore.people.identities import SignInMethod
 from datastore.refusals import InvalidInput, NotAllowed, Unavailable
 from datastore.values.seal import Forged, Seal
 from resolvers.live.background import Promised, unless_failed
-from resolvers.people.confirmations import NotSent, PerhapsSent, address_hash
+from resolvers.people.confirmations import NotSent, PerhapsSent, email_hash
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import Context, Services
@@ -164,7 +164,7 @@ class SignInCodes:
             raise Unavailable("Too many emails are waiting to be sent. Try again in a moment.", retry_after=5.0)
         limits, seal = self._services.get(AddressLimits), self._services.seal
         await limits.admit_email(ctx)
-        may_send = await limits.admits_code(ctx, address_hash(seal, email))
+        may_send = await limits.admits_code(ctx, email_hash(seal, email))
         asked = Asked(secrets.token_hex(16), email, ctx.now() + _LIFETIME, return_to)
         digits = f"{secrets.randbelow(10**_DIGITS):0{_DIGITS}d}"
         hashed = _hashes(seal, asked.id, digits)[0]
@@ -245,7 +245,7 @@ async def request_sign_in(
 
 def receipt_owner(ctx: Context, values: Mapping[str, Any]) -> str:
     """Whose the receipt of a request is: the address's."""
-    return f"signin-{address_hash(ctx.services.seal, values['email'])}"
+    return f"signin-{email_hash(ctx.services.seal, values['email'])}"
 
 
 # ── sign in methods ──

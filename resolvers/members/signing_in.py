@@ -32,7 +32,7 @@ from datastore.refusals import InvalidInput, NotAllowed
 from datastore.values.seal import Forged, Seal
 from resolvers.members.sessions import Sessions
 from resolvers.members.sign_in_codes import Asked, SignInCodes
-from resolvers.people.confirmations import address_hash
+from resolvers.people.confirmations import email_hash
 from resolvers.requests.context import Context, Services, Viewer
 
 HANDED_OVER_SECONDS: Final = 60
@@ -155,7 +155,7 @@ def receipt_owner(ctx: Context, values: Mapping[str, Any]) -> str:
     """Whose the receipt of a sign-in is: the address's, since the visitor who asks becomes a member."""
     codes, request, token = ctx.services.get(SignInCodes), values.get("request"), values.get("token")
     asked = codes.open_request(request) if request else codes.open_link(token) if token else None
-    return ctx.viewer.id if asked is None else f"signin-{address_hash(ctx.services.seal, asked.email)}"
+    return ctx.viewer.id if asked is None else f"signin-{email_hash(ctx.services.seal, asked.email)}"
 
 
 # ── beginning ──

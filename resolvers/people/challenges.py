@@ -16,8 +16,8 @@ import orjson
 
 from datastore.people.challenges import ChallengeNeeded, spend
 from datastore.values.seal import Forged
+from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import Context
-from resolvers.requests.policy import address_hash
 
 MOST: Final = 250_000
 """The number is below this: half as many hashes on average, a quarter of a second in a browser."""

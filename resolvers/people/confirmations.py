@@ -112,7 +112,7 @@ Send = Callable[[Link, dict[str, Any]], _Sending]
 """Sends the email with a link, made of these values; raises NotSent, Undeliverable or PerhapsSent."""
 
 
-def address_hash(seal: Seal, email: str) -> str:
+def email_hash(seal: Seal, email: str) -> str:
     """The keyed hash of an address, the same for all of its spellings."""
     name, _, domain = email.rpartition("@")
     ascii_domain = with_ascii_domain(f"@{domain}").lower()
@@ -177,7 +177,7 @@ class Confirmations:
 
     def _link(self, purpose: Purpose, email: str, about: Sequence[str]) -> Link:
         now = self._services.clock().astimezone(UTC)
-        hashed = address_hash(self._services.seal, email)
+        hashed = email_hash(self._services.seal, email)
         return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
 
     async def _send_once(self, wanted: Confirmation, unit: UnitOfWork, send: Callable[[], _Sending]) -> Outcome:

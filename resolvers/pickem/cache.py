@@ -22,6 +22,7 @@ import structlog
 from datastore.changes.occurrences import Kind
 from datastore.dynamo import (
     BadKey,
+    BoundedDict,
     DynamoError,
     Page,
     SingleFlight,
@@ -39,7 +40,6 @@ from datastore.pickem.seasons import SeasonEntry, read_entries
 from datastore.pickem.standings import Histogram, MemberPage, Season
 from datastore.refusals import Refusal, Unavailable
 from datastore.values.ids import is_ulid
-from resolvers.loading import BoundedDict
 from resolvers.requests.context import Context, Services
 
 # ── pickem cache ──

@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from datastore.dynamo import Table
+from datastore.dynamo import Rate, Table
 from datastore.people.address_use import AddressUse, reserve
 from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result, Team, TieBreak
 from datastore.pickem.predictions import Prediction, predictions_to_score
 from datastore.refusals import InvalidInput, RateLimited
+from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import Context, Unset
-from resolvers.requests.policy import Rate, address_hash
 from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line
 
 # ── codes of leagues ──

@@ -21,13 +21,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, floor
 
-from datastore.dynamo import SingleFlight, shared_context, within_deadline
+from datastore.dynamo import OFF, BoundedDict, Rate, SingleFlight, parse_rate, shared_context, within_deadline
 from datastore.people import address_use
 from datastore.people.address_use import AddressUse
 from datastore.refusals import RateLimited
-from resolvers.loading import BoundedDict
+from datastore.values.seal import Seal
 from resolvers.requests.context import Context, Services
-from resolvers.requests.policy import OFF, Rate, address_hash, parse_rate
 from resolvers.values.network_addresses import network
 
 VOTES = "VOTES"
@@ -44,6 +43,11 @@ _MOST_KEPT = 20_000
 _MAX_VISITORS = 50_000
 _KEPT_PERIODS = 3
 """A period's item is read until the next period ends."""
+
+
+def address_hash(seal: Seal, address: str) -> str:
+    """The keyed hash that stands for an address in the table."""
+    return seal.keyed_hash("address", network(address).encode()).hex()
 
 
 def allowed_hits(rate: Rate, previous: int, elapsed: float) -> int:

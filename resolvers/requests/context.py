@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from datastore.changes.occurrences import Journal
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ReadCache, Reads, Table, Window
+from datastore.dynamo import Rates, ReadCache, Reads, Table, Window
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Proven
@@ -25,7 +25,7 @@ from datastore.refusals import NotAllowed, NotSignedIn
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
 from resolvers.live.topics import Live
-from resolvers.requests.policy import Policy, Rates
+from resolvers.requests.policy import Policy
 from resolvers.values.network_addresses import network
 
 # ── viewer ──

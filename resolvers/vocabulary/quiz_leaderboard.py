@@ -16,10 +16,9 @@ from datetime import date
 from math import inf
 from typing import NamedTuple
 
-from datastore.dynamo import Page, PageRequest, best_first, page_of
+from datastore.dynamo import BoundedDict, Page, PageRequest, best_first, page_of
 from datastore.vocabulary import learning
 from datastore.vocabulary.learning import QuizResult, Sentence
-from resolvers.loading import BoundedDict
 from resolvers.requests.context import Services
 
 SECONDS = 2.0

@@ -14,17 +14,15 @@ from hashlib import blake2b, sha256
 from math import inf
 from typing import NamedTuple
 
-from datastore.dynamo import DynamoError, check_before_each_attempt
+from datastore.dynamo import OFF, BoundedDict, DynamoError, check_before_each_attempt
 from datastore.refusals import NotAllowed, NotSignedIn, Refusal, Unavailable
 from datastore.values.seal import Seal
 from datastore.voting import boards, voiding, votes
 from datastore.voting.boards import MAIN, Board
 from datastore.voting.pair_walk import DrawnPair, EligibleContenders, PairWalk
 from datastore.voting.votes import Ballot, PairTally, TokenExpired, TokenSpent, TokenUnknown, Verdict, Vote
-from resolvers.loading import BoundedDict
-from resolvers.requests.address_limits import AddressLimits
+from resolvers.requests.address_limits import AddressLimits, address_hash
 from resolvers.requests.context import AnyId, Context, Services
-from resolvers.requests.policy import OFF, address_hash
 from resolvers.values.network_addresses import network
 from resolvers.voting.rules import LEAD, MayNotVote, joined_at, require_may_vote
 from resolvers.voting.settling import KNOWN_SECONDS

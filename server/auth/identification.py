@@ -24,13 +24,12 @@ from typing import NamedTuple, TypeAlias
 import structlog
 
 from datastore.changes.unit_of_work import VISITOR_PREFIX
-from datastore.dynamo import DynamoError, Rejected, deadline
+from datastore.dynamo import BoundedDict, DynamoError, Rejected, deadline
 from datastore.members.api_keys import SECRET_PREFIX
 from datastore.members.sessions import TOKEN_PREFIX
 from datastore.people.identities import MemberErased
 from datastore.refusals import RateLimited
 from datastore.values.seal import Forged
-from resolvers.loading import BoundedDict
 from resolvers.members.api_keys import ApiKeys, KeyRefused
 from resolvers.members.sessions import SessionRefused, Sessions
 from resolvers.members.suspensions import Suspensions

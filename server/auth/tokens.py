@@ -38,10 +38,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import structlog
 
+from datastore.dynamo import BoundedDict
 from datastore.people.identities import SignInMethod, of_issuer
 from datastore.refusals import Unavailable
 from resolvers.comments.proofs import refused
-from resolvers.loading import BoundedDict
 from resolvers.requests.context import NEW_PREFIX, Kind, Role, Viewer
 from resolvers.values.texts import CONTROL_CHARACTERS, is_email_address
 from server.auth.verification import Source, Unauthenticated, Unverifiable, Verified

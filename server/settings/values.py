@@ -19,10 +19,10 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
+from datastore.dynamo import OFF, parse_rate
 from datastore.people.imported import ISSUER as IMPORT_ISSUER
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
-from resolvers.requests.policy import OFF, parse_rate
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.texts import is_email_address, with_ascii_domain
 from server.settings.fields import MIN_SECRET_LENGTH

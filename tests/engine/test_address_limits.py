@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.dynamo import Table
+from datastore.dynamo import Rate, Table
 from datastore.dynamo.writes import Update
 from datastore.refusals import RateLimited
 from datastore.values.seal import Seal
 from resolvers.requests.address_limits import AddressLimits, allowed_hits, seconds_to_wait
 from resolvers.requests.context import Context, Kind, Services, Viewer
-from resolvers.requests.policy import Policy, Rate
+from resolvers.requests.policy import Policy
 from resolvers.values.network_addresses import network
 from tests.client import serving
 from tests.conftest import SECRET, settings_for

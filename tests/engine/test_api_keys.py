@@ -18,12 +18,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table
+from datastore.dynamo import Rates, Table
 from datastore.members.api_keys import id_in, new_secret, store_api_key
 from resolvers.members import api_keys as api_keys_module
 from resolvers.members.api_keys import issue
 from resolvers.requests.context import Role
-from resolvers.requests.policy import Rates
 from server.auth import identification as credentials_module
 from server.auth.tokens import mint
 from server.settings import Settings

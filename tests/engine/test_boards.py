@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from datastore.dynamo import Table
+from datastore.dynamo.entity import shard_of
 from datastore.refusals import NotFound
-from datastore.values.ids import shard_of
 from datastore.values.seal import Seal
 from datastore.voting.boards import (
     BOARD,

@@ -12,12 +12,11 @@ import orjson
 import pytest
 from botocore.exceptions import ClientError
 
-from datastore.dynamo import Table, iso
+from datastore.dynamo import Rates, Table, iso, parse_rate
 from datastore.values.folding import in_form
 from datastore.vocabulary.learning import QUIZ
 from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ
 from resolvers.requests.context import Role
-from resolvers.requests.policy import Rates, parse_rate
 from resolvers.vocabulary import quizzes
 from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
 from resolvers.whole.exporting import file_lines

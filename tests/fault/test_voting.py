@@ -14,7 +14,7 @@ import pytest
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
-from datastore.values.ids import shard_of
+from datastore.dynamo.entity import shard_of
 from datastore.values.seal import Seal
 from datastore.voting import boards
 from datastore.voting.boards import shard_count

@@ -12,8 +12,8 @@ import pytest
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
+from datastore.dynamo.entity import shard_of
 from datastore.jobs.leases import Leases
-from datastore.values.ids import shard_of
 from datastore.voting import boards
 from datastore.voting import votes as vote_store
 from datastore.voting.boards import BOARD, Board, shard_count

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.dynamo import RateLimit
+from datastore.dynamo import RateLimit, Rates, parse_rate
 from datastore.dynamo.budgets import MAX_KEYS
 from datastore.refusals import RateLimited
-from resolvers.requests.policy import Rates, parse_rate
 
 PAUSES = st.lists(st.one_of(st.just(0.0), st.floats(0, 0.4), st.floats(0, 3)), min_size=1, max_size=80)
 

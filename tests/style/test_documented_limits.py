@@ -8,14 +8,13 @@ from itertools import chain
 import pytest
 
 from datastore.changes import occurrences, unit_of_work
-from datastore.dynamo import LARGEST_PAGE
+from datastore.dynamo import LARGEST_PAGE, parse_rate
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
 from resolvers.comments import rules as comment_rules
 from resolvers.pickem import rules
 from resolvers.pickem import rules as card_rules
-from resolvers.requests.policy import parse_rate
 from resolvers.vocabulary import quizzes, subscriptions
 from resolvers.voting import boards
 from server.auth import tokens

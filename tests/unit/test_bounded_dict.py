@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolvers.loading import BoundedDict
+from datastore.dynamo import BoundedDict
 
 
 def test_the_oldest_entry_is_forgotten() -> None:
