@@ -191,6 +191,12 @@ class Reads(Generic[K, V]):
         self.forget(key)
         self._keep(key, value, self._cache.clock())
 
+    def amend(self, key: K, value: V) -> None:
+        """Keep a record as this process is about to write it. What else it says is no younger for that."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._keep(key, value, entry[0])
+
     def forget(self, key: K) -> None:
         """Read anew for the next request: this process may have changed the record."""
         self._entries.pop(key, None)

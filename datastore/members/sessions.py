@@ -70,6 +70,10 @@ class Session:
     def key(self) -> SessionKey:
         return self.user, self.token_hash
 
+    def used(self, day: date) -> Session:
+        """The session when it is used on a day: it lasts longer for that."""
+        return replace(self, used_on=day, expires=session_end(self.signed_in_at, day))
+
 
 SessionKey = tuple[str, str]
 """The member and the hash of the token."""
@@ -167,8 +171,7 @@ async def end_sessions(table: Table, user: str) -> list[SessionKey]:
     return [session.key for session in sessions]
 
 
-async def record_use(table: Table, session: Session, day: date) -> None:
+async def record_use(table: Table, used: Session) -> None:
     """Store that a session is used on a day, which is later than the stored one, unless it was ended."""
-    used = replace(session, used_on=day, expires=session_end(session.signed_in_at, day))
     with suppress(ConditionFailed):
         await table.write(SESSION.put(used, when=present()))

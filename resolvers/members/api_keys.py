@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from math import inf
 from typing import Annotated, Final
 
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
@@ -35,6 +37,9 @@ LONGEST_DAYS = 3650
 
 KNOWN_SECONDS = 25.0
 """Together with the half minute after which open sockets are checked again, this is less than a minute."""
+
+IN_USE_SECONDS = 24 * 3600.0
+"""A key that was found here within this time is in use."""
 
 LOOKUPS_PER_ADDRESS: Final = "60/minute"
 """Keys per network address and process that are looked up and were not in use here."""
@@ -112,9 +117,7 @@ class ApiKeys:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._keys = services.cache.batches("api_keys", self._read, age=KNOWN_SECONDS)
-        self._used_at: dict[str, datetime] = {}
-        """When the keys that were found here were used, as far as it is stored or being stored."""
+        self._keys = services.cache.batches("api_keys", self._read, age=KNOWN_SECONDS, kept=IN_USE_SECONDS)
         self._writes: SingleFlight[str, None] = SingleFlight(shared_context)
 
     async def sign_in(self, secret: str, address: str) -> tuple[Viewer, datetime | None]:
@@ -135,20 +138,19 @@ class ApiKeys:
     def forget(self, key_id: str) -> None:
         """Refuse from now on a key that this process has just revoked.
 
-        The key stays in `_used_at` until its next lookup, because lookups of keys in use are not limited. Otherwise its
-        holder could exhaust the limit and so keep a socket open.
+        It is in use until its next lookup, because lookups of keys in use are not limited. Otherwise its holder could
+        exhaust the limit and so keep a socket open.
         """
-        self._keys.forget(key_id)
+        self._keys.outdate(key_id)
 
     async def close(self) -> None:
         await self._writes.close()
 
     async def _find(self, key_id: str, address: str) -> ApiKey | None:
-        if key_id not in self._used_at and self._keys.known(key_id) is None:
+        (in_use,) = self._keys.known(key_id, inf) or (None,)
+        if in_use is None and self._keys.known(key_id) is None:
             self._services.rates.hit(LOOKUPS_PER_ADDRESS, "api key", network(address))
         (key,) = await self._keys.load(key_id) or (None,)
-        if key is None:
-            self._used_at.pop(key_id, None)
         return key
 
     async def _read(self, key_ids: Sequence[str]) -> Mapping[str, tuple[ApiKey | None]]:
@@ -158,12 +160,9 @@ class ApiKeys:
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
         """Store the use in the background, at most once a minute for all processes together."""
-        known = [at for at in (key.last_used_at, self._used_at.get(key.id)) if at is not None]
-        if known and now - USE_INTERVAL < max(known) < now + WRONG_CLOCK:
-            self._used_at[key.id] = max(known)
-            return
-        self._used_at[key.id] = now
-        self._writes.begin(key.id, partial(self._record_use, key.id, now))
+        if key.last_used_at is None or not now - USE_INTERVAL < key.last_used_at < now + WRONG_CLOCK:
+            self._keys.amend(key.id, (replace(key, last_used_at=now),))
+            self._writes.begin(key.id, partial(self._record_use, key.id, now))
 
     async def _record_use(self, key_id: str, now: datetime) -> None:
         with suppress(DynamoError), deadline(WRITE_SECONDS):  # it helps people only; the next use stores it

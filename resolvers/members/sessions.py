@@ -8,13 +8,13 @@ unless a text has a token's form and checksum, and then at most `LOOKUPS_PER_ADD
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from functools import partial
+from math import inf
 from typing import Final
 
 import structlog
 
-from datastore.dynamo import BoundedDict, SingleFlight, deadline, shared_context
+from datastore.dynamo import SingleFlight, deadline, shared_context
 from datastore.members import sessions as session_store
 from datastore.members.sessions import Session, SessionKey
 from resolvers.live.background import unless_failed
@@ -24,6 +24,9 @@ from resolvers.values.network_addresses import network
 
 KNOWN_SECONDS = 25.0
 """Together with the half minute after which open sockets are checked again, this is less than a minute."""
+
+IN_USE_SECONDS = 24 * 3600.0
+"""A session that was found here within this time is in use."""
 
 LOOKUPS_PER_ADDRESS: Final = "60/minute"
 """Sessions per network address and process that are looked up and were not in use here."""
@@ -42,9 +45,9 @@ class Sessions:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._sessions = services.cache.batches("sessions", self._read, age=KNOWN_SECONDS)
-        self._in_use: BoundedDict[SessionKey, date] = BoundedDict(MOST_KNOWN)
-        """Those that were found here, and the last day for which a use is stored or being stored."""
+        self._sessions = services.cache.batches(
+            "sessions", self._read, age=KNOWN_SECONDS, kept=IN_USE_SECONDS, most=MOST_KNOWN
+        )
         self._writes: SingleFlight[SessionKey, None] = SingleFlight(shared_context)
 
     async def find(self, token: str, address: str) -> tuple[Session, Viewer]:
@@ -52,16 +55,17 @@ class Sessions:
         key = session_store.key_in(token)
         if key is None:
             raise SessionRefused("This is not a session of a Ringside service: it was altered, or is incomplete.")
-        if key not in self._in_use and self._sessions.known(key) is None:
+        in_use, _ = self._sessions.known(key, inf) or (None, False)
+        if in_use is None and self._sessions.known(key) is None:
             self._services.rates.hit(LOOKUPS_PER_ADDRESS, "session", network(address))
         session, is_guest = await self._sessions.load(key) or (None, False)
         if session is None:
-            self._in_use.pop(key, None)
             raise SessionRefused("This session has ended: sign in again.")
         now = self._services.clock()
         if session.expires <= now:
             raise SessionRefused("This session has expired: sign in again.")
-        self._note_use(session, now.date())
+        if session.used_on < now.date():
+            self._note_use(session.used(now.date()), is_guest=is_guest)
         return session, self.viewer(session, is_guest=is_guest)
 
     def viewer(self, session: Session, *, is_guest: bool) -> Viewer:
@@ -74,17 +78,16 @@ class Sessions:
     def began(self, session: Session, *, is_guest: bool) -> None:
         """Know a session that this process has just stored, and end those that its member has too many of."""
         self._sessions.put(session.key, (session, is_guest))
-        self._in_use[session.key] = session.used_on
         self._writes.begin((session.user, ""), partial(self._end_surplus, session.user))
 
     def ended(self, keys: Sequence[SessionKey]) -> None:
         """Refuse from now on what this process has just ended.
 
-        They stay in `_in_use` until their next lookup, because lookups of sessions in use are not limited. Otherwise
-        their holders could exhaust the limit and so keep a socket open.
+        They are in use until their next lookup, because lookups of sessions in use are not limited. Otherwise their
+        holders could exhaust the limit and so keep a socket open.
         """
         for key in keys:
-            self._sessions.forget(key)
+            self._sessions.outdate(key)
 
     async def close(self) -> None:
         await self._writes.close()
@@ -94,18 +97,15 @@ class Sessions:
         found = await session_store.read_sessions(self._services.table, keys)
         return {key: found.get(key, (None, False)) for key in keys}
 
-    def _note_use(self, session: Session, today: date) -> None:
-        """Store the day of the use in the background, once a day and process at most."""
-        known = max(session.used_on, self._in_use.get(session.key, session.used_on))
-        self._in_use[session.key] = max(known, today)
-        if known < today:
-            self._writes.begin(session.key, partial(self._record_use, session, today))
+    def _note_use(self, used: Session, *, is_guest: bool) -> None:
+        """Store the day of the use in the background, once a day and process at most unless that fails."""
+        self._sessions.amend(used.key, (used, is_guest))
+        self._writes.begin(used.key, partial(self._record_use, used))
 
-    async def _record_use(self, session: Session, day: date) -> None:
+    async def _record_use(self, used: Session) -> None:
         with deadline(WRITE_SECONDS):
-            write = session_store.record_use(self._services.table, session, day)
+            write = session_store.record_use(self._services.table, used)
             await unless_failed(write, "the use of a session was not stored", _log)
-        self._sessions.forget(session.key)
 
     async def _end_surplus(self, user: str) -> None:
         with deadline(WRITE_SECONDS):

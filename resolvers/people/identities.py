@@ -121,7 +121,7 @@ class Members:
     def _note_use(self, identity: Identity, now: datetime) -> None:
         """Store the use in the background, at most once a day for all processes together."""
         if identity.last_used_at is not None and not now - USE_INTERVAL < identity.last_used_at < now + USE_INTERVAL:
-            self._found.put(identity.key, replace(identity, last_used_at=now))
+            self._found.amend(identity.key, replace(identity, last_used_at=now))
             self._uses.begin(identity.key, partial(self._record_use, identity, now))
 
     async def _record_use(self, identity: Identity, now: datetime) -> None:
