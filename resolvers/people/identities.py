@@ -43,12 +43,15 @@ class Members:
 
     async def find(self, shown: Proven) -> Identity | None:
         """Whose this is; None if nobody has signed in by it yet, MemberErased if that member was erased."""
-        now = self._services.clock()
-        found = not_erased(await self._found.load(shown.key), now)
+        found = await self.known(shown)
         if found is None or found.last_used_at is None:
             return None
-        self._note_use(found, now)
+        self._note_use(found, self._services.clock())
         return found
+
+    async def known(self, shown: Proven) -> Identity | None:
+        """The same, also of a member who was made by others and has not joined yet."""
+        return not_erased(await self._found.load(shown.key), self._services.clock())
 
     async def make(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> Identity:
         """Whose this is; a new member's, with this name and address, if it was nobody's. MemberErased as above."""
@@ -65,13 +68,13 @@ class Members:
 
     async def introduce(self, shown: Proven, *, name: str | None = None) -> str:
         """The id of whose this is; of a member who is made now and joins at their first sign-in, if it was nobody's."""
-        known = not_erased(await self._found.load(shown.key), self._services.clock())
+        known = await self.known(shown)
         known = known or await self._make(shown, self._new_profile(shown, name, None, used=False), used=False)
         return known.user or ""
 
     async def introduce_author(self, shown: Proven, *, name: str | None, email: str | None) -> str:
         """The id of an author of another system; of a member who is made now, if an import brings them first."""
-        known = not_erased(await self._found.load(shown.key), self._services.clock())
+        known = await self.known(shown)
         if known is None:
             address = None if email is None else of_address(email)
             profile = self._new_profile(shown, name, None, used=False)

@@ -168,7 +168,7 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
         return await _read(services, proof.user or "")
     shown = of_address(proof.email)
     members = services.get(Members)
-    if ctx.viewer.is_guest and await members.find(shown) is None:
+    if ctx.viewer.is_guest and await members.known(shown) is None:
         unit = services.unit(f"User:{ctx.viewer.id}")
         return _added(services, await identity_store.add_identity(ctx.table, ctx.viewer.id, shown, unit), ctx.viewer)
     identity = await members.make(shown)

@@ -19,6 +19,8 @@ from graphql import (
 
 from datastore.dynamo import Table
 from datastore.members.sessions import LONGEST
+from datastore.people.identities import of_address
+from resolvers.people.identities import Members
 from resolvers.values.node_ids import parse_node_key
 from schema import schema
 from server.settings import Settings
@@ -159,6 +161,16 @@ async def test_a_guest_who_signs_in_by_a_member_s_address_is_that_member(mail: M
     assert await guest.code(ADD, input=digits) == "CONFLICT"
     assert (await guest.ask(SIGN_IN, input=digits))["user"]["id"] == ada
     assert (await guest.ask("{ viewer { isGuest } }")) == {"isGuest": True}
+
+
+async def test_a_guest_who_signs_in_by_the_address_of_a_member_yet_to_join_is_that_member(mail: MailingService) -> None:
+    """Whom a command made, the first admin say, or an import."""
+    admin = await mail.client.services.get(Members).introduce(of_address(ADA))
+    guest = await a_guest(mail)
+    code = await asked(mail, ADA, guest)
+    answer = await guest.ask(SIGN_IN, input={"request": code["request"], "code": code["code"]})
+    assert parse_node_key("User", answer["user"]["id"]) == admin
+    assert await guest.ask("{ viewer { isGuest } }") == {"isGuest": True}
 
 
 async def test_new_guests_of_a_network_are_limited_and_their_keys_are_long(
