@@ -4,6 +4,7 @@
 |----------------------------|-----------------------------------------------------------------------|----------|
 | a new code                 | Put SIGNIN#<id> CODE                                                  | 1        |
 | an attempt at the digits   | Update if it is unused and has fewer than five; compared afterwards   | 1        |
+| a link that is still good  | GetItem SIGNIN#<id> CODE, consistent                                  | 1        |
 | used                       | Update if it is unused, in the transaction of what it is used for     | 0 more   |
 | used, where nothing was stored before | Put if absent, in that transaction                         | 0 more   |
 
@@ -80,6 +81,15 @@ async def count_attempt(table: Table, code_id: str) -> SignInCode:
         return await table.write_back(change, SIGN_IN_CODE)
     except ConditionFailed as failed:
         raise (CodeExpired if failed.stored(SIGN_IN_CODE) is None else CodeSpent) from None
+
+
+async def refuse_used(table: Table, code_id: str) -> None:
+    """CodeSpent if a code, or the link beside it, was used; CodeExpired if it is gone."""
+    stored = await table.get(SIGN_IN_CODE.at(id=code_id), consistent=True)
+    if stored is None:
+        raise CodeExpired(path=("input",))
+    if stored.used is not None:
+        raise CodeSpent(path=("input",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,18 +121,19 @@ async def begin_for_page(services: Services, member: Profile, method: SignInMeth
 async def prove(ctx: Context, request: str | None, code: str | None, token: str | None) -> Proof:
     """Who somebody is, by what they give; a refusal if it is not right."""
     if token is not None and request is None and code is None:
-        return _open_token(ctx, token)
+        return await _open_token(ctx, token)
     if token is None and request is not None and code is not None:
         asked = await ctx.services.get(SignInCodes).check(ctx, request, code)
         return Proof(SignInMethod.EMAIL, code_store.use_code(asked.id, ctx.now()), email=asked.email)
     raise InvalidInput("Give a request and its code, or a token alone.", path=("input",))
 
 
-def _open_token(ctx: Context, token: str) -> Proof:
+async def _open_token(ctx: Context, token: str) -> Proof:
     """What the link of an email says, or the code of a page that was led back to."""
     asked = ctx.services.get(SignInCodes).open_link(token)
     if asked is not None:
         asked.refuse_expired(ctx.now())
+        await code_store.refuse_used(ctx.table, asked.id)  # before a member is looked for, or made
         return Proof(SignInMethod.EMAIL, code_store.use_code(asked.id, ctx.now()), email=asked.email)
     try:
         handed = HandedOver.open(ctx.services.seal, token)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from datastore.dynamo import Table
+from datastore.people.identities import of_address
+from resolvers.people.identities import Members
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
@@ -30,6 +32,11 @@ EXPORT = """mutation ($user: ID!) { exportMember(input: { user: $user }) {
   ... on MemberExport { url } ... on Refused { code message } } }"""
 ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
   ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
+
+ADD = """mutation ($input: AddIdentityInput!) { addIdentity(input: $input) {
+  ... on IdentityAdded { user { id } } ... on Refused { code message } } }"""
+REMOVE = """mutation ($label: String!) { removeIdentity(input: { method: EMAIL, label: $label }) {
+  ... on IdentityRemoved { user { id } } ... on Refused { code message } } }"""
 
 
 @pytest.fixture
@@ -65,6 +72,19 @@ async def test_the_link_signs_in_once_and_uses_the_digits_up(mail: MailingServic
     digits = {"request": code["request"], "code": code["code"]}
     assert await page.code(SIGN_IN, input=digits) == "TOKEN_SPENT"
     assert await page.code(SIGN_IN, input={"token": code["link"]}) == "TOKEN_SPENT"
+
+
+async def test_a_link_that_was_used_changes_nothing(mail: MailingService) -> None:
+    """Neither the address that a member has chosen since, nor whose the old one is: it makes no member."""
+    old, new = await asked(mail, ADA), "ada@new.example"
+    ada = bearer(mail, (await mail.client.ask(SIGN_IN, input={"token": old["link"]}))["token"])
+    code = await asked(mail, new, ada)
+    await ada.ask(ADD, input={"request": code["request"], "code": code["code"]})
+    assert await mail.client.code(SIGN_IN, input={"token": old["link"]}) == "TOKEN_SPENT"
+    assert (await ada.ask(VIEWER))["email"] == new
+    await ada.ask(REMOVE, label=ADA)
+    assert await mail.client.code(SIGN_IN, input={"token": old["link"]}) == "TOKEN_SPENT"
+    assert await mail.client.services.get(Members).find(of_address(ADA)) is None
 
 
 async def test_five_wrong_digits_end_a_code_and_no_other(mail: MailingService) -> None:
