@@ -307,9 +307,10 @@ class Context:
     def require_recent_sign_in(self) -> None:
         """NotSignedIn if the viewer's session is older than what is about to be done allows.
 
-        A session may be left open on a machine that others use. Other credentials are not asked.
+        A session may be left open on a machine that others use. Other credentials are not asked, nor are guests, who
+        cannot sign in again.
         """
-        session = self.viewer.session
+        session = None if self.viewer.is_guest else self.viewer.session
         if session is not None and self.now() - session.at > RECENT:
             raise NotSignedIn(
                 f"Sign in again first: this asks for a sign-in of the last {RECENT // timedelta(minutes=1)} minutes. "

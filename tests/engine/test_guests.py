@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ mutation ($input: SignInAsGuestInput!) { signInAsGuest(input: $input) {
 ADD = """
 mutation ($input: AddIdentityInput!) { addIdentity(input: $input) {
   ... on IdentityAdded { user { id isGuest email } } ... on Refused { code message } } }
+"""
+ERASE = """
+mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: REMOVE }) {
+  ... on MemberErasure { job { id } } ... on Refused { code message } } }
 """
 ALWAYS = {
     "drawMatchup", "castVote", "requestSubscription", "updateProfile", "editComment", "deleteComment",
@@ -171,6 +176,14 @@ async def test_a_guest_who_signs_in_by_the_address_of_a_member_yet_to_join_is_th
     answer = await guest.ask(SIGN_IN, input={"request": code["request"], "code": code["code"]})
     assert parse_node_key("User", answer["user"]["id"]) == admin
     assert await guest.ask("{ viewer { isGuest } }") == {"isGuest": True}
+
+
+async def test_a_guest_erases_themselves_at_any_time(mail: MailingService) -> None:
+    """They cannot sign in again: a name is no proof, and a new one is another guest."""
+    guest = await a_guest(mail)
+    user = (await guest.ask(VIEWER))["id"]
+    mail.clock.now += timedelta(days=1)
+    assert "job" in await guest.ask(ERASE, user=user)
 
 
 async def test_new_guests_of_a_network_are_limited_and_their_keys_are_long(
