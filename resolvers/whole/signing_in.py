@@ -79,9 +79,9 @@ async def sign_in_as_guest(
     visitor = _visitor(ctx, visit)
     user = ctx.new_id()
     guest = Profile(user, parse_display_name(name, user), ctx.now(), expires=ctx.now() + LONGEST)
-    await ctx.services.get(AddressLimits).admit_guest(ctx)
     if "guests" in ctx.services.policy.challenge:
         await require_solution(ctx, solution)
+    await ctx.services.get(AddressLimits).admit_guest(ctx)
     shown = Proven(SignInMethod.GUEST, "", secrets.token_hex(16), "Guest")
     await identity_store.make_member(ctx.table, shown, guest, ctx.services.unit(), used=True)
     ctx.services.activity["new_members"] += 1

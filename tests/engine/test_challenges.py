@@ -19,6 +19,17 @@ GUEST = """mutation ($input: SignInAsGuestInput!) { signInAsGuest(input: $input)
 COMMENT = {"product": "42", "language": "en", "body": "Good."}
 
 
+async def test_who_is_asked_for_a_solution_uses_up_no_guest_of_the_network(one_client: Client) -> None:
+    """A page learns by a refusal that one is asked for: so half of the network's guests would be refusals."""
+    asks(one_client, "guests")
+    one_client.services.policy = replace(one_client.services.policy, new_guests_per_address="2/hour")
+    for name in ("Ann", "Ben"):
+        visitor = one_client.visitor()
+        assert await visitor.code(GUEST, input={"name": name}) == "CHALLENGE_NEEDED"
+        solution = solved(await visitor.ask(CHALLENGE))
+        assert (await visitor.ask(GUEST, input={"name": name, "solution": solution}))["token"]
+
+
 def asks(client: Client, *of: str) -> None:
     client.services.policy = replace(
         client.services.policy,
