@@ -49,6 +49,8 @@ class MemberErased(NotAllowed):
 
 MOST_IDENTITIES = 10
 """Of one member."""
+IMPORT_ISSUER = "import:"
+"""What the issuers of imported authors begin with: no server's tokens may name such a one."""
 
 
 class SignInMethod(StrEnum):
@@ -110,6 +112,11 @@ class Identity:
     @property
     def key(self) -> IdentityKey:
         return IdentityKey(self.method, self.hash)
+
+    @property
+    def signs_in(self) -> bool:
+        """What another system calls an author whom an import brought does not: nobody can show that it is theirs."""
+        return not self.issuer.startswith(IMPORT_ISSUER)
 
     def is_free_at(self, now: datetime) -> bool:
         """Whether the engine has only not removed it yet, as it does late."""
@@ -287,7 +294,7 @@ async def remove_identity(table: Table, user: str, method: SignInMethod, label: 
         found = next((each for each in own if (each.method, each.label) == (method, label)), None)
         if profile is None or found is None:
             raise NotFound("You do not sign in by this.", path=("input", "label"))
-        if len(profile.identities) == 1:
+        if not any(each.signs_in for each in own if each != found):
             raise Conflict("This is your only way to sign in: add another one first.", path=("input", "label"))
         kept = tuple(key for key in profile.identities if key != str(found.key))
         changed = replace(profile, identities=kept)

@@ -34,9 +34,6 @@ from datastore.people.identities import (
 )
 from datastore.people.profiles import PROFILE, Profile, read_profile
 
-ISSUER = "import:"
-"""What the issuers of imported authors begin with: no server's tokens may name such a one."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportedAuthor:

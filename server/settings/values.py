@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, SecretStr
 from pydantic_settings import NoDecode
 
 from datastore.dynamo import OFF, parse_rate
-from datastore.people.imported import ISSUER as IMPORT_ISSUER
+from datastore.people.identities import IMPORT_ISSUER
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
 from resolvers.values.languages import PAGE_LANGUAGES

@@ -17,15 +17,17 @@ from hypothesis import strategies as st
 from datastore.comments.records import COMMENT, POINTER, REPLY
 from datastore.comments.threads import THREAD
 from datastore.dynamo import Table
-from datastore.people.identities import IDENTITY, of_address
-from datastore.people.profiles import PROFILE, set_email
+from datastore.people.identities import IDENTITY, SignInMethod, add_identity, of_address
+from datastore.people.profiles import PROFILE, read_profile, set_email
 from resolvers.comments.other_systems.files import READERS
 from resolvers.comments.other_systems.markup import text_of_html
 from resolvers.comments.other_systems.store import OtherSystemStore, Product
 from resolvers.comments.other_systems.threads import LOOP, MISSING, OTHER_PAGE, Written, in_threads
+from resolvers.members.signing_in import begin_for_page
 from resolvers.people.identities import Members
 from resolvers.transfer.loop import Imported, OnProblem, import_records
 from resolvers.transfer.readers import Row, Unreadable
+from resolvers.values.node_ids import node_id
 from server.audit.comments import breaches
 from tests.client import Client
 from tests.command import ringside
@@ -37,6 +39,9 @@ THREADS = """query ($product: ID!) { comments(product: $product) { totalCount no
   id body createdAt removed language author { id name } replyCount
   replies { nodes { body createdAt editedAt author { name } inReplyTo { body } } } } } }"""
 CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { id } } ... on Refused { code } } }"""
+
+REMOVE = """mutation ($label: String!) { removeIdentity(input: { method: EMAIL, label: $label }) {
+  ... on IdentityRemoved { user { id } } ... on Refused { code } } }"""
 
 
 async def bring(client: Client, system: str, file: Path | str, template: str = "{path}") -> Imported:
@@ -213,6 +218,20 @@ async def test_of_an_address_only_the_hash_is_kept_and_its_owner_is_the_author(o
     assert kettle["author"]["name"] == "Ann"
     assert (await ann.ask("query ($id: ID!) { comment(id: $id) { author { name } } }", id=kettle["id"]))["author"]
     await members.close()
+
+
+async def test_what_another_system_calls_an_author_is_no_way_to_sign_in(one_client: Client) -> None:
+    """So the address by which an author has signed in stays, until there is another way."""
+    await bring(one_client, "disqus", "disqus.xml")
+    services = one_client.services
+    signed_in = await services.get(Members).make(of_address("ann@example.com"))
+    member = await read_profile(services.table, signed_in.user or "")
+    assert member is not None
+    _, token = await begin_for_page(services, member, SignInMethod.EMAIL)
+    ann = Client(one_client.served, one_client.settings, token)
+    assert await ann.code(REMOVE, label="ann@example.com") == "CONFLICT"
+    await add_identity(services.table, member.user, of_address("ann@example.org"), services.unit())
+    assert await ann.ask(REMOVE, label="ann@example.com") == {"user": {"id": node_id("User", member.user)}}
 
 
 async def test_a_member_claims_what_was_imported_under_their_address(one_client: Client) -> None:

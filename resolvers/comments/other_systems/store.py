@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from datastore.comments.records import Comment, Status
-from datastore.people.identities import MemberErased, Proven, SignInMethod
-from datastore.people.imported import ISSUER
+from datastore.people.identities import IMPORT_ISSUER, MemberErased, Proven, SignInMethod
 from datastore.refusals import InvalidInput
 from datastore.values.ids import derived_id
 from resolvers.comments import rules
@@ -83,7 +82,7 @@ class OtherSystemStore(CommentStore):
 
     async def _author(self, line: Line) -> str | None:
         writer = line.writer or NOBODY
-        shown = Proven(SignInMethod.SITE, f"{ISSUER}{self._system}", writer.key, self._system.title())
+        shown = Proven(SignInMethod.SITE, f"{IMPORT_ISSUER}{self._system}", writer.key, self._system.title())
         name = " ".join(writer.name.split())[:LONGEST_NAME] or None
         try:
             return await self._members.introduce_author(shown, name=name, email=writer.email)
