@@ -26,7 +26,7 @@ from datastore.changes.revisions import changed
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table
 from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
-from datastore.dynamo.writes import Write, present, where
+from datastore.dynamo.writes import ALWAYS, Write, present, where
 
 ADMIN_ROLE = "admin"
 _ADMIN_LIFETIME = timedelta(days=90)
@@ -111,14 +111,24 @@ async def is_admin(table: Table, user: str, now: datetime) -> bool:
 
 
 async def set_roles(
-    table: Table, unit: UnitOfWork, answer: Any, given: MemberRoles, *, besides: MemberRoles | None = None
+    table: Table,
+    unit: UnitOfWork,
+    answer: Any,
+    given: MemberRoles,
+    *,
+    by: MemberRoles | None = None,
+    besides: MemberRoles | None = None,
 ) -> None:
-    """Give a member these roles and no others; Stale if those of `besides`, another admin, have changed."""
+    """Give a member these roles and no others.
+
+    Stale if the roles have changed of the admin who gives them, or of the other admin `besides`.
+    """
     key = MEMBER_ROLES.at(user=given.user)
-    write: Write = MEMBER_ROLES.put(given) if given.roles else MEMBER_ROLES.delete(key)
-    others: list[Write] = []
-    if besides is not None:
-        others.append(MEMBER_ROLES.check(MEMBER_ROLES.item_key(besides), where(roles=besides.roles)))
+    is_own = by is not None and by.user == given.user
+    when = where(roles=by.roles) if by is not None and is_own else ALWAYS
+    write: Write = MEMBER_ROLES.put(given, when=when) if given.roles else MEMBER_ROLES.delete(key, when=when)
+    unchanged = [each for each in (None if is_own else by, besides) if each is not None]
+    others = [MEMBER_ROLES.check(MEMBER_ROLES.item_key(each), where(roles=each.roles)) for each in unchanged]
     note = ", ".join(given.roles) or "none"
     occurred = unit.occurred(Kind.MEMBER_ROLES_SET, f"User:{given.user}", note=note)
     try:
@@ -129,7 +139,7 @@ async def set_roles(
         raise Stale from None
 
 
-async def another_admin(table: Table, user: str) -> MemberRoles | None:
-    """A member, besides this one, who has the role admin here."""
+async def read_admins(table: Table) -> Mapping[str, MemberRoles]:
+    """The members who have the role admin here, with their roles."""
     _, roles = await read_rights(table)
-    return next((each for each in roles.values() if ADMIN_ROLE in each.roles and each.user != user), None)
+    return {user: each for user, each in roles.items() if ADMIN_ROLE in each.roles}

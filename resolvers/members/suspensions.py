@@ -10,6 +10,7 @@ half minute. Those of an erased member stay known until the next change: nobody 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from functools import partial
 
@@ -171,14 +172,20 @@ async def set_roles(ctx: Context, /, *, user: UserId, roles: list[str]) -> Profi
     if member.is_guest:
         raise Conflict("A guest has no roles: they have to sign in with an address first.", path=("input", "user"))
     given = MemberRoles(member.user, parse_roles(roles))
-    is_own = ctx.viewer.is_user(member.user) and Role.ADMIN not in roles_in(given)
+    ends_own = ctx.viewer.is_user(member.user) and Role.ADMIN not in roles_in(given)
 
-    async def give(besides: MemberRoles | None) -> None:
-        if is_own and besides is None:
+    async def give(admins: Mapping[str, MemberRoles]) -> None:
+        by = admins.get(ctx.viewer.id)
+        if by is None:  # this process does not know yet
+            raise NotAllowed(f"This is for {Role.ADMIN.value}s only.")
+        besides = next((each for each in admins.values() if each != by), None)
+        if ends_own and besides is None:
             raise Conflict("You are the last admin: make another one first.", path=("input", "roles"))
-        await suspension_store.set_roles(ctx.table, ctx.unit, member, given, besides=besides if is_own else None)
+        await suspension_store.set_roles(
+            ctx.table, ctx.unit, member, given, by=by, besides=besides if ends_own else None
+        )
 
-    await optimistic(partial(suspension_store.another_admin, ctx.table, member.user), give)
+    await optimistic(partial(suspension_store.read_admins, ctx.table), give)
     ctx.services.get(Suspensions).roles_changed(given)
     return member
 

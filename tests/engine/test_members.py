@@ -15,7 +15,9 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from datastore.dynamo import Table
+from datastore.members import suspensions as suspension_store
 from datastore.members.sessions import begin_session, new_session
+from datastore.members.suspensions import MemberRoles
 from datastore.people.identities import (
     IDENTITY,
     SignInMethod,
@@ -41,13 +43,14 @@ from tests.erasing import items_naming
 from tests.members import introduce
 from tests.queries import POST_COMMENT, UPDATE_PROFILE
 from tests.service import running_service
-from tests.sign_in import in_session
+from tests.sign_in import in_session, with_session
 
 ME = "{ viewer { id name joinedAt isGuest roles identities { method label since lastUsedAt } } }"
 SET_ROLES = """mutation ($input: SetRolesInput!) { setRoles(input: $input) {
   ... on RolesSet { user { id roles } } ... on Refused { code message path } } }"""
 REMOVE = """mutation ($input: RemoveIdentityInput!) { removeIdentity(input: $input) {
   ... on IdentityRemoved { user { identities { method label } } } ... on Refused { code message path } } }"""
+OTHERS = {"eve": "bob", "bob": "eve"}
 SECRET = "a secret of at least 32 characters"
 REVIEW = {"product": "mug", "language": "en", "rating": 5, "body": "Good."}
 TOKENS = SignInMethod.SITE, "ringside token"
@@ -213,6 +216,26 @@ async def test_there_is_always_an_admin_left(client: Client) -> None:
     )
     outcomes = sorted(answer["data"]["setRoles"].get("code", "SET") for answer in codes)
     assert outcomes == ["CONFLICT", "SET"]
+
+
+async def test_of_two_admins_who_take_the_other_s_role_away_at_once_one_stays(client: Client) -> None:
+    admins = {user: await in_session(client, user, Role.ADMIN) for user in ("eve", "bob")}
+    ids = {user: (await member.ask(ME))["id"] for user, member in admins.items()}
+    answers = await asyncio.gather(
+        *(admins[user].answer(SET_ROLES, input={"user": ids[other], "roles": []}) for user, other in OTHERS.items())
+    )
+    outcomes = sorted(answer["data"]["setRoles"].get("code", "SET") for answer in answers)
+    assert outcomes == ["NOT_ALLOWED", "SET"]
+
+
+async def test_an_admin_no_more_gives_no_roles_where_that_is_not_known_yet(client: Client) -> None:
+    """Nor takes their own back: another process has taken it away a moment ago."""
+    root, eve = await in_session(client, "root", Role.ADMIN), await in_session(client, "eve", Role.ADMIN)
+    ids = [(await each.ask(ME))["id"] for each in (root, eve)]
+    services, roles = client.services, MemberRoles(with_session("eve"), ())
+    await suspension_store.set_roles(services.table, services.unit(), None, roles)
+    for user, given in ((ids[1], ["admin"]), (ids[1], []), (ids[0], [])):
+        assert await eve.code(SET_ROLES, input={"user": user, "roles": given}) == "NOT_ALLOWED"
 
 
 async def test_roles_are_given_in_a_session_of_the_service_alone(client: Client) -> None:
