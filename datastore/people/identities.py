@@ -221,12 +221,19 @@ async def seed_members(table: Table, members: Iterable[tuple[Profile, Proven]]) 
 
 
 async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWork) -> Identity:
-    """Let a member who was made by others join now, as they sign in for the first time."""
+    """Let a member who was made by others join now, as they sign in for the first time.
+
+    Who claimed what was imported under an address has joined before they first sign in by that address.
+    """
     values: dict[str, Any] = {"last_used_at": unit.now, "subject": shown.subject, "label": shown.label}
     used = IDENTITY.update(IDENTITY.item_key(identity), values=values, when=absent("last_used_at") & present("user"))
-    joined = PROFILE.update(PROFILE.at(user=identity.user or ""), values={"joined_at": unit.now}, when=present())
+    key = PROFILE.at(user=identity.user or "")
+    profile = await table.get(key, consistent=True)
+    known = [] if profile is None else await identities_of(table, profile)
+    has_joined = any(each.last_used_at is not None for each in known)
+    joined = PROFILE.update(key, values={"joined_at": unit.now}, when=present())
     with suppress(ConditionFailed):  # they have just done so on another process
-        await unit.apply(table, used, joined)
+        await unit.apply(table, used, PROFILE.check(key, present()) if has_joined else joined)
     return replace(identity, **values)
 
 

@@ -28,6 +28,7 @@ from datastore.people.identities import (
     IdentityKey,
     Proven,
     not_erased,
+    of_address,
     put_new,
     read_identities,
     unused,
@@ -79,6 +80,14 @@ async def authors_with(table: Table, address: str) -> list[str]:
     return [one.user async for one in table.iterate(IMPORTED.on("gsi1", address=address))]
 
 
+def _moved(key: IdentityKey, user: str, shown: Proven | None) -> Write:
+    """An identity becomes a member's, who has shown that an address is theirs."""
+    values = {"user": user}
+    if shown is not None and shown.key == key:
+        values |= {"subject": shown.subject, "label": shown.label}
+    return IDENTITY.update(IDENTITY.at(method=key.method, hash=key.hash), values=values, when=present())
+
+
 async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list[IdentityKey]:
     """Let a member be an imported author, of whom nothing is left but what leads to the member: the identities.
 
@@ -90,10 +99,8 @@ async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list
         if gone is None or member is None:
             return []
         keys = [IdentityKey.parse(text) for text in gone.identities]
-        moved: list[Write] = [
-            IDENTITY.update(IDENTITY.at(method=key.method, hash=key.hash), values={"user": user}, when=present())
-            for key in keys
-        ]
+        shown = None if member.proven_email is None else of_address(member.proven_email)
+        moved = [_moved(key, user, shown) for key in keys]
         changed = PROFILE.update(
             PROFILE.item_key(member),
             values={"identities": (*member.identities, *gone.identities)},

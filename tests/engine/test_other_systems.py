@@ -40,6 +40,7 @@ THREADS = """query ($product: ID!) { comments(product: $product) { totalCount no
   replies { nodes { body createdAt editedAt author { name } inReplyTo { body } } } } } }"""
 CLAIM = """mutation { claimComments(input: {}) { ... on CommentsClaimed { job { id } } ... on Refused { code } } }"""
 
+ME = "{ viewer { joinedAt identities { label } } }"
 REMOVE = """mutation ($label: String!) { removeIdentity(input: { method: EMAIL, label: $label }) {
   ... on IdentityRemoved { user { id } } ... on Refused { code } } }"""
 
@@ -254,6 +255,19 @@ async def test_a_member_claims_what_was_imported_under_their_address(one_client:
         assert (await bring(one_client, system, f"{system}.xml")).added == 0
     assert (await ended(ann, (await ann.ask(CLAIM))["job"]["id"]))["message"] == "Comments claimed: 0."
     assert await sound(one_client)
+
+
+async def test_who_has_claimed_an_address_signs_in_by_it_and_has_joined_long_ago(one_client: Client) -> None:
+    """What was imported under it brought an identity, which is shown as the address."""
+    ann, services = one_client.member("ann"), one_client.services
+    before = (await ann.ask(ME))["joinedAt"]
+    await set_email(services.table, "ann", "ann@example.com", services.unit())
+    await bring(one_client, "disqus", "disqus.xml")
+    await ended(ann, (await ann.ask(CLAIM))["job"]["id"])
+    assert "ann@example.com" in [each["label"] for each in (await ann.ask(ME))["identities"]]
+    assert (await services.get(Members).make(of_address("ann@example.com"))).user == "ann"
+    services.profiles.forget("ann")
+    assert (await ann.ask(ME))["joinedAt"] == before
 
 
 # ── files that are wrong ──
