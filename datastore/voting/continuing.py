@@ -9,10 +9,12 @@ of pairs; one who has keeps their own walk, and both stay counted. Neither item 
 |----------------------------------|-------------------------------------------------------------------|----------|
 | continue a walk                  | both voters' latest; a transaction of 2 or 3 items                | 2        |
 | whose walks a member has continued | Query VOTER#<member>#<board> CONTINUES#, consistent             | 1        |
+| whether a vote of theirs counts  | the latest; if it does not, those, and the votes of each          | 1; 2 and more |
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,7 +22,7 @@ from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.retries import gather_or_cancel
 from datastore.dynamo.writes import absent
-from datastore.voting.votes import VOTE, PairVerdict, Vote, read_latest_vote
+from datastore.voting.votes import VOTE, PairVerdict, Vote, any_counts, read_latest_vote
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +67,19 @@ async def voters_of(table: Table, voter: str, board: str) -> list[str]:
 async def continuations(table: Table, voter: str, board: str) -> list[Continuation]:
     found = table.iterate(CONTINUATION.on(voter=voter, board=board), consistent=True)
     return [continuation async for continuation in found]
+
+
+async def any_has_counted_vote(table: Table, voters: Collection[str], board: str) -> bool:
+    """Whether one of several voters has."""
+    return any(await gather_or_cancel(has_counted_vote(table, voter, board) for voter in voters))
+
+
+async def has_counted_vote(table: Table, voter: str, board: str) -> bool:
+    """Whether one of a voter's latest votes counts, or of a visitor's whose walk they have continued.
+
+    Most voters' latest does, so that one is read first. Who has none has continued nothing.
+    """
+    latest = await read_latest_vote(table, voter, board)
+    if latest is None or latest.counts:
+        return latest is not None
+    return any(await gather_or_cancel(any_counts(table, each, board) for each in await voters_of(table, voter, board)))

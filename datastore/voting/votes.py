@@ -13,7 +13,7 @@ A vote is a record of its own, written in one transaction with the counters it a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
@@ -28,7 +28,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, chunks
 from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.paging import merge
-from datastore.dynamo.retries import BATCH_READ, gather_or_cancel
+from datastore.dynamo.retries import BATCH_READ
 from datastore.dynamo.writes import Update, Write, absent
 from datastore.refusals import Refusal
 from datastore.values.seal import Forged, Seal
@@ -386,22 +386,13 @@ async def read_latest_vote(table: Table, voter: str, board: str) -> Vote | None:
     return newest.records[0] if newest.records else None
 
 
-async def any_has_counted_vote(table: Table, voters: Collection[str], board: str) -> bool:
-    """Whether one of several voters has."""
-    return any(await gather_or_cancel(has_counted_vote(table, voter, board) for voter in voters))
-
-
-async def has_counted_vote(table: Table, voter: str, board: str) -> bool:
-    """Whether one of a voter's latest votes counts. Most voters' latest does, so that one is read first."""
-    latest = await read_latest_vote(table, voter, board)
-    if latest is None or latest.counts:
-        return latest is not None
-    newest_first = VOTE.on(voter=voter, board=board).newest_first()
-    async for vote in table.iterate(newest_first, consistent=True, at_once=1000):
-        if vote.counts or latest.number - vote.number >= _MOST_SEARCHED:
+async def any_counts(table: Table, voter: str, board: str) -> bool:
+    """Whether one of the voter's latest votes counts."""
+    first: Vote | None = None
+    async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True, at_once=1000):
+        first = first or vote
+        if vote.counts or first.number - vote.number >= _MOST_SEARCHED:
             return vote.counts
-        if vote.order is not None and not vote.is_verdict:
-            return await has_counted_vote(table, vote.order, board)
     return False
 
 

@@ -25,8 +25,8 @@ from datastore.voting import boards, settling
 from datastore.voting import contenders as contender_store
 from datastore.voting.boards import BLOCK_SIZE, Board, BoardWithMarks, DirtyMark
 from datastore.voting.contenders import BoardResults, Contender, CountedContender, Counts, Details, ResultsBlock
+from datastore.voting.continuing import has_counted_vote
 from datastore.voting.editing import ContenderChange
-from datastore.voting.votes import has_counted_vote
 from resolvers.requests.context import Services
 
 # ── board settler ──

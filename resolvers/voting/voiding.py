@@ -16,7 +16,7 @@ from datastore.jobs.jobs import Job, JobState
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards
 from datastore.voting.boards import MAIN
-from datastore.voting.continuing import voters_of
+from datastore.voting.continuing import any_has_counted_vote, voters_of
 from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
 from datastore.voting.suspects import PSEUDONYM, voter_of
 from datastore.voting.voiding import (
@@ -30,7 +30,7 @@ from datastore.voting.voiding import (
     voiding_put,
     voters_digest,
 )
-from datastore.voting.votes import any_has_counted_vote, read_latest_vote
+from datastore.voting.votes import read_latest_vote
 from resolvers.jobs.running import JobId, JobRun, begin_job, begin_job_once, new_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import AnyId, Context, Role, Services

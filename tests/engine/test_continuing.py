@@ -23,6 +23,7 @@ from tests.intercepted import intercepted
 from tests.jobs import ended
 from tests.sign_in import in_session, on_page
 from tests.voting import add_contenders, settle_votes
+from tests.voting import vote as cast
 
 SHOP = "https://shop.example.com"
 NAMES = ("Ann", "Ben", "Cat", "Dan")
@@ -40,6 +41,8 @@ VOTES = '{ board(slug: "main") { votes } }'
 PROGRESS = '{ board(slug: "main") { progress { seen remaining } } }'
 VOID = """mutation ($voter: ID!) { voidVoter(input: { voter: $voter }) {
   ... on VoterVoided { votesRemoved } ... on Refused { code } } }"""
+VOID_VOTERS = """mutation ($voter: ID!) { voidVoters(input: { board: "main", voters: [$voter] }) {
+  ... on VotersVoided { job { id } } ... on Refused { code } } }"""
 ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: REMOVE }) {
   ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
 
@@ -192,6 +195,37 @@ async def test_who_has_voted_before_signing_in_sees_results(api: Client) -> None
     assert (await ada.ask(hidden))["resultsHidden"] is True
     await ada.ask(CONTINUE, visit=visit)
     assert (await ada.ask(hidden))["resultsHidden"] is False
+
+
+async def test_who_has_only_skipped_as_a_member_sees_results_by_the_vote_before_signing_in(api: Client) -> None:
+    """A vote that counts as theirs shows them the results, whichever of their two walks it is in."""
+    update = """mutation { updateBoard(input: { slug: "main", resultsVisible: AFTER_VOTING }) { __typename } }"""
+    await api.member("editor", Role.EDITOR).ask(update)
+    (page, visit), ada = await a_visit(api), at_shop(api.member("ada"))
+    hidden = '{ board(slug: "main") { resultsHidden } }'
+    await cast(ada, "SKIP")
+    await vote(page)
+    assert (await ada.ask(hidden))["resultsHidden"] is True
+    user = (await ada.ask(CONTINUE, visit=visit))["user"]["id"]
+    assert (await ada.ask(hidden))["resultsHidden"] is False
+    await api.member("editor", Role.EDITOR).ask(VOID, voter=user)
+    assert (await ada.ask(hidden))["resultsHidden"] is True
+
+
+async def test_who_was_voided_is_voided_again_with_a_visitor_whom_they_continue(api: Client) -> None:
+    """An editor who voids the same member again gets a new job, which voids the visitor's votes too."""
+    (page, visit), ada, editor = await a_visit(api), at_shop(api.member("ada")), api.member("editor", Role.EDITOR)
+    await vote(ada)
+    user = (await ada.ask("{ viewer { id } }"))["id"]
+    first = (await editor.ask(VOID_VOTERS, voter=user))["job"]["id"]
+    assert (await ended(editor, first))["message"] == "Votes voided: 1."
+    await vote(page)
+    await ada.ask(CONTINUE, visit=visit)
+    second = (await editor.ask(VOID_VOTERS, voter=user))["job"]["id"]
+    assert (await ended(editor, second))["message"] == "Votes voided: 1."
+    assert second != first
+    await settle_votes(api)
+    assert (await api.ask(VOTES))["votes"] == 0
 
 
 async def test_pairs_of_a_restored_contender_come_again_unless_they_were_seen(api: Client) -> None:
