@@ -6,7 +6,6 @@ import asyncio
 from typing import Annotated
 
 import typer
-from rich.table import Table as Grid
 
 from datastore.dynamo import Table, iso
 from datastore.jobs import jobs as job_store
@@ -58,19 +57,18 @@ def jobs(
 ) -> None:
     """Lists the jobs of the last 30 days, newest first. A serving process works on them by itself."""
     found = run_with_services(_resume if resume else _read_jobs)
-    grid = Grid("id", "kind", "state", "done", "of", "started", "finished", "message")
     for one in found:
-        grid.add_row(
-            node_id("Job", one.id),
-            one.kind,
-            one.state,
-            f"{one.done:,}",
-            "" if one.total is None else f"{one.total:,}",
-            iso(one.started_at),
-            "" if one.finished_at is None else iso(one.finished_at),
-            one.message or "",
-        )
-    out.print(grid if found else "There are no jobs.")
+        out.print(_line(one))
+    if not found:
+        out.print("There are no jobs.")
+
+
+def _line(job: Job) -> str:
+    done = f"{job.done:,}" if job.total is None else f"{job.done:,} of {job.total:,}"
+    ended = f", ended {iso(job.finished_at)}" if job.finished_at else ""
+    times = f"started {iso(job.started_at)}{ended}"
+    message = " ".join((job.message or "").split())
+    return "  ".join(filter(None, (node_id("Job", job.id), job.kind, job.state, f"{done} done", times, message)))
 
 
 async def _read_jobs(services: Services) -> list[Job]:

@@ -88,6 +88,21 @@ async def test_a_second_call_gets_the_same_job(client: Client) -> None:
     await assert_consistent(client)
 
 
+async def test_the_latest_of_many_voidings_is_the_one_that_is_found(client: Client) -> None:
+    """However often the same voters were voided and restored before: a repeat begins no further job."""
+    await voted(client)
+    jobs: list[str] = []
+    for _ in range(5):
+        jobs.append(await void(client, "ada", "bob"))
+        await ended(editor(client), jobs[-1])
+        await ended(editor(client), await restore(client, jobs[-1]))
+    latest = await void(client, "ada", "bob")
+    assert latest not in jobs
+    assert {await void(client, "bob", "ada") for _ in range(6)} == {latest}
+    assert (await ended(editor(client), latest))["message"] == "Votes voided: 6."
+    assert {await void(client, "bob", "ada") for _ in range(6)} == {latest}
+
+
 async def test_only_what_the_job_has_voided_is_restored(client: Client) -> None:
     """Votes that an editor had voided before stay void; another voter's too."""
     await voted(client)
