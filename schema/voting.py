@@ -472,8 +472,8 @@ class VotingMutation:
     )
     restore_voters = mutation(
         voiding.restore_voters,
-        "Begins to restore the votes that a job of `voidVoters` has voided in the last 24 hours: they count as before. "
-        "A repeat gets the same job. For editors.",
+        "Begins to restore the votes that a job of `voidVoters` has voided in the last 24 hours: they count as before, "
+        "except those that were taken back or voided by `voidVoter` since. A repeat gets the same job. For editors.",
         object_type("VotersRestored", "The votes are being restored.", job=(Job, "The job that restores them.")),
         input_description="Votes to restore. For editors.",
         result_description="The job, or why there is none.",

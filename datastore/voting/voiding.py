@@ -12,7 +12,8 @@ Votes that a job has voided for several voters can be restored for a day: `Voidi
 | all votes and origins         | Scan                                                               | 1 a MB   |
 | restore them                  | Query VOIDINGS, those of the last day; put one with its job        | 2        |
 
-Each vote is voided once, however often voiding is repeated. A function that voids many votes yields, after a few at a
+Each vote is voided once, however often voiding is repeated; but one that a job has voided for several voters, and that
+is voided otherwise later, cannot be restored any more. A function that voids many votes yields, after a few at a
 time, how many those were, so its caller decides when to stop; a repeat passes over voided votes.
 
 Addresses stand in the table as keyed hashes only, in items that expire. A vote has a random tag in place of the hash,
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -110,14 +112,15 @@ async def void_votes(
 ) -> AsyncGenerator[int]:
     """Void the counted votes of a voter, newest first: all of them, or those of some origins since a time.
 
-    A `job` can bring them back.
+    A `job` can bring them back; without one nothing can, not even what an earlier job has voided of these votes.
     """
     void = partial(_void, table, unit, job=job)
     batch: list[Vote] = []
     async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
         if since is not None and vote.at < since:
             break
-        if vote.counts and (origins is None or vote.origin in origins):
+        can_count = vote.counts or (job is None and vote.voided_by is not None)
+        if can_count and (origins is None or vote.origin in origins):
             batch.append(vote)
         if len(batch) == _VOTES_AT_ONCE:
             yield await _change_batch(void, batch)
@@ -130,7 +133,14 @@ async def _change_batch(change: Callable[[Vote], Coroutine[Any, Any, bool]], vot
 
 
 async def _void(table: Table, unit: UnitOfWork, vote: Vote, job: str | None = None) -> bool:
-    """Void one vote; return whether this call did it."""
+    """Void one vote; return whether this call did it. One that is void already is kept from being restored."""
+    if vote.void:
+        keep = VOTE.update(
+            VOTE.item_key(vote), values={"voided_by": None}, when=where(void=True, voided_by=vote.voided_by)
+        )
+        with suppress(ConditionFailed):  # else it was restored meanwhile, or kept by an attempt without an answer
+            await table.write(keep)
+            return False
     values = {"void": True, "voided_by": job}
     change = VOTE.update(VOTE.item_key(vote), values=values, when=where(void=False))
     return await _count_again(table, unit, Kind.VOTE_VOIDED, vote, change, by=-1)

@@ -41,11 +41,13 @@ from tests.intercepted import Send, intercepted
 from tests.jobs import SECRET, WRITES, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import CREATE_BOARD, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE
+from tests.queries import CREATE_BOARD, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE, mutation
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
-from tests.voting import add_contenders, vote
+from tests.voting import add_contenders, assert_consistent, vote
 
+VOID_VOTERS = mutation("voidVoters", "VotersVoided", "job { id }")
+RESTORE_VOTERS = mutation("restoreVoters", "VotersRestored", "job { id }")
 ALL = ["VOTES", "PREDICTIONS", "COMMENTS", "QUIZZES", "SENTENCES"]
 OTHERS = ("ada", "bob", "cleo")
 EVE = node_id("User", "eve")
@@ -107,6 +109,22 @@ async def test_every_count_is_as_if_the_member_had_never_been_there(
     assert gone == never
     assert [breach async for breach in breaches(client.services)] == []
     assert (await take_back(client))["done"] == 0
+
+
+async def test_votes_that_were_taken_back_are_not_restored_with_those_of_others(client: Client) -> None:
+    """An editor who restores what a job has voided before brings back the votes of the other voters alone."""
+    site, editor = Site(client), client.member("editor", Role.EDITOR)
+    await site.prepare()
+    for name in ("ada", "eve"):
+        await vote(client.member(name))
+    named = {"board": "main", "voters": ["ada", "eve"]}
+    job = (await editor.ask(VOID_VOTERS, input=named))["job"]["id"]
+    assert (await ended(editor, job))["message"] == "Votes voided: 2."
+    await take_back(client)
+    restoring = (await editor.ask(RESTORE_VOTERS, input={"job": job}))["job"]["id"]
+    assert (await ended(editor, restoring))["message"] == "Votes restored: 1."
+    await assert_consistent(client)
+    assert (await client.ask("{ board { votes } }"))["votes"] == 1
 
 
 async def test_members_who_write_meanwhile_are_counted(client: Client, table: Table, engine: RunningEngine) -> None:

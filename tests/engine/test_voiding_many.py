@@ -117,6 +117,22 @@ async def test_only_what_the_job_has_voided_is_restored(client: Client) -> None:
     await assert_consistent(client)
 
 
+async def test_who_is_voided_alone_afterwards_is_not_restored_with_the_others(client: Client) -> None:
+    """Nor by a job that restores at the same time."""
+    await voted(client)
+    job = await void(client, "ada", "bob")
+    await ended(editor(client), job)
+    assert (await editor(client).ask(VOID_VOTER, input={"voter": "bob"}))["votesRemoved"] == 0
+    assert (await ended(editor(client), await restore(client, job)))["message"] == "Votes restored: 3."
+    again = await void(client, "ada")
+    await ended(editor(client), again)
+    restoring, _ = await asyncio.gather(restore(client, again), editor(client).ask(VOID_VOTER, input={"voter": "ada"}))
+    await ended(editor(client), restoring)
+    await settle_votes(client)
+    assert (await client.ask(BOARD))["board"]["votes"] == 6
+    await assert_consistent(client)
+
+
 async def test_a_voiding_is_restorable_for_a_day(client: Client) -> None:
     """Then it is as unknown as a job of another kind."""
     await voted(client)
