@@ -10,7 +10,7 @@
 | one event, the events of a page        | BatchGetItem, consistent                                   | 1 a hundred |
 | an event's card                        | EVENT#<id> MATCH#…, consistent; cached for the version     | 1 a version |
 | picks per team                         | BatchGetItem of the gates, once it is locked; then cached  | 1 an event  |
-| a new event                            | transaction: event, matches, 48 gates, season's entry      | 1           |
+| a new event                            | transaction: 48 gates; another: event, matches, season's entry | 2       |
 | a card with another match, order, …    | transaction: event (version, not begun), match             | 1           |
 | a match with fewer teams               | the same, and 48 gates (not picked)                        | 1           |
 | a card without a match                 | the same as another match; 48 gates, each if older         | 1 + 48      |

@@ -16,6 +16,7 @@ So clocks need not agree: no prediction is accepted after any pick was shown.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ from datastore.changes.unit_of_work import UnitOfWork, note_created, read_create
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, key_text
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import ALWAYS, Condition, Put, Write, absent, where
-from datastore.pickem.gates import GATE, GATES, Gate, none_picked, raise_gates, raised_gates
+from datastore.pickem.gates import none_picked, place_gates, raise_gates, raised_gates
 from datastore.pickem.seasons import SEASON_ENTRY, SeasonEntry
 from datastore.refusals import Conflict, Refusal
 from datastore.values.folding import in_form
@@ -300,10 +301,9 @@ async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
 async def create_event(table: Table, event: Event, matches: Sequence[Match], unit: UnitOfWork) -> None:
     """Create an event, the first matches of its card and its gates. EventChanged if the event exists already."""
     event, numbered = number_matches(event, matches)
-    await note_created(table, CREATED_EVENT, event.id, unit.now)
-    gates = [GATE.put(Gate(event.id, number, event.version)) for number in range(GATES)]
+    await asyncio.gather(note_created(table, CREATED_EVENT, event.id, unit.now), place_gates(table, event.id))
     more = (season_entry(event), *unit.occurred(Kind.EVENT_CREATED, name_of(event)))
-    await _replace(table, event, unit, event, *map(MATCH.put, numbered), *gates, *more, when=absent())
+    await _replace(table, event, unit, event, *map(MATCH.put, numbered), *more, when=absent())
 
 
 def season_entry(event: Event) -> Put:

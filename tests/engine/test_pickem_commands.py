@@ -8,10 +8,13 @@ from typing import Any
 
 import orjson
 
+from datastore.changes.occurrences import MOST_WEBHOOKS, Webhook
 from datastore.dynamo import Table
+from datastore.journal.webhooks import add_webhook
 from datastore.pickem.events import Event, create_event
+from resolvers.pickem.rules import MOST_MATCHES
 from resolvers.pickem.season_files import SeasonStore, read_cards, season_document, season_rows
-from resolvers.requests.context import Services
+from resolvers.requests.context import Services, utc_now
 from resolvers.transfer.loop import OnProblem, import_records
 from resolvers.values.node_ids import node_id
 from server.audit import breaches
@@ -24,7 +27,7 @@ from tests.killed import killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
 from tests.queries import UPDATE_EVENT
-from tests.season import EventEditor, in_hours
+from tests.season import EventEditor, in_hours, submit
 
 SEASON: dict[str, Any] = {
     "events": [
@@ -84,6 +87,24 @@ async def test_a_season_is_imported_and_exported(one_table: Table, settings: Set
     refused = ringside("import", "events", str(copy), **elsewhere)
     assert refused.returncode == 1
     assert "events.0: imageUrl: Pictures may come from these hosts only: other.example.com" in refused.stderr
+
+
+async def test_the_longest_card_is_imported_where_ten_webhooks_want_to_know(one_client: Client) -> None:
+    """A transaction has at most 100 writes; the event then takes predictions as any other."""
+    services, table = one_client.services, one_client.services.table
+    for _ in range(MOST_WEBHOOKS):
+        webhook = Webhook(services.ids.next(utc_now()), "https://127.0.0.1:1/", (), utc_now(), "a secret")
+        await add_webhook(table, webhook, services.unit())
+    await services.journal.learn(table)
+    match = {"name": "Main", "points": 25, "teams": [{"members": ["A"]}, {"members": ["B"]}]}
+    long = {"name": "Long", "season": "2096", "startsAt": "2096-11-01T20:00:00Z", "matches": [match] * MOST_MATCHES}
+    rows = season_rows({"events": [long]})
+    assert (await import_records(rows, SeasonStore(services), OnProblem.REFUSE)).added == 1
+    [card] = await read_cards(table, None)
+    assert len(card.matches) == MOST_MATCHES
+    match_id = node_id("Match", f"{card.event.id}:{card.event.card[0]}")
+    await submit(one_client.member("ada"), node_id("Event", card.event.id), [(match_id, 0)])
+    assert [breach async for breach in breaches(services)] == []
 
 
 async def test_of_two_imports_of_a_season_at_once_one_may_be_killed(one_client: Client) -> None:
