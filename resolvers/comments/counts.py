@@ -22,7 +22,7 @@ from datastore.comments.counts import (
 )
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from datastore.comments.records import Comment
-from datastore.dynamo import DynamoError, Page, SingleFlight, Window, shared_context
+from datastore.dynamo import DynamoError, Page, Reads, SingleFlight, Window, shared_context
 from datastore.refusals import Conflict
 from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.requests.context import AnyId, Context, Services
@@ -128,11 +128,9 @@ class CountsCache:
     """The counts of products: current ones for who shows them, the last known ones for planning."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
-        self._counts = services.cache.each("comment_counts", self._read, kept=inf)
-
-    async def _read(self, product: str) -> CommentCounts:
-        return await read_counts(self._services.table, product)
+        self._counts: Reads[str, CommentCounts] = services.cache.each(
+            "comment_counts", partial(read_counts, services.table), kept=inf
+        )
 
     def recent(self, comment_filter: Filter) -> CommentCounts:
         """The last known counts, for planning; none for a filter that leaves nothing to plan.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from datastore.comments import helpful as store
 from datastore.comments.helpful import Helpful, Mark
@@ -67,17 +68,9 @@ async def _numbers(ctx: Context, comments: Sequence[ShownComment]) -> dict[tuple
 
 def number_reads(services: Services) -> Reads[tuple[str, str], Helpful]:
     """Numbers by product and comment, read in one batch for a page."""
-
-    async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Helpful]:
-        return await store.read_numbers(services.table, keys)
-
-    return services.cache.batches("helpful numbers", read)
+    return services.cache.batches("helpful numbers", partial(store.read_numbers, services.table))
 
 
 def mark_reads(services: Services) -> Reads[tuple[str, str, str], Mark]:
     """What members marked, by member, product and comment, read in one batch for a page."""
-
-    async def read(keys: Sequence[tuple[str, str, str]]) -> Mapping[tuple[str, str, str], Mark]:
-        return await store.read_marks(services.table, keys)
-
-    return services.cache.batches("helpful marks", read)
+    return services.cache.batches("helpful marks", partial(store.read_marks, services.table))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, helpful, pages, records, threads
@@ -227,20 +228,12 @@ async def in_reply_to(ctx: Context, comments: Sequence[ShownComment], /) -> list
 
 def thread_reads(services: Services) -> Reads[tuple[str, str], Thread]:
     """Threads by product and comment, read in one batch for a page."""
-
-    async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Thread]:
-        return await threads.read_threads(services.table, keys)
-
-    return services.cache.batches("threads", read)
+    return services.cache.batches("threads", partial(threads.read_threads, services.table))
 
 
 def answered_reads(services: Services) -> Reads[tuple[str, str, bool], Comment]:
     """What replies answer, by its place, read in one batch for a page."""
-
-    async def read(keys: Sequence[tuple[str, str, bool]]) -> Mapping[tuple[str, str, bool], Comment]:
-        return await threads.read_answered(services.table, keys)
-
-    return services.cache.batches("answered comments", read)
+    return services.cache.batches("answered comments", partial(threads.read_answered, services.table))
 
 
 # ── fields ──
@@ -288,8 +281,4 @@ async def report_reasons(ctx: Context, comment: ShownComment, /) -> list[str] | 
 
 def report_reads(services: Services) -> Reads[tuple[str, str], Reports]:
     """Reports by product and comment, read in one batch for a page."""
-
-    async def read(keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
-        return await changes.read_reports(services.table, keys)
-
-    return services.cache.batches("reports", read)
+    return services.cache.batches("reports", partial(changes.read_reports, services.table))

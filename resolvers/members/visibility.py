@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final, NewType
 
 from datastore.dynamo import Reads
@@ -58,8 +59,4 @@ def roles(ctx: Context, profile: ShownProfile, /) -> list[str] | None:
 
 def suspension_reads(services: Services) -> Reads[str, Suspension]:
     """Suspensions by member, read in one batch for a page."""
-
-    async def read(users: Sequence[str]) -> Mapping[str, Suspension]:
-        return await suspension_store.read_suspensions(services.table, users)
-
-    return services.cache.batches("suspensions", read)
+    return services.cache.batches("suspensions", partial(suspension_store.read_suspensions, services.table))

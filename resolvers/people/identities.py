@@ -9,13 +9,13 @@ become a member before their first mutation, or when they ask who they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context, within_deadline
+from datastore.dynamo import DynamoError, Reads, SingleFlight, deadline, shared_context, within_deadline
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased, of_address
@@ -37,7 +37,9 @@ class Members:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._found = services.cache.batches("identities", self._read, age=KNOWN_SECONDS)
+        self._found: Reads[IdentityKey, Identity] = services.cache.batches(
+            "identities", partial(identity_store.read_identities, services.table), age=KNOWN_SECONDS
+        )
         self._making: SingleFlight[IdentityKey, Identity] = SingleFlight(shared_context)
         self._uses: SingleFlight[IdentityKey, None] = SingleFlight(shared_context)
 
@@ -130,9 +132,6 @@ class Members:
     async def _record_use(self, identity: Identity, now: datetime) -> None:
         with suppress(DynamoError), deadline(WRITE_SECONDS):  # it helps people only; the next use stores it
             await identity_store.record_use(self._services.table, identity, now)
-
-    async def _read(self, keys: Sequence[IdentityKey]) -> Mapping[IdentityKey, Identity]:
-        return await identity_store.read_identities(self._services.table, keys)
 
 
 async def make_viewer(ctx: Context) -> None:

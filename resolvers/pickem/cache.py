@@ -25,6 +25,7 @@ from datastore.dynamo import (
     BoundedDict,
     DynamoError,
     Page,
+    Reads,
     SingleFlight,
     key_text,
     optimistic_from,
@@ -80,10 +81,12 @@ class PickemCache:
         self._services = services
         self._locks: SingleFlight[str, Event | None] = SingleFlight(shared_context)
         self._last_members: BoundedDict[str, tuple[str, ...]] = BoundedDict(_MOST)
-        cache = services.cache
+        cache, table = services.cache, services.table
         self.events = cache.batches("events", self._read_events)
-        self.seasons = cache.batches("seasons", self._read_seasons)
-        self.season_entries = cache.each("season_entries", self._read_season_entries)
+        self.seasons: Reads[str, Season] = cache.batches("seasons", partial(standings.read_seasons, table))
+        self.season_entries: Reads[str | None, Sequence[SeasonEntry]] = cache.each(
+            "season_entries", partial(read_entries, table)
+        )
         self.members = cache.batches("members", self._read_member_pages)
         self.cards = cache.each("cards", self._read_card, age=_HOUR, most=_MOST)
         self.pick_counts = cache.each("picked", self._read_pick_counts, age=_HOUR, most=_MOST)
@@ -165,12 +168,6 @@ class PickemCache:
             if histogram is not None:  # None: deleted, since a newer one was published meanwhile
                 return season, histogram
         raise Unavailable(retry_after=1.0)
-
-    async def _read_season_entries(self, season: str | None) -> Sequence[SeasonEntry]:
-        return await read_entries(self._services.table, season)
-
-    async def _read_seasons(self, names: Sequence[str]) -> Mapping[str, Season]:
-        return await standings.read_seasons(self._services.table, names)
 
     async def _read_event_histogram(self, key: tuple[str, int]) -> Histogram | None:
         return await standings.read_histogram(self._services.table, standings.event_scope(key[0]), key[1])

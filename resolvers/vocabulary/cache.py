@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from math import inf
 from typing import TypeVar
 
@@ -35,12 +36,11 @@ class VocabularyCache:
     def __init__(self, services: Services) -> None:
         self._services = services
         cache = services.cache
-        self.lists = cache.batches("word_lists", self._read_lists, age=_AGE, kept=inf)
+        self.lists: Reads[str, WordList] = cache.batches(
+            "word_lists", partial(read_lists, services.table), age=_AGE, kept=inf
+        )
         self.words = cache.batches("words", self._read_words, age=_AGE)
         self.days = cache.each("daily_words", self._draw_missing, age=_AGE, most=_MOST_DAYS)
-
-    async def _read_lists(self, ids: Sequence[str]) -> Mapping[str, WordList]:
-        return await read_lists(self._services.table, ids)
 
     async def _read_words(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Word]:
         """Missing words are read again, consistently: another process may have written them a moment ago."""

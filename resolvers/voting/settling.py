@@ -14,12 +14,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from math import inf
 from typing import TypeAlias
 
 import structlog
 
-from datastore.dynamo import DynamoError, SingleFlight, read_each, shared_context
+from datastore.dynamo import DynamoError, Reads, SingleFlight, read_each, shared_context
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.voting import boards, settling
 from datastore.voting import contenders as contender_store
@@ -299,7 +300,9 @@ class BoardCache:
         self._services = services
         cache = services.cache
         self.boards = cache.batches("boards", self._read_boards, age=0.25, kept=inf, most=_MOST_BOARDS)
-        self.contenders = cache.batches("contenders", self._read_contenders, age=0.5)
+        self.contenders: Reads[ContenderKey, Contender] = cache.batches(
+            "contenders", partial(contender_store.read_contenders, services.table), age=0.5
+        )
         self.details = cache.batches("contender_details", self._read_details, age=5.0)
         self.pictures = cache.batches("pictures", self._read_pictures, age=5.0, most=1000)
         self._counts = cache.batches("contender_counts", self._read_counts, age=60.0, most=200)
@@ -317,9 +320,6 @@ class BoardCache:
             existing = await boards.existing_boards(table, new)
             slugs = [slug for slug in slugs if slug not in new or slug in existing]
         return await read_each(slugs, lambda slug: boards.read_board_with_marks(table, slug))
-
-    async def _read_contenders(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
-        return await contender_store.read_contenders(self._services.table, keys)
 
     async def _read_details(self, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
         """Map a contender without details to empty ones, since absence is not kept."""
