@@ -19,9 +19,9 @@ from server import Failed
 from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import run_with_services
-from server.mail.daily_run import MailingExpired, RunSummary, newest_date
-from server.mail.runs import Emails, email_template, index_lag, turn
-from server.mail.sending import AT_ONCE, LeasedTransport, RunLimits, ServerUnreachable, open_transport
+from server.mail.daily_run import DailyRun, MailingExpired, RunSummary, newest_date
+from server.mail.runs import ReminderRun, email_template, index_lag, turn
+from server.mail.sending import AT_ONCE, Emails, LeasedTransport, RunLimits, ServerUnreachable, open_transport
 from server.settings import Settings
 from server.telemetry import configure_logging
 
@@ -83,7 +83,7 @@ async def _send_in_turn(
 
 
 async def _send_reminders(due: Emails) -> bool:
-    run = due.reminders()
+    run = ReminderRun(due)
     try:
         await run.run()
     finally:
@@ -102,7 +102,7 @@ async def _send_words(due: Emails, day: date | None) -> bool:
             counts = f"{summary.subscribers:,} subscribers, {summary.sent:,} sent"
             bar.update(task, description=f"{title} {counts}")
 
-        run = due.daily_words(show, day)
+        run = DailyRun(due, show, day)
         try:
             await run.run()
         except ServerUnreachable:

@@ -53,8 +53,8 @@ from datastore.vocabulary.subscriptions import (
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
-from server.mail.message import EmailTemplate, Section
-from server.mail.sending import EmailTransport, RunLimits, SendingSummary, send_all, send_once
+from server.mail.message import Section
+from server.mail.sending import Emails, SendingSummary, send_all
 
 # ── what is due ──
 
@@ -215,20 +215,12 @@ class DailyRun:
     """One run for one date, by the process that holds the lease of the emails."""
 
     def __init__(
-        self,
-        services: Services,
-        template: EmailTemplate,
-        transport: EmailTransport,
-        limits: RunLimits,
-        progress: Callable[[RunSummary], None] = lambda _: None,
-        on: date | None = None,
+        self, emails: Emails, progress: Callable[[RunSummary], None] = lambda _: None, on: date | None = None
     ) -> None:
         """With `on`, everybody's words of that date are due; without, each member's at their own hour."""
-        self._services = services
+        self._emails = emails
+        self._services = services = emails.services
         self._table = services.table
-        self._template = template
-        self._transport = transport
-        self._limits = limits
         self._progress = progress
         self._on = on
         self._words = ReadCache().each("list_words", self._draw, age=inf)
@@ -244,7 +236,7 @@ class DailyRun:
     async def run(self) -> RunSummary:
         """MailingExpired before it begins. ServerUnreachable ends it early."""
         loop = asyncio.get_running_loop()
-        shown_at = loop.time() + self._limits.index_lag.total_seconds()
+        shown_at = loop.time() + self._emails.limits.index_lag.total_seconds()
         dates = [self._on] if self._on else dates_begun(self._services.clock())
         for on in dates:
             await self._begin(on)
@@ -347,7 +339,8 @@ class DailyRun:
         """Send to these members the words of these dates."""
         sent = await read_sent_mails(self._table, batch)
         self.summary.already_sent += len(sent)
-        await send_all([user for user, on in batch if (user, on) not in sent], self._send_to, self._limits.at_once)
+        unsent = [user for user, on in batch if (user, on) not in sent]
+        await send_all(unsent, self._send_to, self._emails.limits.at_once)
         await self._sent_members.note([*sent, *self._just_sent])
         self._just_sent.clear()
         self._progress(self.summary)
@@ -381,9 +374,9 @@ class DailyRun:
         await self._send_sections(user, addressee.profile.email, sections, on)
 
     async def _send_sections(self, user: str, address: str, sections: Sequence[Section], on: date) -> None:
-        email = self._template.render(user, address, sections, on)
+        email = self._emails.template.render(user, address, sections, on)
         record = Mail(user, on, expires=self._services.clock() + RECORD_LIFETIME)
-        if await send_once(self._services, self._transport, DAILY_EMAILS, record, email):
+        if await self._emails.send_once(DAILY_EMAILS, record, email):
             self.summary.sent += 1
             self._just_sent.append((user, on))
         else:

@@ -408,7 +408,8 @@ class EmailTemplate:
         words = [self._word(user, section) for section in sections]
         values = {"on": on, "words": words, "unsubscribe_all": end_all}
         rendered = self.templates.render(EmailKind.DAILY_WORD, values)
-        return compose(self.sender, address, rendered, message_id(user, on, host_of(self.sender)), end_all)
+        identifier = message_id(f"daily.{on:%Y%m%d}", self.sender, user, on)
+        return compose(self.sender, address, rendered, identifier, end_all)
 
     def _word(self, user: str, section: Section) -> dict[str, Any]:
         """What the templates show of a section."""
@@ -448,7 +449,7 @@ def host_of(sender: str) -> str:
     return parseaddr(sender)[1].rpartition("@")[2] or "localhost"
 
 
-def message_id(user: str, on: date, host: str) -> str:
-    """The same for every email to a member on a date, so that mail programs recognise a duplicate."""
-    digest = hashlib.sha256(f"{user}\x00{on}".encode()).hexdigest()[:32]
-    return f"<daily.{on:%Y%m%d}.{digest}@{host}>"
+def message_id(kind: str, sender: str, *about: object) -> str:
+    """The same for every email of a kind about the same, so that mail programs recognise a duplicate."""
+    digest = hashlib.sha256("\x00".join(map(str, about)).encode()).hexdigest()[:32]
+    return f"<{kind}.{digest}@{host_of(sender)}>"

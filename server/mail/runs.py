@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -45,7 +44,7 @@ from resolvers.people.profile import MOST_REMINDER_HOURS
 from resolvers.requests.context import FORMER_MEMBER, Services
 from resolvers.values.languages import page_language
 from resolvers.vocabulary.schedules import time_zone
-from server.mail.daily_run import INDEX_LAG, DailyRun, RunSummary
+from server.mail.daily_run import INDEX_LAG, DailyRun
 from server.mail.message import (
     Email,
     EmailKind,
@@ -54,11 +53,11 @@ from server.mail.message import (
     OtherEmails,
     Unsubscription,
     compose,
-    host_of,
     in_language,
+    message_id,
 )
 from server.mail.sending import (
-    EmailTransport,
+    Emails,
     LeasedTransport,
     RunLimits,
     SendingFailed,
@@ -66,7 +65,6 @@ from server.mail.sending import (
     ServerUnreachable,
     open_transport,
     send_all,
-    send_once,
     sender_address,
 )
 from server.settings import AWS, Settings
@@ -151,27 +149,6 @@ def index_lag(settings: Settings) -> timedelta:
     return INDEX_LAG if settings.dynamodb_url == AWS else timedelta()
 
 
-@dataclass(frozen=True, slots=True)
-class Emails:
-    """Sends what is due."""
-
-    services: Services
-    template: EmailTemplate
-    transport: EmailTransport
-    limits: RunLimits
-
-    def daily_words(self, progress: Callable[[RunSummary], None] = lambda _: None, on: date | None = None) -> DailyRun:
-        return DailyRun(self.services, self.template, self.transport, self.limits, progress, on)
-
-    def reminders(self) -> ReminderRun:
-        return ReminderRun(self.services, self.template, self.transport, self.limits)
-
-    async def send(self) -> tuple[RunSummary, ReminderSummary]:
-        """The reminders first: they have a deadline."""
-        reminded = await self.reminders().run()
-        return await self.daily_words().run(), reminded
-
-
 async def turn(services: Services) -> Held[Turn]:
     """The lease of the emails, once no other process sends any."""
     while True:
@@ -190,10 +167,13 @@ class EmailSchedule(TurnSchedule):
         super().__init__(services, EMAILS, timedelta(minutes=minutes), self._send)
 
     async def _send(self, lease: Held[Turn]) -> None:
+        """The reminders first: they have a deadline."""
+        limits = RunLimits(index_lag=index_lag(self._settings))
         async with open_transport(self._settings) as transport:
-            limits = RunLimits(index_lag=index_lag(self._settings))
             leased = LeasedTransport(transport, lease)
-            words, reminders = await Emails(self._services, email_template(self._settings), leased, limits).send()
+            emails = Emails(self._services, email_template(self._settings), leased, limits)
+            reminders = await ReminderRun(emails).run()
+            words = await DailyRun(emails).run()
         failed = words.failed + reminders.failed
         if words.sent or reminders.sent or failed:
             _log.info("emails sent", words=words.sent, reminders=reminders.sent, failed=failed)
@@ -243,13 +223,9 @@ class _Recipient(NamedTuple):
 class ReminderRun:
     """One run, by the process that holds the lease of the emails."""
 
-    def __init__(
-        self, services: Services, template: EmailTemplate, transport: EmailTransport, limits: RunLimits
-    ) -> None:
-        self._services = services
-        self._template = template
-        self._transport = transport
-        self._limits = limits
+    def __init__(self, emails: Emails) -> None:
+        self._emails = emails
+        self._services = emails.services
         self.summary = ReminderSummary()
 
     async def run(self) -> ReminderSummary:
@@ -292,7 +268,7 @@ class ReminderRun:
             for user in users
             if (profile := profiles.get(user)) and event and user not in passed_over and _is_due(profile, event, now)
         ]
-        await send_all(recipients, self._send_to, self._limits.at_once)
+        await send_all(recipients, self._send_to, self._emails.limits.at_once)
 
     async def _send_to(self, recipient: _Recipient) -> None:
         with self.summary.failure_counted(recipient.profile.user, _reminders_log):
@@ -303,14 +279,14 @@ class ReminderRun:
         now = self._services.clock()
         user, event = recipient.profile.user, recipient.event.id
         record = Reminder(user, event, expires=now + predictions.RECORD_LIFETIME)
-        if await send_once(self._services, self._transport, REMINDERS, record, email):
+        if await self._emails.send_once(REMINDERS, record, email):
             self.summary.sent += 1
         else:
             self.summary.passed_over += 1
 
     def _render(self, recipient: _Recipient) -> Email:
-        event, profile = recipient
-        unsubscribe = self._template.link(Unsubscription(profile.user, other=OtherEmails.REMINDERS))
+        (event, profile), template = recipient, self._emails.template
+        unsubscribe = template.link(Unsubscription(profile.user, other=OtherEmails.REMINDERS))
         zone = time_zone(profile.time_zone)
         values = {
             "event": event.name,
@@ -320,9 +296,9 @@ class ReminderRun:
             "time_zone": profile.time_zone or "UTC",
             "unsubscribe": unsubscribe,
         }
-        rendered = self._template.templates.render(EmailKind.LOCK_REMINDER, values)
-        identifier = _message_id(profile.user, event.id, host_of(self._template.sender))
-        return compose(self._template.sender, profile.email or "", rendered, identifier, unsubscribe)
+        rendered = template.templates.render(EmailKind.LOCK_REMINDER, values)
+        identifier = message_id("lock", template.sender, profile.user, event.id)
+        return compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
 
 
 def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
@@ -332,12 +308,6 @@ def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
     if not event.card and event.tie_break is None:  # there is nothing to predict yet
         return False
     return now < event.starts_at <= now + timedelta(hours=profile.lock_reminder_hours)
-
-
-def _message_id(user: str, event: str, host: str) -> str:
-    """The same for every email to a member about an event, so that mail programs recognise a duplicate."""
-    digest = hashlib.sha256(f"{user}\x00{event}".encode()).hexdigest()[:32]
-    return f"<lock.{digest}@{host}>"
 
 
 # ── replies ──
@@ -386,19 +356,15 @@ def _as_told(comment: Comment, *, by_site: bool) -> Comment | None:
 class ReplyRun:
     """One look, by the process that has the turn."""
 
-    def __init__(
-        self, services: Services, template: EmailTemplate, transport: EmailTransport, limits: RunLimits
-    ) -> None:
-        self._services = services
-        self._template = template
-        self._transport = transport
-        self._limits = limits
+    def __init__(self, emails: Emails) -> None:
+        self._emails = emails
+        self._services = emails.services
         self.summary = SendingSummary()
 
     async def run(self) -> SendingSummary:
         """ServerUnreachable ends it early."""
         async for users in batches(authors_to_tell(self._services.table), _BATCH):
-            await send_all(users, self._tell, self._limits.at_once)
+            await send_all(users, self._tell, self._emails.limits.at_once)
         return self.summary
 
     async def _tell(self, user: str) -> None:
@@ -425,11 +391,11 @@ class ReplyRun:
         ids = tuple(notice.reply for notice in notices)
         record = ReplyMail(profile.user, id_, now, ids, expires=now + RECORD_LIFETIME)
         email = await self._render(profile, replies, id_)
-        if await send_once(self._services, self._transport, REPLY_EMAILS, record, email):
+        if await self._emails.send_once(REPLY_EMAILS, record, email):
             self.summary.sent += 1
 
     async def _render(self, profile: Profile, replies: Sequence[Comment], id_: str) -> Email:
-        template = self._template
+        template = self._emails.template
         unsubscribe = template.link(Unsubscription(profile.user, other=OtherEmails.REPLIES))
         site = urlsplit(template.public_url).netloc
         shown = {
@@ -440,8 +406,7 @@ class ReplyRun:
         }
         values = in_language(EmailKind.REPLIES, page_language(replies[-1].language), shown)
         rendered = template.templates.render(EmailKind.REPLIES, values)
-        digest = hashlib.sha256(f"{profile.user}\x00{id_}".encode()).hexdigest()[:32]
-        identifier = f"<replies.{digest}@{host_of(template.sender)}>"
+        identifier = message_id("replies", template.sender, profile.user, id_)
         return compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
 
 
@@ -456,7 +421,7 @@ class ReplySchedule(TurnSchedule):
     async def _send(self, lease: Held[Turn]) -> None:
         async with open_transport(self._settings) as transport:
             leased = LeasedTransport(transport, lease)
-            summary = await ReplyRun(self._services, email_template(self._settings), leased, RunLimits()).run()
+            summary = await ReplyRun(Emails(self._services, email_template(self._settings), leased)).run()
         if summary.sent or summary.failed:
             _replies_log.info("emails about replies sent", sent=summary.sent, failed=summary.failed)
         for reason in summary.reasons:
@@ -500,8 +465,9 @@ class DigestSchedule(TurnSchedule):
         now = self._services.clock()
         record = DigestMail(self._address, lease.record.place or _FIRST, now + RECORD_LIFETIME)
         async with open_transport(self._settings) as transport:
+            emails = Emails(self._services, template, LeasedTransport(transport, lease))
             try:
-                await send_once(self._services, LeasedTransport(transport, lease), DIGEST_EMAILS, record, email)
+                await emails.send_once(DIGEST_EMAILS, record, email)
             except (SendingFailed, Refusal) as error:
                 _digests_log.warning("a digest was not sent", reason=str(error))
 
@@ -523,7 +489,7 @@ class DigestSchedule(TurnSchedule):
         }
         values = in_language(EmailKind.MODERATION_DIGEST, self._digest.language, shown)
         rendered = template.templates.render(EmailKind.MODERATION_DIGEST, values)
-        identifier = f"<digest.{hashlib.sha256(occasion.encode()).hexdigest()[:32]}@{host_of(template.sender)}>"
+        identifier = message_id("digest", template.sender, occasion)
         return compose(template.sender, self._digest.address, rendered, identifier)
 
     async def _oldest(self) -> list[Comment]:

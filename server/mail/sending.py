@@ -30,7 +30,7 @@ from datastore.jobs.leases import Held, LeaseLost, Turn
 from datastore.people.confirmations import SentEmail, SentEmails
 from datastore.refusals import Refusal
 from resolvers.requests.context import Services
-from server.mail.message import Email
+from server.mail.message import Email, EmailTemplate
 from server.settings import Settings, is_near
 
 # ── transports ──
@@ -355,21 +355,28 @@ class LeasedTransport:
         await self.transport.send(email)
 
 
-async def send_once(
-    services: Services, transport: EmailTransport, emails: SentEmails[E], record: E, email: Email
-) -> bool:
-    """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""
-    table = services.table
-    if not await emails.begin(table, record, services.unit()):
-        return False
-    try:
-        await transport.send(email)
-    except DeliveryUnknown as error:
-        raise SendingFailed(f"the email may or may not have been sent: {error}") from None
-    except EmailRejected as error:
-        raise SendingFailed(str(error)) from None
-    await emails.mark_sent(table, record, services.clock())
-    return True
+@dataclass(frozen=True, slots=True)
+class Emails:
+    """What the runs send with."""
+
+    services: Services
+    template: EmailTemplate
+    transport: EmailTransport
+    limits: RunLimits = RunLimits()
+
+    async def send_once(self, kind: SentEmails[E], record: E, email: Email) -> bool:
+        """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""
+        table = self.services.table
+        if not await kind.begin(table, record, self.services.unit()):
+            return False
+        try:
+            await self.transport.send(email)
+        except DeliveryUnknown as error:
+            raise SendingFailed(f"the email may or may not have been sent: {error}") from None
+        except EmailRejected as error:
+            raise SendingFailed(str(error)) from None
+        await kind.mark_sent(table, record, self.services.clock())
+        return True
 
 
 async def send_all(recipients: Sequence[T], send: Callable[[T], Awaitable[None]], at_once: int) -> None:

@@ -23,7 +23,7 @@ from resolvers.vocabulary.subscriptions import record_id
 from server import audit
 from server.mail.daily_run import DailyRun
 from server.mail.message import Email, EmailTemplate, Unsubscription
-from server.mail.sending import LogTransport, RunLimits
+from server.mail.sending import Emails, LogTransport
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import (
@@ -118,7 +118,7 @@ async def sent_by_a_run(mail: MailingService) -> list[tuple[str, list[str]]]:
 
     template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
     await mail.client.caught_up("a run finds every subscriber")
-    assert (await DailyRun(services, template, Keeps(), RunLimits()).run()).complete
+    assert (await DailyRun(Emails(services, template, Keeps())).run()).complete
     return sent
 
 

@@ -20,7 +20,7 @@ from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role, Services
 from server.mail.message import Email, EmailTemplate
 from server.mail.runs import DigestSchedule, ReplyRun, comment_emails
-from server.mail.sending import EmailRejected, RunLimits, ServerUnreachable
+from server.mail.sending import EmailRejected, Emails, RunLimits, ServerUnreachable
 from server.settings import Settings
 from server.settings.values import Digest
 from tests.client import Client, serving
@@ -77,7 +77,7 @@ async def look(client: Client, outbox: Outbox, later: timedelta = timedelta()) -
     now: datetime = client.services.clock() + later
     services = Services(client.services.table, client.services.seal, clock=lambda: now)
     template = EmailTemplate("Forum <forum@example.org>", "https://forum.example.org", services.seal)
-    return (await ReplyRun(services, template, outbox, RunLimits(4)).run()).sent
+    return (await ReplyRun(Emails(services, template, outbox, RunLimits(4))).run()).sent
 
 
 async def notices(client: Client) -> int:

@@ -24,7 +24,7 @@ from resolvers.vocabulary import corrections
 from server import audit
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import Email, EmailTemplate
-from server.mail.sending import RunLimits
+from server.mail.sending import Emails
 from tests.client import Client
 from tests.killed import Killed, killed_at
 from tests.overtaken import overtaken
@@ -76,7 +76,7 @@ class Outbox:
 
 async def run_daily(services: Services, outbox: Outbox) -> RunSummary:
     template = EmailTemplate("words@example.org", "https://ringside.example", services.seal)
-    return await DailyRun(services, template, outbox, RunLimits(), on=today()).run()
+    return await DailyRun(Emails(services, template, outbox), on=today()).run()
 
 
 # ── on every engine ──

@@ -41,6 +41,7 @@ from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscriptio
 from server.mail.sending import (
     DeliveryUnknown,
     EmailRejected,
+    Emails,
     LogTransport,
     RunLimits,
     ServerUnreachable,
@@ -92,7 +93,7 @@ async def run(services: Services, url: str, on: date = ON, timeout: float | None
     transport = SmtpTransport(url, "words@example.org", pause=0.01)
     transport.timeout = timeout or transport.timeout
     try:
-        return await DailyRun(services, template(services), transport, RunLimits(4), on=on).run()
+        return await DailyRun(Emails(services, template(services), transport, RunLimits(4)), on=on).run()
     finally:
         await transport.close()
 
@@ -130,7 +131,7 @@ async def test_an_email_has_what_mail_programs_need(one_table: Table, tmp_path: 
     async with mail_server(mailbox, tmp_path) as url:
         await run(services, url)
     email = mailbox.emails[0][1]
-    assert email["Message-ID"] == message_id("ada", ON, "example.org")
+    assert email["Message-ID"] == message_id("daily.20261120", SENDER, "ada", ON)
     assert email["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     assert email["From"] == SENDER
     assert "简0 (pīn 0)" in email["Subject"]
@@ -312,11 +313,11 @@ async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_r
 
     with monkeypatch.context() as patched:
         patched.setattr("server.mail.daily_run.draw_daily_word", throttled)
-        done = await DailyRun(services, template(services), Keeps(), RunLimits(), on=ON).run()
+        done = await DailyRun(Emails(services, template(services), Keeps()), on=ON).run()
     assert [email.recipient for email in sent] == ["bob@example.org"]
     assert (done.sent, done.failed, list(done.failed_lists), done.complete) == (1, 21, [busy], False)
     assert attempts == 1  # each takes half a minute, for which all others would wait too
-    again = await DailyRun(services, template(services), Keeps(), RunLimits(), on=ON).run()
+    again = await DailyRun(Emails(services, template(services), Keeps()), on=ON).run()
     assert (again.sent, again.already_sent, again.complete) == (21, 1, True)
     [both] = [email for email in sent if email.recipient == "ada@example.org"]
     assert "from Good" in both.text
@@ -375,7 +376,7 @@ async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_tab
                 raise DeliveryUnknown("the connection was lost")
             await super().send(email)
 
-    done = await DailyRun(services, template(services), LosesAnswers(), RunLimits(), on=ON).run()
+    done = await DailyRun(Emails(services, template(services), LosesAnswers()), on=ON).run()
     assert (done.sent, done.failed) == (1, 1)
     mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mail is not None
@@ -386,11 +387,11 @@ async def test_emails_of_long_ago_are_not_sent_again(one_table: Table) -> None:
     """A run refuses when the records of the emails may have expired; the first run of a date may be late."""
     services = services_for(one_table)
     await subscriber(services, "ada", await create_list(services, "First"))
-    done = await DailyRun(services, template(services), LogTransport(), RunLimits(), on=ON).run()
+    done = await DailyRun(Emails(services, template(services), LogTransport()), on=ON).run()
     assert done.sent == 1
     await services.table.write(DAILY_MAILING.put(DailyMailing(ON, services.clock() - timedelta(days=32))))
     with pytest.raises(MailingExpired, match="2026-11-20"):
-        await DailyRun(services, template(services), LogTransport(), RunLimits(), on=ON).run()
+        await DailyRun(Emails(services, template(services), LogTransport()), on=ON).run()
 
 
 async def test_an_unreachable_server_ends_the_run(one_table: Table) -> None:

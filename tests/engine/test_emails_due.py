@@ -18,9 +18,10 @@ from datastore.vocabulary.daily import draw_daily_word
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
+from server.mail.daily_run import DailyRun
 from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription
-from server.mail.runs import Emails, EmailSchedule, turn
-from server.mail.sending import EmailRejected, LeasedTransport, RunLimits, ServerUnreachable
+from server.mail.runs import EmailSchedule, ReminderRun, turn
+from server.mail.sending import EmailRejected, Emails, LeasedTransport, RunLimits, ServerUnreachable
 from server.settings import Settings
 from tests.client import Client
 from tests.command import ringside
@@ -97,7 +98,7 @@ async def test_words_are_sent_at_each_members_hour(client: Client) -> None:
     for hour, users in expected.items():
         for again in (False, True):
             before = outbox.recipients
-            done = await emails(client, outbox, since + timedelta(hours=hour)).daily_words().run()
+            done = await DailyRun(emails(client, outbox, since + timedelta(hours=hour))).run()
             if hour == 0:
                 outbox.emails.clear()  # what was due the day before
             elif again:
@@ -115,7 +116,7 @@ async def test_words_are_sent_at_each_members_hour(client: Client) -> None:
 async def test_a_list_counts_once_though_two_dates_have_begun(one_client: Client) -> None:
     """At noon in UTC the next date has begun at UTC+14, so each list draws two words."""
     await public_list(one_client)
-    done = await emails(one_client, Outbox(), NOW).daily_words().run()
+    done = await DailyRun(emails(one_client, Outbox(), NOW)).run()
     assert done.lists == 1
 
 
@@ -153,8 +154,8 @@ async def test_only_members_without_a_prediction_are_reminded_and_once(client: C
     await wants(client, "cleo", lockReminderHours=12)
     await wants(client, "dan", name="Dan")
     await client.caught_up("a run finds the event and the members")
-    done = await emails(client, outbox).reminders().run()
-    again = await emails(client, outbox).reminders().run()
+    done = await ReminderRun(emails(client, outbox)).run()
+    again = await ReminderRun(emails(client, outbox)).run()
     assert outbox.recipients == ["ada@example.org"]
     assert (done.sent, done.passed_over, done.complete) == (1, 1, True)
     assert (again.sent, again.passed_over, again.complete) == (0, 2, True)
@@ -163,7 +164,7 @@ async def test_only_members_without_a_prediction_are_reminded_and_once(client: C
     changed = await editor.client.ask(UPDATE_EVENT, input={"event": event, "startsAt": in_hours(11)})
     assert "event" in changed, changed
     await client.caught_up("a run finds the new start")
-    await emails(client, outbox).reminders().run()
+    await ReminderRun(emails(client, outbox)).run()
     assert outbox.recipients == ["ada@example.org", "cleo@example.org"]
 
 
@@ -174,16 +175,16 @@ async def test_members_are_reminded_once_there_is_something_to_predict(client: C
     empty = (await editor.event("Empty card", starts=in_hours(20)))["id"]
     await wants(client, "ada", lockReminderHours=24)
     await client.caught_up("a run finds the event and the member")
-    done = await emails(client, outbox).reminders().run()
+    done = await ReminderRun(emails(client, outbox)).run()
     assert (done.events, done.sent, done.passed_over, done.complete) == (1, 0, 0, True)
     await editor.match(empty)
     await editor.event("Only a number", starts=in_hours(20), tieBreak={"question": "Attendance"})
     await client.caught_up("a run finds the match and the other event")
-    done = await emails(client, outbox).reminders().run()
+    done = await ReminderRun(emails(client, outbox)).run()
     assert (done.events, done.sent, done.passed_over) == (2, 2, 0)
     subjects = {"Empty card: your picks are missing", "Only a number: your picks are missing"}
     assert {email.subject for email in outbox.emails} == subjects
-    again = await emails(client, outbox).reminders().run()
+    again = await ReminderRun(emails(client, outbox)).run()
     assert (again.sent, again.passed_over) == (0, 2)
 
 
@@ -206,7 +207,7 @@ async def test_reminders_go_by_what_was_acknowledged_though_indexes_show_it_late
         assert profile is not None
         await client.services.table.write(PROFILE.put(replace(profile, email="moved@new.example.org")))
         await editor.client.ask(UPDATE_EVENT, input={"event": cancelled, "cancelled": True})
-        done = [await emails(client, outbox).reminders().run() for _ in range(2)]
+        done = [await ReminderRun(emails(client, outbox)).run() for _ in range(2)]
         assert outbox.recipients == ["moved@new.example.org", "waiting@example.org"]
         assert [summary.sent for summary in done] == [2, 0]
 
@@ -220,10 +221,10 @@ async def test_a_reminder_that_was_begun_or_rejected_is_sent_by_the_next_run(one
     begun = Reminder("ada", parse_node_key("Event", event), one_client.services.clock() + timedelta(days=1))
     assert await REMINDERS.begin(one_client.services.table, begun, one_client.services.unit())
     outbox.rejects = "bob"
-    first = await emails(one_client, outbox).reminders().run()
+    first = await ReminderRun(emails(one_client, outbox)).run()
     assert (first.sent, first.failed, first.complete) == (1, 1, False)
     outbox.rejects = ""
-    later = await emails(one_client, outbox).reminders().run()
+    later = await ReminderRun(emails(one_client, outbox)).run()
     assert (later.sent, later.passed_over, outbox.recipients) == (1, 1, ["ada@example.org", "bob@example.org"])
 
 
@@ -234,7 +235,7 @@ async def test_nobody_is_reminded_of_an_event_that_is_being_locked(one_client: C
     await wants(one_client, "ada", lockReminderHours=24)
     with killed_at(one_client.services.table, 0), pytest.raises(Killed):
         await editor.lock(event)
-    done = await emails(one_client, outbox).reminders().run()
+    done = await ReminderRun(emails(one_client, outbox)).run()
     assert (done.sent, outbox.recipients) == (0, [])
 
 
@@ -245,7 +246,7 @@ async def test_one_click_ends_only_the_reminders(one_client: Client) -> None:
     ada = await wants(one_client, "ada", lockReminderHours=24)
     list_id = await public_list(one_client)
     await ada.ask(SUBSCRIBE, input={"list": list_id})
-    await emails(one_client, outbox).reminders().run()
+    await ReminderRun(emails(one_client, outbox)).run()
     content = outbox.emails[0].content
     assert b"List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" in content
     link = re.findall(rb"List-Unsubscribe: <https://api\.example\.org(/unsubscribe\?token=[\w.-]+)>", content)[
@@ -286,22 +287,22 @@ async def test_a_run_that_was_cut_short_is_another_processs_at_once(
     """The process that had begun it stops: it is still due. One that fails is not, until the period is over."""
     begun, stops = asyncio.Event(), process(one_client)
 
-    async def wait(_: Emails) -> Any:
+    async def wait(_: ReminderRun) -> Any:
         begun.set()
         await asyncio.Event().wait()
 
     with monkeypatch.context() as patched:
-        patched.setattr(Emails, "send", wait)
+        patched.setattr(ReminderRun, "run", wait)
         stops.start()
         await begun.wait()
         assert not await process(one_client).run_if_due()
         await stops.close()
 
-    async def fail(_: Emails) -> Any:
+    async def fail(_: ReminderRun) -> Any:
         raise ServerUnreachable
 
     with monkeypatch.context() as patched:
-        patched.setattr(Emails, "send", fail)
+        patched.setattr(ReminderRun, "run", fail)
         with pytest.raises(ServerUnreachable):
             await process(one_client).run_if_due()
     assert not await process(one_client).run_if_due()
@@ -318,10 +319,10 @@ async def test_a_killed_run_is_resumed_once_its_lease_has_lapsed(one_client: Cli
     other, outbox = process(one_client), Outbox()
     assert not await other.run_if_due()
     with pytest.raises(LeaseLost):
-        await replace(emails(one_client, outbox), transport=LeasedTransport(outbox, halted)).daily_words().run()
+        await DailyRun(replace(emails(one_client, outbox), transport=LeasedTransport(outbox, halted))).run()
     assert outbox.emails == []
     assert await until(other.run_if_due, "the lease has lapsed")
-    assert (await emails(one_client, outbox).daily_words().run()).already_sent == 1
+    assert (await DailyRun(emails(one_client, outbox)).run()).already_sent == 1
 
 
 async def test_nothing_is_sent_to_an_address_that_bounced(
@@ -344,7 +345,7 @@ async def test_nothing_is_sent_to_an_address_that_bounced(
     assert profile is not None
     assert profile.email is None
     outbox = Outbox()
-    await emails(one_client, outbox).reminders().run()
+    await ReminderRun(emails(one_client, outbox)).run()
     assert outbox.recipients == ["bob@example.org"]
 
 

@@ -21,7 +21,7 @@ from datastore.vocabulary.words import Word, WordBatch, add_words
 from resolvers.requests.context import Services, utc_now
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import EmailTemplate
-from server.mail.sending import RunLimits, SmtpTransport
+from server.mail.sending import Emails, RunLimits, SmtpTransport
 from tests.client import serving
 from tests.command import ROOT, environment
 from tests.conftest import settings_for
@@ -158,7 +158,7 @@ async def run_once(table: Table, url: str, index_lag: float) -> RunSummary:
     transport = SmtpTransport(url, "words@example.org")
     try:
         limits = RunLimits(AT_ONCE, index_lag=timedelta(seconds=index_lag))
-        return await DailyRun(services, template, transport, limits, on=NOW.date()).run()
+        return await DailyRun(Emails(services, template, transport, limits), on=NOW.date()).run()
     finally:
         await transport.close()
 

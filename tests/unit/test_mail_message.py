@@ -158,9 +158,10 @@ def test_an_invalid_address_is_refused(address: str) -> None:
 
 def test_a_message_id_belongs_to_a_member_and_a_date() -> None:
     """It is repeatable, and different for another member or date."""
-    ids = {message_id(user, date(2026, 11, day), "example.org") for user in ("ada", "bob") for day in (1, 2)}
+    sender = "Words <words@example.org>"
+    ids = {message_id("daily", sender, user, date(2026, 11, day)) for user in ("ada", "bob") for day in (1, 2)}
     assert len(ids) == 4
-    assert message_id("ada", date(2026, 11, 1), "example.org") in ids
+    assert message_id("daily", sender, "ada", date(2026, 11, 1)) in ids
 
 
 def test_an_unsubscription_survives_its_token() -> None:
