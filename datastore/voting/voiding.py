@@ -26,19 +26,17 @@ How much of its limits an address has used is in `datastore.people.address_use`.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from hashlib import sha256
-from typing import Any
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key, shard_of
-from datastore.dynamo.retries import gather_or_cancel
+from datastore.dynamo.retries import batches, gather_or_cancel
 from datastore.dynamo.writes import Write, absent, where
 from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
 
@@ -114,22 +112,17 @@ async def void_votes(
 
     A `job` can bring them back; without one nothing can, not even what an earlier job has voided of these votes.
     """
-    void = partial(_void, table, unit, job=job)
-    batch: list[Vote] = []
-    async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
-        if since is not None and vote.at < since:
-            break
-        can_count = vote.counts or (job is None and vote.voided_by is not None)
-        if can_count and (origins is None or vote.origin in origins):
-            batch.append(vote)
-        if len(batch) == _VOTES_AT_ONCE:
-            yield await _change_batch(void, batch)
-            batch = []
-    yield await _change_batch(void, batch)
 
+    async def wanted() -> AsyncIterator[Vote]:
+        async for vote in table.iterate(VOTE.on(voter=voter, board=board).newest_first(), consistent=True):
+            if since is not None and vote.at < since:
+                return
+            can_count = vote.counts or (job is None and vote.voided_by is not None)
+            if can_count and (origins is None or vote.origin in origins):
+                yield vote
 
-async def _change_batch(change: Callable[[Vote], Coroutine[Any, Any, bool]], votes: Sequence[Vote]) -> int:
-    return sum(await gather_or_cancel(map(change, votes)))
+    async for votes in batches(wanted(), _VOTES_AT_ONCE):
+        yield sum(await gather_or_cancel(_void(table, unit, vote, job) for vote in votes))
 
 
 async def _void(table: Table, unit: UnitOfWork, vote: Vote, job: str | None = None) -> bool:
@@ -164,14 +157,10 @@ async def _count_again(table: Table, unit: UnitOfWork, kind: Kind, vote: Vote, c
 
 async def restore_votes(table: Table, voter: str, board: str, job: str, unit: UnitOfWork) -> AsyncGenerator[int]:
     """Let the votes of a voter count again that a job has voided."""
-    batch: list[Vote] = []
-    async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
-        if vote.void and vote.voided_by == job:
-            batch.append(vote)
-        if len(batch) == _VOTES_AT_ONCE:
-            yield await _change_batch(partial(_restore, table, unit), batch)
-            batch = []
-    yield await _change_batch(partial(_restore, table, unit), batch)
+    votes = table.iterate(VOTE.on(voter=voter, board=board), consistent=True)
+    voided = (vote async for vote in votes if vote.void and vote.voided_by == job)
+    async for some in batches(voided, _VOTES_AT_ONCE):
+        yield sum(await gather_or_cancel(_restore(table, unit, vote) for vote in some))
 
 
 async def void_votes_of_addresses(table: Table, voter: str, board: str, unit: UnitOfWork) -> AsyncGenerator[int]:
