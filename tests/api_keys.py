@@ -6,12 +6,11 @@ from typing import Any
 
 from resolvers.requests.context import Role
 from tests.client import Client
+from tests.queries import mutation
 
-CREATE_API_KEY = """
-mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) {
-  ... on ApiKeyCreated { apiKey { id name roles createdAt expiresAt lastUsedAt prefix } secret }
-  ... on Refused { code message path } } }
-"""
+CREATE_API_KEY = mutation(
+    "createApiKey", "ApiKeyCreated", "apiKey { id name roles createdAt expiresAt lastUsedAt prefix } secret"
+)
 
 
 async def create_api_key(client: Client, *roles: Role, **more: Any) -> dict[str, Any]:

@@ -23,6 +23,11 @@ _ONE_AT_A_TIME = Lock()
 """The environment and the standard streams are the whole process's."""
 
 
+def on_table(url: str, name: str, **more: str) -> dict[str, str]:
+    """The settings of a process on an engine's table. Without RINGSIDE_SECRETS it has one that signs nothing else."""
+    return {"RINGSIDE_DYNAMODB_URL": url, "RINGSIDE_TABLE": name, "RINGSIDE_SECRETS": "s" * 48, **more}
+
+
 def environment(**variables: str) -> dict[str, str]:
     """This process's environment with these settings, and no others.
 

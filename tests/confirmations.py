@@ -24,16 +24,14 @@ from resolvers.vocabulary.subscriptions import record_id
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.mail_server import Mailbox, body_of, mail_server
+from tests.queries import mutation
 
-REQUEST_SUBSCRIPTION = """
-mutation ($input: RequestSubscriptionInput!) { requestSubscription(input: $input) {
-  ... on SubscriptionRequested { email } ... on Refused { code message path retryAfterSeconds } } }
-"""
-CLAIM_SUBSCRIPTIONS = """
-mutation ($input: ClaimSubscriptionsInput!) { claimSubscriptions(input: $input) {
-  ... on SubscriptionsClaimed { subscriptions { list { id } characterSet active since } }
-  ... on Refused { code message path } } }
-"""
+REQUEST_SUBSCRIPTION = mutation(
+    "requestSubscription", "SubscriptionRequested", "email", refused="code message path retryAfterSeconds"
+)
+CLAIM_SUBSCRIPTIONS = mutation(
+    "claimSubscriptions", "SubscriptionsClaimed", "subscriptions { list { id } characterSet active since }"
+)
 ADA = "ada@example.org"
 _LINK = re.compile(r"http://127\.0\.0\.1:8000(/confirm\?token=[\w-]+)")
 

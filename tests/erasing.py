@@ -33,13 +33,12 @@ from tests.queries import (
     SUBSCRIBE,
     UPDATE_PROFILE,
     WRITE_SENTENCE,
+    mutation,
 )
 from tests.two_worlds import Site
 
-ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
-  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
-EXPORT = """mutation ($input: ExportMemberInput!) { exportMember(input: $input) {
-  ... on MemberExport { job { id } url } ... on Refused { code message path } } }"""
+ERASE = mutation("eraseMember", "MemberErasure", "job { id }")
+EXPORT = mutation("exportMember", "MemberExport", "job { id } url")
 REVIEW = """mutation ($input: ReviewWordInput!) { reviewWord(input: $input) { __typename } }"""
 QUIZ = """mutation ($input: StartQuizInput!) { startQuiz(input: $input) { __typename ... on Refused { message } } }"""
 WORDS = "query ($id: ID!) { wordList(id: $id) { words { nodes { id } } } }"

@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
+
+def mutation(name: str, payload: str, fields: str, *, refused: str = "code message path") -> str:
+    """A mutation that selects these fields of its payload, or of its refusal."""
+    input_type = f"{name[0].upper()}{name[1:]}Input"
+    answer = f"... on {payload} {{ {fields} }} ... on Refused {{ {refused} }}"
+    return f"mutation ($input: {input_type}!) {{ {name}(input: $input) {{ {answer} }} }}"
+
+
 # ── people ──
 
-UPDATE_PROFILE = """
-mutation ($input: UpdateProfileInput!) {
-  updateProfile(input: $input) {
-    ... on ProfileUpdated { user { id name email timeZone avatarUrl joinedAt } }
-    ... on Refused { code message path }
-  }
-}
-"""
+UPDATE_PROFILE = mutation("updateProfile", "ProfileUpdated", "user { id name email timeZone avatarUrl joinedAt }")
 
-SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
-  ... on MemberSuspended { user { id suspension { until reason at } } } ... on Refused { code message path } } }"""
-REINSTATE = """mutation ($input: ReinstateMemberInput!) { reinstateMember(input: $input) {
-  ... on MemberReinstated { user { id suspension { reason } } } ... on Refused { code message path } } }"""
-TAKE_BACK = """mutation ($input: TakeBackInput!) { takeBack(input: $input) {
-  ... on TakenBack { job { id } } ... on Refused { code message path } } }"""
+SUSPEND = mutation("suspendMember", "MemberSuspended", "user { id suspension { until reason at } }")
+REINSTATE = mutation("reinstateMember", "MemberReinstated", "user { id suspension { reason } }")
+TAKE_BACK = mutation("takeBack", "TakenBack", "job { id }")
 
 
 # ── voting ──
 
-CREATE_BOARD = """
-mutation ($input: CreateBoardInput!) { createBoard(input: $input) {
-  ... on BoardCreated { board { id slug title contenderCount pairCount votes createdAt } }
-  ... on Refused { code message path } } }
-"""
-ADD_CONTENDER = """
-mutation ($input: AddContenderInput!) { addContender(input: $input) {
-  ... on ContenderAdded { contender { id name svg retired wins losses ties score winRate rank board { slug } } }
-  ... on Refused { code message path } } }
-"""
-UPDATE_CONTENDER = """
-mutation ($input: UpdateContenderInput!) { updateContender(input: $input) {
-  ... on ContenderUpdated { contender { id name svg } } ... on Refused { code message path } } }
-"""
-RETIRE_CONTENDER = """
-mutation ($input: RetireContenderInput!) { retireContender(input: $input) {
-  ... on ContenderRetired { contender { id name retired rank } } ... on Refused { code message path } } }
-"""
-RESTORE_CONTENDER = """
-mutation ($input: RestoreContenderInput!) { restoreContender(input: $input) {
-  ... on ContenderRestored { contender { id name retired rank wins losses ties score } }
-  ... on Refused { code message path } } }
-"""
-UPDATE_BOARD = """
-mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) {
-  ... on BoardUpdated { board { slug title opensAt closesAt closed } } ... on Refused { code message path } } }
-"""
+CREATE_BOARD = mutation(
+    "createBoard", "BoardCreated", "board { id slug title contenderCount pairCount votes createdAt }"
+)
+ADD_CONTENDER = mutation(
+    "addContender",
+    "ContenderAdded",
+    "contender { id name svg retired wins losses ties score winRate rank board { slug } }",
+)
+UPDATE_CONTENDER = mutation("updateContender", "ContenderUpdated", "contender { id name svg }")
+RETIRE_CONTENDER = mutation("retireContender", "ContenderRetired", "contender { id name retired rank }")
+RESTORE_CONTENDER = mutation(
+    "restoreContender", "ContenderRestored", "contender { id name retired rank wins losses ties score }"
+)
+UPDATE_BOARD = mutation("updateBoard", "BoardUpdated", "board { slug title opensAt closesAt closed }")
 DRAW_MATCHUP = """
 mutation ($board: String! = "main") { drawMatchup(input: { board: $board }) {
   ... on Ballot { token voter left { id name } right { id name } expiresAt progress { seen remaining } }
@@ -63,10 +48,7 @@ mutation ($token: ID!, $verdict: Verdict!) { castVote(input: { token: $token, ve
   }
   ... on Refused { code message path retryAfterSeconds } } }
 """
-VOID_VOTER = """
-mutation ($input: VoidVoterInput!) { voidVoter(input: $input) {
-  ... on VoterVoided { votesRemoved } ... on Refused { code message path } } }
-"""
+VOID_VOTER = mutation("voidVoter", "VoterVoided", "votesRemoved")
 LEADERBOARD = """
 query ($board: String! = "main", $first: Int, $after: String) {
   leaderboard(board: $board, first: $first, after: $after) {
@@ -83,15 +65,6 @@ MATCH_FIELDS = (
 )
 EVENT_FIELDS = f"id slug name season startsAt state matches {{ {MATCH_FIELDS} }}"
 PREDICTION_FIELDS = "id submittedAt points correct rank user { name } picks { match team correct }"
-
-
-def mutation(name: str, payload: str, fields: str) -> str:
-    """A mutation that selects these fields of its payload."""
-    input_type = f"{name[0].upper()}{name[1:]}Input"
-    refused = "... on Refused { code message path }"
-    return (
-        f"mutation ($input: {input_type}!) {{ {name}(input: $input) {{ ... on {payload} {{ {fields} }} {refused} }} }}"
-    )
 
 
 CREATE_EVENT = mutation("createEvent", "EventCreated", f"event {{ {EVENT_FIELDS} }}")
@@ -127,67 +100,29 @@ query ($season: String!, $first: Int, $after: String) {
 # ── comments ──
 
 COMMENT_FIELDS = "id product language rating title body status createdAt editedAt viewerCanEdit author { name }"
-POST_COMMENT = """
-mutation ($input: PostCommentInput!) {
-  postComment(input: $input) {
-    ... on CommentPosted { comment { COMMENT_FIELDS } }
-    ... on Refused { code message path retryAfterSeconds }
-  }
-}
-""".replace("COMMENT_FIELDS", COMMENT_FIELDS)
-EDIT_COMMENT = """
-mutation ($input: EditCommentInput!) {
-  editComment(input: $input) {
-    ... on CommentEdited { comment { COMMENT_FIELDS } }
-    ... on Refused { code message path }
-  }
-}
-""".replace("COMMENT_FIELDS", COMMENT_FIELDS)
-DELETE_COMMENT = """
-mutation ($input: DeleteCommentInput!) {
-  deleteComment(input: $input) { ... on CommentDeleted { deletedId } ... on Refused { code message path } }
-}
-"""
-REPORT_COMMENT = """
-mutation ($input: ReportCommentInput!) {
-  reportComment(input: $input) {
-    ... on CommentReported { comment { id status } }
-    ... on Refused { code message path }
-  }
-}
-"""
-MODERATE_COMMENT = """
-mutation ($input: ModerateCommentInput!) {
-  moderateComment(input: $input) {
-    ... on CommentModerated { comment { id status moderationNote } }
-    ... on Refused { code message path }
-  }
-}
-"""
-ANSWER_COMMENT = """
-mutation ($input: AnswerCommentInput!) {
-  answerComment(input: $input) {
-    ... on CommentAnswered { comment { id editedAt answer { body at by { id name } } } }
-    ... on Refused { code message path }
-  }
-}
-"""
-MODERATE_COMMENTS = """
-mutation ($input: ModerateCommentsInput!) {
-  moderateComments(input: $input) {
-    ... on CommentsModerated { comments { id status moderationNote author { id } } refused { id code message } }
-    ... on Refused { code message path }
-  }
-}
-"""
-SET_HOLD_RULES = """
-mutation ($input: SetHoldRulesInput!) {
-  setHoldRules(input: $input) {
-    ... on HoldRulesSet { rules { revision rules { name language words links firstComments perHour guests } } }
-    ... on Refused { code message path }
-  }
-}
-"""
+POST_COMMENT = mutation(
+    "postComment",
+    "CommentPosted",
+    f"comment {{ {COMMENT_FIELDS} }}",
+    refused="code message path retryAfterSeconds",
+)
+EDIT_COMMENT = mutation("editComment", "CommentEdited", f"comment {{ {COMMENT_FIELDS} }}")
+DELETE_COMMENT = mutation("deleteComment", "CommentDeleted", "deletedId")
+REPORT_COMMENT = mutation("reportComment", "CommentReported", "comment { id status }")
+MODERATE_COMMENT = mutation("moderateComment", "CommentModerated", "comment { id status moderationNote }")
+ANSWER_COMMENT = mutation(
+    "answerComment", "CommentAnswered", "comment { id editedAt answer { body at by { id name } } }"
+)
+MODERATE_COMMENTS = mutation(
+    "moderateComments",
+    "CommentsModerated",
+    "comments { id status moderationNote author { id } } refused { id code message }",
+)
+SET_HOLD_RULES = mutation(
+    "setHoldRules",
+    "HoldRulesSet",
+    "rules { revision rules { name language words links firstComments perHour guests } }",
+)
 COMMENTS_PAGE = """
 query ($product: ID!, $languages: [String!], $ratings: [Int!], $first: Int, $after: String, $last: Int,
        $before: String) {
@@ -220,91 +155,28 @@ TOP_PRODUCTS = "{ topProducts(first: 100) { nodes { product fiveStars statistics
 
 # ── vocabulary ──
 
-CREATE_LIST = """
-mutation ($input: CreateWordListInput!) {
-  createWordList(input: $input) {
-    ... on WordListCreated { list { id name level public owner { name } wordCount subscriberCount } }
-    ... on Refused { code message path }
-  }
-}
-"""
-ADD_WORDS = """
-mutation ($input: AddWordsInput!) {
-  addWords(input: $input) {
-    ... on WordsAdded {
-      list { id wordCount }
-      words { id term reading example audioUrl simplified traditional pinyin definition }
-    }
-    ... on Refused { code message path }
-  }
-}
-"""
-UPDATE_WORD = """
-mutation ($input: UpdateWordInput!) {
-  updateWord(input: $input) {
-    ... on WordUpdated { word { id term reading example audioUrl simplified traditional pinyin definition } }
-    ... on Refused { code message path }
-  }
-}
-"""
-REMOVE_WORD = """
-mutation ($input: RemoveWordInput!) {
-  removeWord(input: $input) {
-    ... on WordRemoved { list { id wordCount words(first: 100) { nodes { id } } } }
-    ... on Refused { code message path }
-  }
-}
-"""
-UPDATE_LIST = """
-mutation ($input: UpdateWordListInput!) {
-  updateWordList(input: $input) {
-    ... on WordListUpdated { list { id name level public owner { name } wordCount } }
-    ... on Refused { code message path }
-  }
-}
-"""
-DELETE_LIST = """
-mutation ($input: DeleteWordListInput!) {
-  deleteWordList(input: $input) { ... on WordListDeleted { deletedId } ... on Refused { code message path } }
-}
-"""
-DELETE_SENTENCE = """
-mutation ($input: DeleteSentenceInput!) {
-  deleteSentence(input: $input) { ... on SentenceDeleted { deletedId } ... on Refused { code message path } }
-}
-"""
-SUBSCRIBE = """
-mutation ($input: SubscribeInput!) {
-  subscribe(input: $input) {
-    ... on Subscribed { subscription { active since characterSet list { id } } }
-    ... on Refused { code message path }
-  }
-}
-"""
-UNSUBSCRIBE = """
-mutation ($input: UnsubscribeInput!) {
-  unsubscribe(input: $input) {
-    ... on Unsubscribed { subscription { active since characterSet } }
-    ... on Refused { code message path }
-  }
-}
-"""
-RECORD_QUIZ = """
-mutation ($input: RecordQuizInput!) {
-  recordQuiz(input: $input) {
-    ... on QuizRecorded {
-      result { id date correct total list { id } user { name } }
-      streak { current longest lastActiveOn }
-    }
-    ... on Refused { code message path }
-  }
-}
-"""
-WRITE_SENTENCE = """
-mutation ($input: WriteSentenceInput!) {
-  writeSentence(input: $input) {
-    ... on SentenceWritten { sentence { id date text createdAt word { id simplified } } }
-    ... on Refused { code message path }
-  }
-}
-"""
+CREATE_LIST = mutation(
+    "createWordList", "WordListCreated", "list { id name level public owner { name } wordCount subscriberCount }"
+)
+ADD_WORDS = mutation(
+    "addWords",
+    "WordsAdded",
+    "list { id wordCount } words { id term reading example audioUrl simplified traditional pinyin definition }",
+)
+UPDATE_WORD = mutation(
+    "updateWord", "WordUpdated", "word { id term reading example audioUrl simplified traditional pinyin definition }"
+)
+REMOVE_WORD = mutation("removeWord", "WordRemoved", "list { id wordCount words(first: 100) { nodes { id } } }")
+UPDATE_LIST = mutation("updateWordList", "WordListUpdated", "list { id name level public owner { name } wordCount }")
+DELETE_LIST = mutation("deleteWordList", "WordListDeleted", "deletedId")
+DELETE_SENTENCE = mutation("deleteSentence", "SentenceDeleted", "deletedId")
+SUBSCRIBE = mutation("subscribe", "Subscribed", "subscription { active since characterSet list { id } }")
+UNSUBSCRIBE = mutation("unsubscribe", "Unsubscribed", "subscription { active since characterSet }")
+RECORD_QUIZ = mutation(
+    "recordQuiz",
+    "QuizRecorded",
+    "result { id date correct total list { id } user { name } } streak { current longest lastActiveOn }",
+)
+WRITE_SENTENCE = mutation(
+    "writeSentence", "SentenceWritten", "sentence { id date text createdAt word { id simplified } }"
+)

@@ -20,19 +20,13 @@ from tests.client import Client
 from tests.confirmations import MailingService
 from tests.mail_server import body_of
 from tests.members import introduce
+from tests.queries import mutation
 
-REQUEST_SIGN_IN = """
-mutation ($input: RequestSignInInput!) { requestSignIn(input: $input) {
-  ... on SignInRequested { email request } ... on Refused { code message path retryAfterSeconds } } }
-"""
-SIGN_IN = """
-mutation ($input: SignInInput!) { signIn(input: $input) {
-  ... on SignedIn { user { id name email } token expiresAt } ... on Refused { code message path } } }
-"""
-SIGN_OUT = """
-mutation ($input: SignOutInput!) { signOut(input: $input) {
-  ... on SignedOut { signedOut } ... on Refused { code message } } }
-"""
+REQUEST_SIGN_IN = mutation(
+    "requestSignIn", "SignInRequested", "email request", refused="code message path retryAfterSeconds"
+)
+SIGN_IN = mutation("signIn", "SignedIn", "user { id name email } token expiresAt")
+SIGN_OUT = mutation("signOut", "SignedOut", "signedOut", refused="code message")
 VIEWER = "{ viewer { id name email } }"
 _DIGITS = re.compile(r"^(\d{6})\s*$", re.MULTILINE)
 _LINK = re.compile(r"/sign-in\?link=([\w-]+)")

@@ -14,14 +14,12 @@ from resolvers.requests.context import utc_now
 from tests.browser.admin import NODES, ask, assert_clean, opened
 from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Visited
-from tests.queries import CREATE_EVENT
+from tests.queries import CREATE_EVENT, mutation
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-CREATE_LIST = """mutation ($input: CreateWordListInput!) {
-  createWordList(input: $input) { ... on WordListCreated { list { id } } ... on Refused { code } }
-}"""
+CREATE_LIST = mutation("createWordList", "WordListCreated", "list { id }", refused="code")
 CREATE_BOARD = """mutation ($input: CreateBoardInput!) {
   createBoard(input: $input) { __typename ... on Refused { code } }
 }"""

@@ -12,16 +12,13 @@ from playwright.async_api import Browser, expect
 from tests.browser.admin import NODES, Keys, ask, assert_clean, opened
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
+from tests.queries import mutation
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-CREATE = """mutation ($input: CreateWordListInput!) {
-  createWordList(input: $input) { ... on WordListCreated { list { id } } ... on Refused { code } }
-}"""
-ADD = """mutation ($input: AddWordsInput!) {
-  addWords(input: $input) { ... on WordsAdded { words { id term } } ... on Refused { code } }
-}"""
+CREATE = mutation("createWordList", "WordListCreated", "list { id }", refused="code")
+ADD = mutation("addWords", "WordsAdded", "words { id term }", refused="code")
 UPDATE = """mutation ($input: UpdateWordListInput!) {
   updateWordList(input: $input) { __typename ... on Refused { code } }
 }"""

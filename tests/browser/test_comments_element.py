@@ -16,7 +16,7 @@ from playwright.async_api import Browser, Locator, expect
 
 from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Visited, running_site
-from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, POST_COMMENT, SUSPEND
+from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, POST_COMMENT, SUSPEND, mutation
 from tests.service import running_service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -39,10 +39,7 @@ TOO_SMALL = """['button', 'select', 'textarea', 'input']
   .filter((control) => Math.min(control.offsetWidth, control.offsetHeight) < 44)
   .map((control) => control.outerHTML)"""
 SHOPS_KEY = "the key of a shop, at least 32 letters"
-MARK_HELPFUL = """
-mutation ($input: MarkHelpfulInput!) { markHelpful(input: $input) {
-  ... on CommentMarked { comment { id helpful } } ... on Refused { code message path } } }
-"""
+MARK_HELPFUL = mutation("markHelpful", "CommentMarked", "comment { id helpful }")
 
 
 def say(visited: Visited, product: str, body: str, *, user: str = "ada-abara", **more: Any) -> str:

@@ -20,7 +20,7 @@ from server.settings import Settings
 from tests.authorisation.rules import Viewer
 from tests.authorisation.world import World
 from tests.client import serving
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.deployment_files import ROLES, policy
 from tests.engines import RunningEngine
 from tests.jobs import ended
@@ -52,7 +52,7 @@ async def restricted(engine: RunningEngine, role: str) -> AsyncIterator[Restrict
 
 async def run(proxy: RestrictingProxy, table: Table, *arguments: str, **more: str) -> None:
     """A command, which must succeed."""
-    variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": table.name, "RINGSIDE_SECRETS": SECRET, **more}
+    variables = on_table(proxy.url, table.name, RINGSIDE_SECRETS=SECRET, **more)
     done = await asyncio.to_thread(ringside, *arguments, **variables)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr, proxy.refused)
 

@@ -23,6 +23,7 @@ from resolvers.requests.context import Context, Kind, Services, Viewer
 from resolvers.requests.policy import Policy
 from resolvers.values.network_addresses import network
 from tests.client import serving
+from tests.command import on_table
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
@@ -41,7 +42,7 @@ def code(answer: httpx.Response) -> str:
 @asynccontextmanager
 async def services_on(engine: RunningEngine, table: Table, *variables: dict[str, str]) -> AsyncIterator[list[str]]:
     """Processes of the service on one table, each with these variables; their addresses."""
-    common = {"RINGSIDE_DYNAMODB_URL": engine.url, "RINGSIDE_TABLE": table.name, "RINGSIDE_SECRETS": "s" * 40}
+    common = on_table(engine.url, table.name)
     with ExitStack() as stack:
         starting = (start_service({**common, **more}, stack) for more in variables)
         yield [service.url for service in await asyncio.gather(*starting)]

@@ -34,16 +34,12 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.erasing import bury
 from tests.intercepted import intercepted
-from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_PROFILE
+from tests.queries import ADD_CONTENDER, CREATE_BOARD, UPDATE_PROFILE, mutation
 from tests.service import Service
 from tests.waiting import until
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
 
-REVOKE = """
-mutation ($input: RevokeApiKeyInput!) { revokeApiKey(input: $input) {
-  ... on ApiKeyRevoked { apiKey { id name prefix } }
-  ... on Refused { code message path } } }
-"""
+REVOKE = mutation("revokeApiKey", "ApiKeyRevoked", "apiKey { id name prefix }")
 LIST = """
 query ($first: Int, $after: String) { apiKeys(first: $first, after: $after) {
   nodes { id name lastUsedAt } pageInfo { hasNextPage endCursor } } }

@@ -14,17 +14,12 @@ from resolvers.vocabulary.cache import VocabularyCache
 from server import audit
 from tests.client import Client
 from tests.intercepted import is_of_request
-from tests.queries import ADD_WORDS, DELETE_LIST, REMOVE_WORD
+from tests.queries import ADD_WORDS, DELETE_LIST, REMOVE_WORD, mutation
 from tests.vocabulary import known_list, private_list, word_ids
 
-REVIEW_WORD = """
-mutation ($input: ReviewWordInput!) {
-  reviewWord(input: $input) {
-    ... on WordReviewed { card { due stability difficulty reviews word { id } list { id } } }
-    ... on Refused { code message path }
-  }
-}
-"""
+REVIEW_WORD = mutation(
+    "reviewWord", "WordReviewed", "card { due stability difficulty reviews word { id } list { id } }"
+)
 DUE = """
 query ($first: Int, $after: String) { viewer {
   due(first: $first, after: $after) { nodes { word { id term } due } pageInfo { hasNextPage endCursor } }

@@ -11,11 +11,10 @@ from typing import Any
 from resolvers.people.challenges import MOST
 from resolvers.requests.context import Role
 from tests.client import Client
-from tests.queries import MODERATE_COMMENT, POST_COMMENT
+from tests.queries import MODERATE_COMMENT, POST_COMMENT, mutation
 
 CHALLENGE = "{ challenge { token salt target expiresAt } }"
-GUEST = """mutation ($input: SignInAsGuestInput!) { signInAsGuest(input: $input) {
-  ... on SignedIn { token user { id isGuest } } ... on Refused { code message path } } }"""
+GUEST = mutation("signInAsGuest", "SignedIn", "token user { id isGuest }")
 COMMENT = {"product": "42", "language": "en", "body": "Good."}
 
 

@@ -21,7 +21,7 @@ from server import Failed
 from server.commands import serve
 from server.execution.documents import hash_of, read_manifest
 from server.settings import Settings, variable
-from tests.command import ROOT, environment, ringside, ringside_process
+from tests.command import ROOT, environment, on_table, ringside, ringside_process
 from tests.data_folders import run_script
 from tests.engines import RunningEngine
 from tests.service import running_service
@@ -264,9 +264,7 @@ def test_a_table_with_other_keys_is_refused(default_engine: RunningEngine, table
         AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
     )
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": default_engine.url, "RINGSIDE_TABLE": table_name, "RINGSIDE_SECRETS": SECRET,
-    }  # fmt: skip
+    variables = on_table(default_engine.url, table_name, RINGSIDE_SECRETS=SECRET)
     for command in (("table", "check"), ("serve", "--port", "0")):
         refused = ringside(*command, **variables)
         assert refused.returncode == 1

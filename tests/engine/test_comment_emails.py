@@ -27,7 +27,7 @@ from tests.client import Client, serving
 from tests.comments import post
 from tests.killed import Killed, killed_at
 from tests.mail_server import Mailbox, body_of, mail_server
-from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
+from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE, mutation
 
 HOUR = timedelta(hours=1)
 WISH = "{ viewer { replyEmails } }"
@@ -87,8 +87,7 @@ async def notices(client: Client) -> int:
 # ── replies ──
 
 
-ANSWER = """mutation ($input: AnswerCommentInput!) { answerComment(input: $input) {
-  ... on CommentAnswered { comment { id } } ... on Refused { code } } }"""
+ANSWER = mutation("answerComment", "CommentAnswered", "comment { id }", refused="code")
 
 
 async def test_the_site_s_answer_counts_as_a_reply(client: Client, outbox: Outbox) -> None:

@@ -27,7 +27,7 @@ from server.commands.imports import comments as import_comments
 from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.comments import author_id, post
 from tests.queries import (
     COMMENT_STATISTICS,
@@ -292,10 +292,7 @@ async def test_comments_are_imported_and_exported_by_command(
     """And the audit passes."""
     file = tmp_path / "in.jsonl"
     file.write_bytes(b"".join(orjson.dumps({**GOOD, "body": f"{place}"}) + b"\n" for place in range(120)))
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": one_table.name,
-        "RINGSIDE_SECRETS": "a secret that signs nothing in this test",
-    }  # fmt: skip
+    variables = on_table(settings.dynamodb_url, one_table.name)
     first = ringside("import", "comments", str(file), **variables)
     assert "120 comments read: 120 are new" in first.stdout, first.stderr
     out = tmp_path / "out.jsonl"

@@ -14,7 +14,7 @@ from resolvers.requests.context import Services
 from resolvers.transfer.readers import Unreadable
 from server.settings import Settings
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.killed import Killed, killed_at
 from tests.queries import ADD_CONTENDER, CREATE_BOARD, RETIRE_CONTENDER, UPDATE_CONTENDER
 from tests.transfers import import_contenders
@@ -26,12 +26,7 @@ TABLE = "name,description,link\nŽofie née,Erste Zeile,https://example.com/z\n�
 
 
 def variables(settings: Settings, **more: str) -> Mapping[str, str]:
-    return {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": settings.table,
-        "RINGSIDE_SECRETS": "s" * 48,
-        **more,
-    }
+    return on_table(settings.dynamodb_url, settings.table, **more)
 
 
 async def _added(services: Services, source: Path) -> tuple[int, int]:

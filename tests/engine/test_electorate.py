@@ -16,15 +16,13 @@ from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, UPDATE_PROFILE
+from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, UPDATE_PROFILE, mutation
 from tests.service import Service
 from tests.voting import add_contenders, assert_consistent, editor, read_keys, settle_votes, vote
 from tests.websockets import open_socket, receive, send
 
-UPDATE = """mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) {
-  ... on BoardUpdated { board { electorate membersSince } } ... on Refused { code message path } } }"""
-CREATE = """mutation ($input: CreateBoardInput!) { createBoard(input: $input) {
-  ... on BoardCreated { board { electorate membersSince } } ... on Refused { code message path } } }"""
+UPDATE = mutation("updateBoard", "BoardUpdated", "board { electorate membersSince }")
+CREATE = mutation("createBoard", "BoardCreated", "board { electorate membersSince }")
 
 
 async def change(client: Client, **fields: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from server.mail.runs import EmailSchedule, ReminderRun, turn
 from server.mail.sending import EmailRejected, Emails, LeasedTransport, RunLimits, ServerUnreachable
 from server.settings import Settings
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.engines import RunningEngine
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
@@ -74,11 +74,7 @@ async def wants(client: Client, user: str, **settings: Any) -> Client:
 @pytest.fixture
 def variables(settings: Settings) -> dict[str, str]:
     """The environment of a command on the same table."""
-    return {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": settings.table,
-        "RINGSIDE_SECRETS": "s" * 48,
-    }
+    return on_table(settings.dynamodb_url, settings.table)
 
 
 # ── the hour ──

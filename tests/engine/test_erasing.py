@@ -46,6 +46,7 @@ from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
 from tests.queries import (
     RECORD_QUIZ,
     UPDATE_PROFILE,
+    mutation,
 )
 from tests.two_worlds import Site
 from tests.vocabulary import QUIZ_LEADERBOARD, known_list
@@ -53,8 +54,7 @@ from tests.voting import settle_votes
 from tests.waiting import until
 
 OTHERS = ("ada", "bob", "cleo")
-SUSPEND = """mutation ($input: SuspendMemberInput!) { suspendMember(input: $input) {
-  ... on MemberSuspended { user { id } } ... on Refused { code message } } }"""
+SUSPEND = mutation("suspendMember", "MemberSuspended", "user { id }", refused="code message")
 
 
 PERSONAL = ("Zoltán", "z@example.org", "Secret", "a secret word")

@@ -27,17 +27,13 @@ from schema import schema
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import ADA, MailingService, mailing
-from tests.queries import POST_COMMENT
+from tests.queries import POST_COMMENT, mutation
 from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
 
-AS_GUEST = """
-mutation ($input: SignInAsGuestInput!) { signInAsGuest(input: $input) {
-  ... on SignedIn { user { id name isGuest } token } ... on Refused { code message path retryAfterSeconds } } }
-"""
-ADD = """
-mutation ($input: AddIdentityInput!) { addIdentity(input: $input) {
-  ... on IdentityAdded { user { id isGuest email } } ... on Refused { code message } } }
-"""
+AS_GUEST = mutation(
+    "signInAsGuest", "SignedIn", "user { id name isGuest } token", refused="code message path retryAfterSeconds"
+)
+ADD = mutation("addIdentity", "IdentityAdded", "user { id isGuest email }", refused="code message")
 ERASE = """
 mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: REMOVE }) {
   ... on MemberErasure { job { id } } ... on Refused { code message } } }
@@ -92,10 +88,10 @@ async def test_guests_are_refused_wherever_they_are_not_allowed_by_name(mail: Ma
     mutations = schema._schema.mutation_type
     assert mutations is not None
     refused = set()
-    for name, mutation in mutations.fields.items():
+    for name, field in mutations.fields.items():
         if name in ("eraseMember", "signOut"):
             continue
-        kind = mutation.args["input"].type
+        kind = field.args["input"].type
         document = f"mutation ($input: {kind}) {{ {name}(input: $input) {{ ... on Refused {{ message }} }} }}"
         answer = await guest.answer(document, input=any_value(kind))
         if ((answer.get("data") or {}).get(name) or {}).get("message") == GUESTS_MAY_NOT:
@@ -123,8 +119,7 @@ async def test_a_guest_who_gives_an_address_keeps_what_they_are(mail: MailingSer
 async def test_a_guest_has_a_name_alone(mail: MailingService) -> None:
     """Which they may change; settings of emails are nothing without an address."""
     guest = await a_guest(mail)
-    update = """mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
-      ... on ProfileUpdated { user { name } } ... on Refused { code } } }"""
+    update = mutation("updateProfile", "ProfileUpdated", "user { name }", refused="code")
     assert await guest.ask(update, input={"name": "Anna"}) == {"user": {"name": "Anna"}}
     for settings in ({"email": ADA}, {"timeZone": "Europe/Vienna"}, {"lockReminderHours": 3}):
         assert await guest.code(update, input=settings) == "NOT_ALLOWED"

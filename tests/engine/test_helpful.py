@@ -12,10 +12,9 @@ from tests.client import Client, next_cursor
 from tests.comments import post
 from tests.erasing import ERASE
 from tests.jobs import ended
-from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
+from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
 
-MARK = """mutation ($input: MarkHelpfulInput!) { markHelpful(input: $input) {
-  ... on CommentMarked { comment { helpful viewerFoundHelpful } } ... on Refused { code message path } } }"""
+MARK = mutation("markHelpful", "CommentMarked", "comment { helpful viewerFoundHelpful }")
 ONE = "query ($id: ID!) { comment(id: $id) { helpful viewerFoundHelpful } }"
 PAGE = """query ($first: Int, $after: String, $last: Int, $before: String, $languages: [String!], $ratings: [Int!]) {
   comments(product: "42", order: HELPFUL, first: $first, after: $after, last: $last, before: $before,

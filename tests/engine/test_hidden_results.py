@@ -21,11 +21,10 @@ from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.queries import CAST_VOTE, CREATE_BOARD, DRAW_MATCHUP, VOID_VOTER
+from tests.queries import CAST_VOTE, CREATE_BOARD, DRAW_MATCHUP, VOID_VOTER, mutation
 from tests.voting import add_contenders, assert_consistent, editor, read_keys, settle_votes, vote
 
-UPDATE = """mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) {
-  ... on BoardUpdated { board { resultsVisible resultsHidden } } ... on Refused { code message path } } }"""
+UPDATE = mutation("updateBoard", "BoardUpdated", "board { resultsVisible resultsHidden }")
 
 COUNTS = "wins losses ties score winRate rank"
 PAGE = "pageInfo { hasNextPage hasPreviousPage startCursor endCursor }"

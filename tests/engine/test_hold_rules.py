@@ -14,7 +14,7 @@ from datastore.comments.hold_rules import read_hold_rules
 from resolvers.requests.context import Role
 from server.settings import Settings
 from tests.client import Client, serving
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.comments import post
 from tests.dependent_calls import dependent_calls
 from tests.queries import EDIT_COMMENT, MODERATE_COMMENT, POST_COMMENT, SET_HOLD_RULES
@@ -231,8 +231,7 @@ async def test_the_command_tries_a_file_on_all_comments(client: Client, tmp_path
         await post(ada, body=body)
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"revision": 3, "rules": [{"name": "T", "words": ["tickets"], "links": None}]}))
-    variables = {"RINGSIDE_DYNAMODB_URL": f"{client.settings.dynamodb_url}", "RINGSIDE_TABLE": client.settings.table}
-    variables["RINGSIDE_SECRETS"] = "a secret that signs nothing in this test"
+    variables = on_table(client.settings.dynamodb_url, client.settings.table)
     tried = ringside("comments", "rules", "test", f"{file}", **variables)
     assert (tried.returncode, tried.stdout.splitlines()[0]) == (0, "T: 2 of 3 comments.")
     assert "\x1b" not in tried.stdout

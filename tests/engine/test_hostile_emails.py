@@ -8,7 +8,7 @@ from pathlib import Path
 
 from datastore.dynamo import Table
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, body_of, mail_server
 from tests.queries import ADD_WORDS, CREATE_LIST, SUBSCRIBE, UPDATE_PROFILE
@@ -51,13 +51,13 @@ async def test_no_text_of_a_member_adds_a_header_or_a_part(
         await subscribe_to_hostile_words(one_client, f"member{number}", text)
     mailbox = Mailbox()
     async with mail_server(mailbox, tmp_path) as url:
-        variables = {
-            "RINGSIDE_DYNAMODB_URL": default_engine.url,
-            "RINGSIDE_TABLE": one_table.name,
-            "RINGSIDE_SECRETS": SECRET,
-            "RINGSIDE_SMTP_URL": url,
-            "RINGSIDE_MAIL_FROM": SENDER,
-        }
+        variables = on_table(
+            default_engine.url,
+            one_table.name,
+            RINGSIDE_SECRETS=SECRET,
+            RINGSIDE_SMTP_URL=url,
+            RINGSIDE_MAIL_FROM=SENDER,
+        )
         done = await asyncio.to_thread(ringside, "emails", **variables)
     assert done.returncode == 0, done.stderr
     assert mailbox.recipients == [f"member{number}@example.org" for number in range(len(HOSTILE))]

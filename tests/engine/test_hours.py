@@ -16,7 +16,7 @@ from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
 from tests.engines import RunningEngine
 from tests.intercepted import beforehand
-from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, UPDATE_BOARD
+from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, UPDATE_BOARD, mutation
 from tests.voting import (
     add_contenders,
     assert_consistent,
@@ -28,10 +28,7 @@ from tests.voting import (
 )
 
 HOURS = "{ board { opensAt closesAt closed } }"
-CREATE = """
-mutation ($input: CreateBoardInput!) { createBoard(input: $input) {
-  ... on BoardCreated { board { slug opensAt closesAt closed } } ... on Refused { code message path } } }
-"""
+CREATE = mutation("createBoard", "BoardCreated", "board { slug opensAt closesAt closed }")
 
 
 def at(client: Client, moment: datetime) -> None:

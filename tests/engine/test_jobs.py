@@ -20,7 +20,7 @@ from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from resolvers.voting import voiding
 from tests.client import Client, pages
-from tests.command import ROOT, environment, ringside_process
+from tests.command import ROOT, environment, on_table, ringside_process
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
 from tests.queries import BOARD_COUNTS, VOID_VOTER
@@ -211,11 +211,7 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
     services.get(JobRunner).start({})  # this process works on none
     job = await begun(services, "VOID_VOTER", board="main", voter="ada", same_address="")
     async with Proxy(settings.dynamodb_url) as proxy:
-        variables = environment(
-            RINGSIDE_DYNAMODB_URL=proxy.url,
-            RINGSIDE_TABLE=settings.table,
-            RINGSIDE_SECRETS=SECRET,
-        )
+        variables = environment(**on_table(proxy.url, settings.table, RINGSIDE_SECRETS=SECRET))
         process = subprocess.Popen([sys.executable, "-m", "server", "jobs", "--resume"], cwd=ROOT, env=variables)
         while process.poll() is None and sum(proxy.requests[operation] for operation in WRITES) < writes:
             await asyncio.sleep(0.001)
@@ -238,12 +234,7 @@ async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> N
     one_client.services.get(JobRunner).start({})
     job = await begun(one_client.services, "VOID_VOTER", board="main", voter="ada", same_address="")
     settings = one_client.settings
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": settings.table,
-        "RINGSIDE_SECRETS": SECRET,
-        "COLUMNS": "300",
-    }
+    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET, COLUMNS="300")
     listed = await asyncio.to_thread(ringside_process, "jobs", **variables)
     assert node_id("Job", job.id) in listed.stdout
     assert "RUNNING" in listed.stdout

@@ -26,7 +26,7 @@ from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.jobs import SECRET
 from tests.queries import UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
@@ -76,12 +76,7 @@ async def api_key(_: Client, __: Path) -> list[str]:
 
 
 def environment(settings: Settings, table: Table) -> dict[str, Any]:
-    return {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": table.name,
-        "RINGSIDE_SECRETS": SECRET,
-        "RINGSIDE_LOG": "error",
-    }
+    return on_table(settings.dynamodb_url, table.name, RINGSIDE_SECRETS=SECRET, RINGSIDE_LOG="error")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from datastore.people.profiles import PROFILE, Profile
 from datastore.whole import layout
 from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
 from tests.client import serving
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.intercepted import beforehand
@@ -27,12 +27,7 @@ RESHARD = ("board", "reshard", "main")
 
 
 def _variables(url: str, table: Table) -> dict[str, str]:
-    return {
-        "RINGSIDE_DYNAMODB_URL": url,
-        "RINGSIDE_TABLE": table.name,
-        "RINGSIDE_SECRETS": SECRET,
-        "RINGSIDE_INTROSPECTION": "on",
-    }
+    return on_table(url, table.name, RINGSIDE_SECRETS=SECRET, RINGSIDE_INTROSPECTION="on")
 
 
 def _refused(command: tuple[str, ...], variables: dict[str, str]) -> str:

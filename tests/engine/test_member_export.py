@@ -26,19 +26,26 @@ from resolvers.whole.erasing import PARTS
 from resolvers.whole.exporting import EXPORT_MEMBER, PATH, PURPOSE, file_lines
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.comments import post
 from tests.engines import RunningEngine
 from tests.jobs import SECRET, ended, run_of, work_on
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import ADD_WORDS, CREATE_BOARD, CREATE_LIST, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
+from tests.queries import (
+    ADD_WORDS,
+    CREATE_BOARD,
+    CREATE_LIST,
+    MODERATE_COMMENT,
+    REPORT_COMMENT,
+    UPDATE_PROFILE,
+    mutation,
+)
 from tests.two_worlds import Site
 from tests.voting import add_contenders, editor, vote
 
-EXPORT_QUERY = """mutation ($input: ExportMemberInput!) { exportMember(input: $input) {
-  ... on MemberExport { job { id } url } ... on Refused { code message path } } }"""
+EXPORT_QUERY = mutation("exportMember", "MemberExport", "job { id } url")
 EVE = node_id("User", "eve")
 
 
@@ -234,11 +241,7 @@ async def test_the_command_writes_the_same_file(one_client: Client) -> None:
     """For an operator, without a link."""
     await contribute(one_client)
     settings = one_client.settings
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": settings.table,
-        "RINGSIDE_SECRETS": SECRET,
-    }
+    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET)
     written = await asyncio.to_thread(ringside, "export", "member", "eve", **variables)
     assert written.returncode == 0, written.stderr
     whole = [line.decode().rstrip("\n") async for line in file_lines(one_client.services.table, "eve", "")][1:]
@@ -248,13 +251,11 @@ async def test_the_command_writes_the_same_file(one_client: Client) -> None:
 async def test_an_id_that_nobody_can_have_leaves_the_file_as_it_is(one_client: Client, tmp_path: Path) -> None:
     """The command says so in a sentence, and writes nothing."""
     settings = one_client.settings
-    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}
+    variables = on_table(settings.dynamodb_url, settings.table)
     file = tmp_path / "member.jsonl"
     file.write_text("an earlier export")
     for wrong in ("a#b", ""):
-        refused = await asyncio.to_thread(
-            ringside, "export", "member", wrong, str(file), RINGSIDE_SECRETS=SECRET, **variables
-        )
+        refused = await asyncio.to_thread(ringside, "export", "member", wrong, str(file), **variables)
         assert refused.returncode == 1
         assert refused.stderr.startswith(f"'{wrong}' is not a member's id: "), refused.stderr
         assert len(refused.stderr.splitlines()) == 1

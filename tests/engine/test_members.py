@@ -39,17 +39,16 @@ from server.auth.tokens import mint
 from server.settings import Settings
 from tests.authorisation.world import machine_of
 from tests.client import Client
+from tests.command import on_table
 from tests.erasing import items_naming
 from tests.members import introduce
-from tests.queries import POST_COMMENT, UPDATE_PROFILE
+from tests.queries import POST_COMMENT, UPDATE_PROFILE, mutation
 from tests.service import running_service
 from tests.sign_in import in_session, with_session
 
 ME = "{ viewer { id name joinedAt isGuest roles identities { method label since lastUsedAt } } }"
-SET_ROLES = """mutation ($input: SetRolesInput!) { setRoles(input: $input) {
-  ... on RolesSet { user { id roles } } ... on Refused { code message path } } }"""
-REMOVE = """mutation ($input: RemoveIdentityInput!) { removeIdentity(input: $input) {
-  ... on IdentityRemoved { user { identities { method label } } } ... on Refused { code message path } } }"""
+SET_ROLES = mutation("setRoles", "RolesSet", "user { id roles }")
+REMOVE = mutation("removeIdentity", "IdentityRemoved", "user { identities { method label } }")
 OTHERS = {"eve": "bob", "bob": "eve"}
 SECRET = "a secret of at least 32 characters"
 REVIEW = {"product": "mug", "language": "en", "rating": 5, "body": "Good."}
@@ -97,11 +96,7 @@ async def test_two_hundred_first_requests_on_two_processes_make_one_member(
 ) -> None:
     """Mutations and questions who they are, all at once."""
     settings = settings.model_copy(update={"secrets": (SecretStr(SECRET),)})
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": f"{settings.dynamodb_url}",
-        "RINGSIDE_TABLE": settings.table,
-        "RINGSIDE_SECRETS": SECRET,
-    }
+    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET)
     headers = {"authorization": f"Bearer {mint(settings, 'everywhere', name='Ada')}"}
     with ExitStack() as stack:
         urls = [stack.enter_context(running_service(variables)).url for _ in range(2)]

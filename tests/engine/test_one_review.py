@@ -18,10 +18,9 @@ from server.audit.comments import breaches
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import author_id, post
-from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
+from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
 
-POST = """mutation ($input: PostCommentInput!) { postComment(input: $input) {
-  ... on CommentPosted { comment { id rating } } ... on Refused { code path existing } } }"""
+POST = mutation("postComment", "CommentPosted", "comment { id rating }", refused="code path existing")
 RATED = "query ($product: ID!) { commentStatistics(product: $product) { rated } }"
 REVIEW = {"product": "42", "language": "en", "rating": 4, "body": "Good."}
 

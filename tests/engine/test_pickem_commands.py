@@ -20,7 +20,7 @@ from resolvers.values.node_ids import node_id
 from server.audit import breaches
 from server.settings import Settings
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.conftest import create_table
 from tests.engines import RunningEngine
 from tests.killed import killed_at
@@ -55,12 +55,7 @@ SEASON: dict[str, Any] = {
 
 async def test_a_season_is_imported_and_exported(one_table: Table, settings: Settings, tmp_path: Path) -> None:
     """Imported, exported, scored; what cannot be read is named, and then nothing is written."""
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": one_table.name,
-        "RINGSIDE_SECRETS": "s" * 48,
-        "RINGSIDE_IMAGE_HOSTS": "images.example.com",
-    }
+    variables = on_table(settings.dynamodb_url, one_table.name, RINGSIDE_IMAGE_HOSTS="images.example.com")
     file, copy = tmp_path / "season.json", tmp_path / "copy.json"
     file.write_bytes(orjson.dumps(SEASON))
     assert "2 events were created, 0 existed already" in ringside("import", "events", str(file), **variables).stdout
@@ -131,8 +126,7 @@ async def test_of_two_imports_of_a_season_at_once_one_may_be_killed(one_client: 
 async def test_the_name_of_an_event_is_printed_as_it_is(one_client: Client, tmp_path: Path) -> None:
     """What looks like the console's markup, or the name of an emoji, is part of the name."""
     settings = one_client.settings
-    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}
-    variables |= {"RINGSIDE_SECRETS": "s" * 48, "RINGSIDE_IMAGE_HOSTS": "images.example.com"}
+    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_IMAGE_HOSTS="images.example.com")
     file = tmp_path / "season.json"
     file.write_bytes(orjson.dumps({"events": [{**SEASON["events"][0], "name": "Finale [/live] :cat:"}]}))
     assert ringside("import", "events", str(file), **variables).returncode == 0
@@ -151,8 +145,7 @@ async def test_an_event_that_has_a_control_character_in_its_name_is_scored_and_e
     await create_event(services.table, event.locked().reveal(now), (), services.unit())
     seen = await one_client.ask("query ($id: ID!) { event(id: $id) { name } }", id=node_id("Event", event.id))
     assert seen == {"name": name}
-    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}
-    variables |= {"RINGSIDE_SECRETS": "s" * 48}
+    variables = on_table(settings.dynamodb_url, settings.table)
     scored = ringside("score", event.id, **variables)
     assert (scored.returncode, scored.stdout) == (0, "Rev olution [31m: 0 predictions are scored.\n"), scored.stderr
     exported = ringside("export", "events", **variables)
@@ -194,11 +187,7 @@ async def test_scoring_without_all_results_must_be_confirmed(
     one_table: Table, settings: Settings, tmp_path: Path
 ) -> None:
     """The command refuses it like the mutation, and takes an option."""
-    variables = {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": one_table.name,
-        "RINGSIDE_SECRETS": "s" * 48,
-    }
+    variables = on_table(settings.dynamodb_url, one_table.name)
     [past, _] = SEASON["events"]
     open_match = {name: value for name, value in past["matches"][0].items() if name != "result"}
     bare = {name: past[name] for name in ("name", "season", "startsAt")}

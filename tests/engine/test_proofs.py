@@ -20,11 +20,10 @@ from server.settings import Settings
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.oidc_provider import KEY, oidc_provider
-from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
+from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
 
 SECRET = "a shop's secret of 32 characters or more"
-POST = """mutation ($input: PostCommentInput!) { postComment(input: $input) {
-  ... on CommentPosted { comment { id verifiedAt } } ... on Refused { code path message } } }"""
+POST = mutation("postComment", "CommentPosted", "comment { id verifiedAt }", refused="code path message")
 PAGE = """
 query ($first: Int, $after: String, $verified: Boolean, $order: CommentOrder! = NEWEST, $languages: [String!]) {
   comments(product: "42", first: $first, after: $after, verified: $verified, order: $order, languages: $languages) {

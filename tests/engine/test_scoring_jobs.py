@@ -23,7 +23,7 @@ from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import pickem as audit
 from tests.client import Client, serving
-from tests.command import ROOT, environment
+from tests.command import ROOT, environment, on_table
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.jobs import JOB_QUERY, SECRET, WRITES, ended, work_on
@@ -191,7 +191,7 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
     services.get(JobRunner).start({})  # this process works on none
     job = await begun_as(services, kind, parse_node_key("Event", event))
     async with Proxy(settings.dynamodb_url) as proxy:
-        variables = environment(RINGSIDE_DYNAMODB_URL=proxy.url, RINGSIDE_TABLE=settings.table, RINGSIDE_SECRETS=SECRET)
+        variables = environment(**on_table(proxy.url, settings.table, RINGSIDE_SECRETS=SECRET))
         process = subprocess.Popen([sys.executable, "-m", "server", "jobs", "--resume"], cwd=ROOT, env=variables)
         while process.poll() is None and sum(proxy.requests[operation] for operation in WRITES) < writes:
             await asyncio.sleep(0.001)

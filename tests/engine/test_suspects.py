@@ -12,21 +12,17 @@ from resolvers.values.node_ids import node_id
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.erasing import admin
+from tests.erasing import ERASE, admin
 from tests.jobs import ended
-from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, mutation
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
-FIND = """mutation ($input: FindSuspectsInput!) { findSuspects(input: $input) {
-  ... on SuspectsSought { job { id kind } } ... on Refused { code message path } } }"""
+FIND = mutation("findSuspects", "SuspectsSought", "job { id kind }")
 SUSPECTS = """query ($atMost: Float!, $first: Int, $after: String) {
   suspects(atMost: $atMost, first: $first, after: $after) {
     computedAt votesSeen expectedHonest pageInfo { hasNextPage endCursor }
     nodes { voter votes reasons probability changes { contender { name } rank without } } } }"""
-VOID = """mutation ($input: VoidVotersInput!) { voidVoters(input: $input) {
-  ... on VotersVoided { job { id } } ... on Refused { code message path } } }"""
-ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
-  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
+VOID = mutation("voidVoters", "VotersVoided", "job { id }")
 SIDES = ("LEFT", "RIGHT")
 JOURNAL = "{ journal(first: 100) { nodes { kind actor object } } }"
 

@@ -21,22 +21,17 @@ from resolvers.voting.suspects import FIND_SUSPECTS
 from resolvers.whole.erasing import ERASE_MEMBER
 from resolvers.whole.jobs import JOB_KINDS
 from tests.client import Client
-from tests.erasing import admin
+from tests.erasing import ERASE, admin
 from tests.intercepted import Send, intercepted
 from tests.jobs import ended, run_of, work_on
 from tests.killed import Killed, killed_at
-from tests.queries import BOARD_COUNTS, SUSPEND
+from tests.queries import BOARD_COUNTS, SUSPEND, mutation
 from tests.voting import add_contenders, assert_consistent, editor, vote
 
-FIND = """mutation ($input: FindSuspectsInput!) { findSuspects(input: $input) {
-  ... on SuspectsSought { job { id } } ... on Refused { code message path } } }"""
+FIND = mutation("findSuspects", "SuspectsSought", "job { id }")
 SUSPECTS = "{ suspects(atMost: 0.1) { votesSeen nodes { voter votes } } }"
-VOID = """mutation ($input: VoidVotersInput!) { voidVoters(input: $input) {
-  ... on VotersVoided { job { id } } ... on Refused { code message path } } }"""
-RESTORE = """mutation ($input: RestoreVotersInput!) { restoreVoters(input: $input) {
-  ... on VotersRestored { job { id } } ... on Refused { code message path } } }"""
-ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
-  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
+VOID = mutation("voidVoters", "VotersVoided", "job { id }")
+RESTORE = mutation("restoreVoters", "VotersRestored", "job { id }")
 BOTS = ("x", "y", "z")
 CLICKS = 16
 

@@ -33,7 +33,7 @@ from resolvers.whole.erasing import PARTS
 from resolvers.whole.erasing import TAKE_BACK as TAKING_BACK_JOB
 from server.audit import breaches
 from tests.client import Client, serving
-from tests.command import ROOT, environment
+from tests.command import ROOT, environment, on_table
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
@@ -360,9 +360,7 @@ async def _release(services: Services, job: Job) -> None:
 
 async def _killed_after(writes: int, proxy: Proxy, services: Services) -> bool:
     """Runs `ringside jobs --resume` until it has made so many writes; whether it had to be killed."""
-    variables = environment(
-        RINGSIDE_DYNAMODB_URL=proxy.url, RINGSIDE_TABLE=services.table.name, RINGSIDE_SECRETS=SECRET
-    )
+    variables = environment(**on_table(proxy.url, services.table.name, RINGSIDE_SECRETS=SECRET))
     proxy.reset_counts()
     process = subprocess.Popen([sys.executable, "-m", "server", "jobs", "--resume"], cwd=ROOT, env=variables)
     while process.poll() is None and sum(proxy.requests[operation] for operation in WRITES) < writes:

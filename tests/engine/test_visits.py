@@ -29,17 +29,14 @@ from tests.attack.serving import Served, serving_on_a_socket
 from tests.client import Client, serving
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
-from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, mutation
 from tests.voting import add_contenders, pair_names
 from tests.waiting import until
 from tests.websockets import PROTOCOL, receive, send, wait_until_closed
 
 SHOP, BLOG = "https://shop.example.com", "http://blog.example.org:8080"
 ORIGINS = {"cors_origins": (SHOP, BLOG)}
-START = """
-mutation ($input: StartVisitInput!) { startVisit(input: $input) {
-  ... on Visit { token expiresAt } ... on Refused { code message retryAfterSeconds } } }
-"""
+START = mutation("startVisit", "Visit", "token expiresAt", refused="code message retryAfterSeconds")
 DRAW = "mutation { drawMatchup(input: {}) { ... on Ballot { token voter } ... on Refused { code } } }"
 WATCH = "subscription { leaderboardChanged { rank } }"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

@@ -11,17 +11,13 @@ from resolvers.values.node_ids import node_id
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
-from tests.erasing import admin
+from tests.erasing import ERASE, admin
 from tests.jobs import ended
-from tests.queries import LEADERBOARD, VOID_VOTER
+from tests.queries import LEADERBOARD, VOID_VOTER, mutation
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
-VOID = """mutation ($input: VoidVotersInput!) { voidVoters(input: $input) {
-  ... on VotersVoided { job { id } } ... on Refused { code message path } } }"""
-RESTORE = """mutation ($input: RestoreVotersInput!) { restoreVoters(input: $input) {
-  ... on VotersRestored { job { id } } ... on Refused { code message path } } }"""
-ERASE = """mutation ($input: EraseMemberInput!) { eraseMember(input: $input) {
-  ... on MemberErasure { job { id } } ... on Refused { code message path } } }"""
+VOID = mutation("voidVoters", "VotersVoided", "job { id }")
+RESTORE = mutation("restoreVoters", "VotersRestored", "job { id }")
 BOARD = """{ board { votes } leaderboard { nodes { rank wins losses ties contender { name } } }
   matchups { nodes { left { name } right { name } leftWins rightWins ties } } }"""
 JOURNAL = "{ journal(first: 100) { nodes { kind actor object } } }"

@@ -11,7 +11,7 @@ from datastore.voting import boards
 from datastore.voting.boards import shard_count
 from server.settings import Settings
 from tests.client import Client
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.engines import RunningEngine
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
@@ -21,11 +21,7 @@ from tests.voting import add_contenders, assert_consistent, editor, vote
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    return {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": settings.table,
-        "RINGSIDE_SECRETS": "s" * 48,
-    }
+    return on_table(settings.dynamodb_url, settings.table)
 
 
 async def test_a_board_is_resharded_while_people_vote(one_client: Client, settings: Settings, one_table: Table) -> None:

@@ -37,7 +37,7 @@ from server.engine.table import UnusableTable
 from server.settings import Settings
 from tests.backups import counted, counting_writers
 from tests.client import Client, serving
-from tests.command import ROOT, environment, ringside
+from tests.command import ROOT, environment, on_table, ringside
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, running_engine
 from tests.service import start_service
@@ -88,13 +88,13 @@ async def _another(url: str) -> AsyncIterator[Table]:
 def _run(settings: Settings, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return ringside(
         *arguments,
-        **{
-            "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-            "RINGSIDE_TABLE": settings.table,
-            "RINGSIDE_SECRETS": SECRET,
-            "RINGSIDE_DATA": f"{settings.data}",
+        **on_table(
+            settings.dynamodb_url,
+            settings.table,
+            RINGSIDE_SECRETS=SECRET,
+            RINGSIDE_DATA=f"{settings.data}",
             **variables,
-        },
+        ),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from datastore.dynamo import Table, open_table
 from datastore.vocabulary.lists import lists_by_name
-from tests.command import ringside
+from tests.command import on_table, ringside
 from tests.engines import RunningEngine
 from tests.legacy_sample import Sample
 
@@ -20,12 +20,7 @@ SECRET = "a secret that is long enough to be one in tests"
 
 @pytest.fixture
 def variables(one_table: Table, default_engine: RunningEngine) -> dict[str, str]:
-    return {
-        "RINGSIDE_DYNAMODB_URL": default_engine.url,
-        "RINGSIDE_TABLE": one_table.name,
-        "RINGSIDE_SECRETS": SECRET,
-        "RINGSIDE_LOG": "error",
-    }
+    return on_table(default_engine.url, one_table.name, RINGSIDE_SECRETS=SECRET, RINGSIDE_LOG="error")
 
 
 async def test_a_file_of_words_is_imported_once(one_table: Table, variables: dict[str, str], tmp_path: Path) -> None:

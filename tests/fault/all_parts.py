@@ -30,7 +30,7 @@ from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, utc_now
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
-from tests.command import ringside_process
+from tests.command import on_table, ringside_process
 from tests.engines import EnginePair, RunningEngine
 from tests.erasing import owners
 from tests.fault.editor import Editor
@@ -92,12 +92,7 @@ class FaultyTable:
     random: Random
 
     def variables(self, url: str) -> dict[str, str]:
-        return {
-            "RINGSIDE_DYNAMODB_URL": url,
-            "RINGSIDE_TABLE": self.settings.table,
-            "RINGSIDE_SECRETS": SECRET,
-            "RINGSIDE_WEBHOOK_NETWORKS": "127.0.0.0/8",
-        }
+        return on_table(url, self.settings.table, RINGSIDE_SECRETS=SECRET, RINGSIDE_WEBHOOK_NETWORKS="127.0.0.0/8")
 
     def token(self, name: str, *roles: Role) -> str:
         return mint(self.settings, name, name=name, roles=roles)

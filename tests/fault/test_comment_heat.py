@@ -19,15 +19,14 @@ from tests.engines import RunningEngine
 from tests.lagging import Lag, LaggingEngine, Limits
 from tests.lagging.capacity import PartitionKey
 from tests.lagging.service import lagging_services
-from tests.queries import COMMENT_STATISTICS
+from tests.queries import COMMENT_STATISTICS, mutation
 
 COMMENTS = 96
 LAG = Lag(mean=0.03, longest=0.5)
 PROCESSES = 8
 SHARDS = {"UNSETTLED": MARK_SHARDS, "LEADERS": LEADER_SHARDS, "USERS": profile_store.SHARDS}
 BODY = "x" * 300
-POST = """mutation ($input: PostCommentInput!) { postComment(input: $input) {
-  ... on CommentPosted { comment { id } } ... on Refused { code retryAfterSeconds } } }"""
+POST = mutation("postComment", "CommentPosted", "comment { id }", refused="code retryAfterSeconds")
 LIMIT = 700
 """Units per second that a key may take: DynamoDB allows 1,000."""
 

@@ -15,7 +15,7 @@ import pytest
 
 from server.auth.tokens import mint
 from server.settings import Settings
-from tests.command import ringside_process
+from tests.command import on_table, ringside_process
 from tests.engines import EnginePair
 from tests.lagging.tables import lagging_table
 from tests.queries import COMMENTS_PAGE, DELETE_COMMENT, EDIT_COMMENT, POST_COMMENT
@@ -99,10 +99,7 @@ async def test_killing_the_service_loses_and_duplicates_no_comment(
 ) -> None:
     """Two lives of one service; what was not answered when it died is asked again, with its key, in the next."""
     async with lagging_table(engine_pair, table_name) as (engine, _, _):
-        variables = {
-            "RINGSIDE_DYNAMODB_URL": engine.url, "RINGSIDE_TABLE": table_name, "RINGSIDE_DATA": str(tmp_path),
-            "RINGSIDE_SECRETS": SECRET,
-        }  # fmt: skip
+        variables = on_table(engine.url, table_name, RINGSIDE_DATA=str(tmp_path), RINGSIDE_SECRETS=SECRET)
         settings = Settings(dynamodb_url=engine.url, table=table_name, secrets=(SECRET,))
         writers = [Writer(mint(settings, f"w{seed}"), Random(seed)) for seed in range(WRITERS)]
         with ExitStack() as stack:

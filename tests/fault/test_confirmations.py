@@ -17,6 +17,7 @@ from datastore.vocabulary import lists
 from datastore.vocabulary.lists import WordList
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id
+from tests.command import on_table
 from tests.confirmations import REQUEST_SUBSCRIPTION
 from tests.engines import RunningEngine
 from tests.mail_server import Mailbox, mail_server
@@ -70,12 +71,7 @@ async def test_a_killed_service_loses_no_email_unnoticed(
     await lists.create_list(one_table, word_list, UnitOfWork.unkeyed(now))
     with ExitStack() as stack:
         async with mail_server(mailbox, tmp_path) as url:
-            variables = {
-                "RINGSIDE_DYNAMODB_URL": default_engine.url,
-                "RINGSIDE_TABLE": one_table.name,
-                "RINGSIDE_SECRETS": SECRET,
-                "RINGSIDE_SMTP_URL": url,
-            }
+            variables = on_table(default_engine.url, one_table.name, RINGSIDE_SECRETS=SECRET, RINGSIDE_SMTP_URL=url)
             killed, other = [await start_service(variables, stack) for _ in range(2)]
             began = today()
             assert await ask(killed) == {"email": ADA}

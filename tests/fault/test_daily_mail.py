@@ -23,7 +23,7 @@ from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import EmailTemplate
 from server.mail.sending import Emails, RunLimits, SmtpTransport
 from tests.client import serving
-from tests.command import ROOT, environment
+from tests.command import ROOT, environment, on_table
 from tests.conftest import settings_for
 from tests.engines import EnginePair, ReachableEngine
 from tests.lagging import Lag
@@ -105,13 +105,7 @@ def assert_each_once(mailbox: Mailbox, addresses: list[str]) -> None:
 
 
 def variables_of(engine: ReachableEngine, table_name: str, smtp_url: str) -> dict[str, str]:
-    return {
-        "RINGSIDE_DYNAMODB_URL": engine.url,
-        "RINGSIDE_TABLE": table_name,
-        "RINGSIDE_SECRETS": SECRET,
-        "RINGSIDE_SMTP_URL": smtp_url,
-        "RINGSIDE_LOG": "warning",
-    }
+    return on_table(engine.url, table_name, RINGSIDE_SECRETS=SECRET, RINGSIDE_SMTP_URL=smtp_url, RINGSIDE_LOG="warning")
 
 
 @pytest.mark.soak

@@ -19,7 +19,7 @@ from server.audit import pickem as audit
 from server.settings import Settings
 from tests import bulk_predictions
 from tests.client import Client, serving
-from tests.command import ROOT, environment
+from tests.command import ROOT, environment, on_table
 from tests.engines import EnginePair
 from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.faults import Fault
@@ -229,11 +229,7 @@ async def test_scoring_survives_kills_and_corrections(lagged: LaggingTable, thro
 
 
 async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:
-    variables = environment(
-        RINGSIDE_DYNAMODB_URL=settings.dynamodb_url,
-        RINGSIDE_TABLE=settings.table,
-        RINGSIDE_SECRETS="s" * 48,
-    )
+    variables = environment(**on_table(settings.dynamodb_url, settings.table))
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "server", "score", node_id("Event", event),
         env=variables, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL,

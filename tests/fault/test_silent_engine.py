@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from datastore.dynamo import Table
+from tests.command import on_table
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
 from tests.service import start_service
@@ -34,13 +35,9 @@ async def _outcome(http: httpx.AsyncClient) -> str:
 async def test_requests_to_a_silent_engine_are_answered(default_engine: RunningEngine, one_table: Table) -> None:
     """At their deadline, or refused at once; memory stays flat, readiness says so, and the service recovers."""
     async with Proxy(default_engine.url) as proxy:
-        variables = {
-            "RINGSIDE_DYNAMODB_URL": proxy.url,
-            "RINGSIDE_TABLE": one_table.name,
-            "RINGSIDE_SECRETS": "a secret that is long enough to be one in tests",
-            "RINGSIDE_REQUEST_TIMEOUT": "1",
-            "RINGSIDE_MAX_IN_FLIGHT": str(MAX_IN_FLIGHT),
-        }
+        variables = on_table(
+            proxy.url, one_table.name, RINGSIDE_REQUEST_TIMEOUT="1", RINGSIDE_MAX_IN_FLIGHT=str(MAX_IN_FLIGHT)
+        )
         with ExitStack() as stack:
             service = await start_service(variables, stack)
             process = psutil.Process(service.process.pid)

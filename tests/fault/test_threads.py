@@ -21,10 +21,9 @@ from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, MODERATE_COMMENTS
+from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, MODERATE_COMMENTS, mutation
 
-REPLY_TO = """mutation ($input: PostCommentInput!) { postComment(input: $input) {
-  ... on CommentPosted { comment { id } } ... on Refused { code retryAfterSeconds } } }"""
+REPLY_TO = mutation("postComment", "CommentPosted", "comment { id }", refused="code retryAfterSeconds")
 THREADS = """query ($first: Int, $after: String) { comments(product: "42", first: 1) { nodes {
   replyCount replies(first: $first, after: $after) { nodes { id body } pageInfo { hasNextPage endCursor } } } } }"""
 REPLIES = """query ($id: ID!, $first: Int, $after: String) { comment(id: $id) {

@@ -25,6 +25,7 @@ from server.audit.voting import breaches
 from server.auth.tokens import mint
 from server.settings import Settings
 from tests.client import serving
+from tests.command import on_table
 from tests.conftest import SECRET, settings_for
 from tests.engines import EnginePair, RunningEngine
 from tests.fault.faults import Fault
@@ -162,12 +163,7 @@ async def test_faults_leave_no_restoration_half_done(engine_pair: EnginePair, ta
 async def test_killed_processes_lose_no_vote(engine_pair: EnginePair, table_name: str, tmp_path: Path) -> None:
     """Two processes on one table, killed with SIGKILL in turn while eight members vote through both."""
     async with lagging_table(engine_pair, table_name) as (engine, shaky, table):
-        variables = {
-            "RINGSIDE_DYNAMODB_URL": engine.url,
-            "RINGSIDE_TABLE": table_name,
-            "RINGSIDE_SECRETS": "a secret without a comma between its many letters",
-            "RINGSIDE_DATA": str(tmp_path),
-        }
+        variables = on_table(engine.url, table_name, RINGSIDE_DATA=str(tmp_path))
         async with serving(settings_for(RunningEngine("lagging", engine.url), table_name)) as client:
             await add_contenders(client, "a", "b", "c", "d", "e", "f")
         await introduce(table, *(f"v{number}" for number in range(8)))

@@ -29,7 +29,7 @@ from server.commands.export_file import End
 from server.commands.whole_table import export_table, import_table, open_export
 from server.engine import run_engine_async
 from server.settings import Settings
-from tests.command import ROOT, environment, ringside
+from tests.command import ROOT, environment, on_table, ringside
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine, engine_program
 from tests.fault.faults import Fault
@@ -104,12 +104,7 @@ async def _import(table: Table, file: Path) -> None:
 
 
 def _variables(settings: Settings) -> dict[str, str]:
-    return {
-        "RINGSIDE_DYNAMODB_URL": settings.dynamodb_url,
-        "RINGSIDE_TABLE": settings.table,
-        "RINGSIDE_SECRETS": SECRET,
-        "RINGSIDE_DATA": f"{settings.data}",
-    }
+    return on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET, RINGSIDE_DATA=f"{settings.data}")
 
 
 async def _run_until_it_survives(variables: Mapping[str, str], random: Random, *arguments: str) -> int:
