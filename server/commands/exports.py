@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -18,6 +18,7 @@ from resolvers.comments.rules import validate_product
 from resolvers.pickem.season_files import read_cards, season_document
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import export_records
+from resolvers.values.node_ids import parse_node_key
 from resolvers.voting.transfer import open_votes
 from resolvers.whole.exporting import file_lines
 from server import Failed
@@ -35,17 +36,37 @@ File = Annotated[Path, typer.Argument(help="The file to write; - prints.", allow
 
 
 @exports.command()
-def member(user: Annotated[str, typer.Argument(help="The member's id.")], file: File = STANDARD) -> None:
+def member(
+    user: Annotated[str, typer.Argument(help="Their `id` as the API shows it, or as other exports do.")],
+    file: File = STANDARD,
+) -> None:
     """Exports everything that is stored about a member as lines of JSON; the first explains the others."""
-    try:
-        key = key_text(user)
-    except BadKey:
-        raise Failed(f"{user!r} is not a member's id: it is empty, or holds a # or a control character.") from None
+    key = _parse_member(user)
 
     async def lines(services: Services) -> AsyncIterator[bytes]:
-        return file_lines(services.table, key, services.clock().isoformat())
+        found = file_lines(services.table, key, services.clock().isoformat())
+        header, first = await anext(found), await anext(found, None)
+        if first is None:
+            raise Failed(f"Nothing is stored about {user[:80]!r}: nobody has this id, or the member was erased.")
+        return _with_first([header, first], found)
 
     err.print(f"{_write(file, lines):,} lines.")
+
+
+def _parse_member(text: str) -> str:
+    with suppress(InvalidInput):
+        return parse_node_key("User", text)
+    try:
+        return key_text(text)
+    except BadKey:
+        raise Failed(f"{text!r} is not a member's id: it is empty, or holds a # or a control character.") from None
+
+
+async def _with_first(first: Iterable[bytes], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    for line in first:
+        yield line
+    async for line in rest:
+        yield line
 
 
 @exports.command()
@@ -87,6 +108,8 @@ def _write(file: Path, open_lines: Callable[[Services], Awaitable[AsyncIterator[
     """Write lines, and return their number. If what is wanted does not exist, the file stays as it is."""
 
     async def write(services: Services) -> int:
+        if file != STANDARD:
+            refuse_own_file(file)
         lines = await open_lines(services)
         with open_output(file) as target:
             return await _write_lines(lines, target)

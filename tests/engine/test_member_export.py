@@ -260,3 +260,26 @@ async def test_an_id_that_nobody_can_have_leaves_the_file_as_it_is(one_client: C
         assert refused.stderr.startswith(f"'{wrong}' is not a member's id: "), refused.stderr
         assert len(refused.stderr.splitlines()) == 1
         assert file.read_text() == "an earlier export"
+
+
+async def test_the_command_takes_the_id_of_the_api_and_does_not_answer_for_nobody(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """An operator who looks a member up in the API gets their file; a wrong id must not look like an empty one."""
+    await contribute(one_client)
+    settings = one_client.settings
+    variables = {"RINGSIDE_DYNAMODB_URL": settings.dynamodb_url, "RINGSIDE_TABLE": settings.table}
+    whole = [line.decode().rstrip("\n") async for line in file_lines(one_client.services.table, "eve", "")][1:]
+    written = await asyncio.to_thread(
+        ringside, "export", "member", node_id("User", "eve"), RINGSIDE_SECRETS=SECRET, **variables
+    )
+    assert written.returncode == 0, written.stderr
+    assert written.stdout.splitlines()[1:] == whole
+    file = tmp_path / "member.jsonl"
+    for nobody in (node_id("User", "nobody"), "nobody"):
+        refused = await asyncio.to_thread(
+            ringside, "export", "member", nobody, str(file), RINGSIDE_SECRETS=SECRET, **variables
+        )
+        assert refused.returncode == 1
+        assert refused.stderr.startswith(f"Nothing is stored about '{nobody}': "), refused.stderr
+        assert not file.exists()
