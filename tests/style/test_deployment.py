@@ -217,11 +217,15 @@ def test_manifests_name_existing_settings_and_the_paths_that_are_public() -> Non
     """The ingress passes on whatever the service has for clients, and nothing that is for operators."""
     assert resource("ConfigMap")["data"].keys() <= SETTINGS
     paths = {path["path"] for rule in resource("Ingress")["spec"]["rules"] for path in rule["http"]["paths"]}
-    routes = _routes(Settings(secrets=("x" * 32,)), GraphQLEndpoint(Explorer()), Explorer(), Elements(), Metrics())
+    settings = Settings(secrets=("x" * 32,), front_page=True)
+    routes = _routes(settings, GraphQLEndpoint(Explorer()), Explorer(), Elements(), Metrics())
     paths_served = [route.path for route in routes if isinstance(route, Route | WebSocketRoute | Mount)]
     served = {f"/{path.split('/')[1].partition('.')[0]}" for path in paths_served}
-    assert paths == served - UNCHECKED
+    assert {path.partition(".")[0] for path in paths} == served - UNCHECKED
     assert "/metrics" not in paths
+    guide = (DEPLOY.parent / "docs" / "operations.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"The ingress passes on (.+?)\sonly", guide, re.DOTALL)
+    assert set(re.findall("`(.+?)`", named)) == paths
 
 
 # ── systemd ──
