@@ -210,7 +210,8 @@ class Voiding:
 
     @property
     def latest(self) -> str:
-        return list(self.jobs)[-1]
+        """By the ids, which begin with a time: the table keeps no order of what a map has."""
+        return max(self.jobs)
 
 
 VOIDING = Entity(Voiding, Key("VOIDINGS", "{digest}"), ttl="expires")
