@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from datastore.changes.unit_of_work import RECEIPT
-from datastore.dynamo import EngineUnavailable, Table
+from datastore.dynamo import EngineUnavailable, Table, iso
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JOB, Job, JobState
 from datastore.jobs.leases import LeaseLost, Leases
@@ -228,16 +228,16 @@ async def test_a_job_that_is_killed_is_completed_by_another_process(one_client: 
 
 
 async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> None:
-    """It takes up at once what nobody has claimed."""
+    """A line each, which is whole however narrow the terminal. It takes up at once what nobody has claimed."""
     await add_contenders(one_client, "a", "b")
     await vote(one_client.member("ada"))
     one_client.services.get(JobRunner).start({})
     job = await begun(one_client.services, "VOID_VOTER", board="main", voter="ada", same_address="")
     settings = one_client.settings
-    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET, COLUMNS="300")
+    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET, COLUMNS="40")
     listed = await asyncio.to_thread(ringside_process, "jobs", **variables)
-    assert node_id("Job", job.id) in listed.stdout
-    assert "RUNNING" in listed.stdout
+    (line,) = listed.stdout.splitlines()
+    assert line == f"{node_id('Job', job.id)}  VOID_VOTER  RUNNING  0 done  started {iso(job.started_at)}"
     resumed = await asyncio.to_thread(ringside_process, "jobs", "--resume", **variables)
     assert resumed.returncode == 0, resumed.stderr
     assert "Votes voided: 1." in resumed.stdout
