@@ -112,7 +112,12 @@ def _copy(old: Settings, new: Settings, data: Path, advance: Advance) -> tuple[E
     """What was exported is kept in the data folder until it is imported."""
     pair = hashlib.sha256(f"{identity(old)} {identity(new)}".encode()).hexdigest()[:16]
     folder = data / f"copy-{pair}"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failed(
+            f"What is copied cannot be kept in {data}: {error.strerror}. Set RINGSIDE_DATA to a writable folder."
+        ) from None
     file = folder / "export"
     if not asyncio.run(_was_begun(new, file)):
         export_table(old, file, advance)

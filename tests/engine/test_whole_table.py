@@ -468,7 +468,7 @@ async def test_an_export_never_replaces_a_file_of_another_kind(
 async def test_a_copy_is_refused_where_it_would_do_harm(
     one_table: Table, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Onto itself, onto a table with something else, onto a served one, from nowhere, and with a wrong URL."""
+    """Onto itself, onto a table with something else, onto a served one, from nowhere, with a wrong URL or no folder."""
     await _put_odd(one_table)
     url, data = settings.dynamodb_url, tmp_path / "data"
     monkeypatch.setenv("RINGSIDE_DYNAMODB_URL", url)
@@ -488,6 +488,11 @@ async def test_a_copy_is_refused_where_it_would_do_harm(
         ):
             with pytest.raises((Failed, ImportRefused, UnusableTable), match=message):
                 await asyncio.to_thread(copy, source, target)
+        (tmp_path / "a file").touch()
+        monkeypatch.setenv("RINGSIDE_DATA", f"{tmp_path / 'a file'}")
+        with pytest.raises(Failed, match=r"What is copied cannot be kept in .*: Not a directory\. Set RINGSIDE_DATA"):
+            await asyncio.to_thread(copy, url, f"{url}#{other.name}")
+    monkeypatch.setenv("RINGSIDE_DATA", f"{tmp_path / 'state'}")
     with ExitStack() as stack:
         await start_service({"RINGSIDE_DATA": str(data)}, stack)
         with pytest.raises(Failed, match="Stop that process first"):
