@@ -44,6 +44,7 @@ from resolvers.comments.holding import Holding
 from resolvers.comments.proofs import Proofs
 from resolvers.jobs.running import JobRunner
 from resolvers.journal.usage import UsageReports
+from resolvers.live.background import LONGEST_WAIT
 from resolvers.live.watch import Refresh, Watch
 from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
 from resolvers.members.suspensions import Suspensions
@@ -206,6 +207,8 @@ async def _opened(
         oidc_client = await stack.enter_async_context(_oidc_client(settings))
         yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}
         closing.set()
+        with deadline(LONGEST_WAIT):  # a table that does not answer must not keep the process
+            await stack.aclose()
 
 
 def _watch(services: Services, deliverer: Deliverer) -> Watch:

@@ -30,12 +30,14 @@ from math import inf
 from time import monotonic
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from datastore.dynamo import ConditionFailed, DynamoError, Table
+from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline
 from datastore.dynamo.entity import Entity, ItemKey, Key
 from datastore.dynamo.writes import Write, absent, less, where
 
 LEASE_SECONDS = 15.0
 """An item that another process sees unchanged for so long has no living holder."""
+RELEASE_SECONDS = 5.0
+"""How long a process that ends tries to say so. After that the lease lapses by itself."""
 _MOST_SEEN = 10_000
 
 
@@ -196,7 +198,8 @@ class Held(Generic[R]):
 
     async def release(self, *writes: Write, **changes: Any) -> None:
         """Leave the work to any process, at once."""
-        await self.save(*writes, holder=None, **changes)
+        with deadline(RELEASE_SECONDS):
+            await self.save(*writes, holder=None, **changes)
 
     async def renew(self) -> None:
         """Show that the holder is alive, if it has not been for a third of the time.
