@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
+
+from resolvers.values.texts import ascii_domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,18 @@ class Policy:
         return origin_of(self.public_url)
 
 
+_HOST_AND_PORT = re.compile(r"(.*?)((?::[0-9]*)?)", re.DOTALL)
+_IMPLIED_PORTS = {"http": ":80", "https": ":443"}
+
+
 @lru_cache(256)  # bounded, since clients give some of them
 def origin_of(address: str) -> str:
-    """The origin of an address, as browsers name it; empty for a text that has none."""
+    """The origin of an address, as browsers name it; empty for a text that has none.
+
+    Browsers name a host in ASCII, and no port that the scheme implies.
+    """
     parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}".lower() if parts.netloc else ""
+    if not parts.netloc:
+        return ""
+    host, port = _HOST_AND_PORT.fullmatch(parts.netloc.lower()).groups()  # type: ignore[union-attr]  # fits any text
+    return f"{parts.scheme}://{ascii_domain(host)}{'' if port == _IMPLIED_PORTS.get(parts.scheme) else port}"

@@ -136,12 +136,15 @@ def with_ascii_domain(address: str) -> str:
     domain. By the older IDNA 2003, which Python's codec has, ß would be ss: somebody else's domain.
     """
     name, _, domain = address.rpartition("@")
-    if domain.isascii() or not name.isascii():
-        return address
+    return f"{name}@{ascii_domain(domain)}" if name.isascii() else address
+
+
+def ascii_domain(domain: str) -> str:
+    """A domain in the form that name servers know and browsers send; unchanged if IDNA 2008 does not allow it."""
     try:
-        return f"{name}@{idna.encode(domain, uts46=True).decode()}"
+        return domain if domain.isascii() else idna.encode(domain, uts46=True).decode()
     except UnicodeError:
-        return address
+        return domain
 
 
 def _is_name(name: str) -> bool:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from resolvers.values.texts import ascii_domain
 from server.auth.cookies import LOOPBACK
 
 # ── hosts ──
@@ -32,7 +33,7 @@ def default_hosts(listening_on: str, public_url: str) -> tuple[str, ...]:
 def public_host(public_url: str) -> tuple[str, ...]:
     """The host of an address, as a Host header has it."""
     host = urlsplit(public_url).hostname
-    return () if host is None else (f"[{host}]" if ":" in host else host,)
+    return () if host is None else (f"[{host}]" if ":" in host else ascii_domain(host),)
 
 
 # ── origins ──

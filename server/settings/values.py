@@ -23,6 +23,7 @@ from datastore.dynamo import OFF, parse_rate
 from datastore.people.identities import IMPORT_ISSUER
 from datastore.values.seal import MOST_SECRETS
 from resolvers.requests.context import Role
+from resolvers.requests.policy import origin_of
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.texts import is_email_address, with_ascii_domain
 from server.settings.fields import MIN_SECRET_LENGTH
@@ -192,7 +193,7 @@ def parse_sender(value: str) -> str:
 
 
 def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:
-    """The origins in lower case, as browsers send them."""
+    """The origins as browsers send them."""
     origins = tuple(value.lower() for value in values)
     for value in origins:
         if value == "*":
@@ -200,7 +201,7 @@ def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:
         address = _parse_without_password(value)
         if f"{address.scheme}://{address.netloc}" != value:
             raise ValueError(f"{value!r} has more than a scheme, a host and a port")
-    return origins
+    return tuple(map(origin_of, origins))
 
 
 def validate_hosts(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -78,6 +78,35 @@ async def test_hosts_may_be_named(default_engine: RunningEngine, one_table: Tabl
                 assert (await exchange(served.url, [sent])).statuses == [status]
 
 
+async def test_addresses_in_settings_stand_for_what_browsers_send(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """A host with letters beyond ASCII is sent in ASCII, and the port that the scheme implies is not sent."""
+    settings = settings_for(
+        default_engine,
+        one_table.name,
+        allowed_hosts=("127.0.0.1",),
+        cors_origins=("https://Bücher.example", "https://straße.example:443", "http://shop.example:443"),
+        public_url="https://münchen.example:443/api",
+    )
+    origins = {
+        "https://xn--bcher-kva.example": 200,
+        "https://xn--strae-oqa.example": 200,
+        "http://shop.example:443": 200,
+        "https://strasse.example": 400,
+        "http://shop.example": 400,
+    }
+    async with serving_on_a_socket(settings) as served, httpx.AsyncClient(base_url=served.url, timeout=60) as http:
+        for origin, status in origins.items():
+            headers = {"origin": origin, "access-control-request-method": "POST"}
+            assert (await http.options("/graphql", headers=headers)).status_code == status, origin
+        address, own = served.url.replace("http", "ws") + "/graphql", Origin("https://xn--mnchen-3ya.example")
+        async with connect(address, subprotocols=[PROTOCOL], origin=own):
+            pass
+        sent = head("GET", "/graphql?query={__typename}").replace(b"127.0.0.1", b"xn--mnchen-3ya.example")
+        assert (await exchange(served.url, [sent])).statuses == [200]
+
+
 def test_only_loopback_is_checked_by_default() -> None:
     """In a container the service does not know its names."""
     assert default_hosts("0.0.0.0", "http://127.0.0.1:8000") == ()
