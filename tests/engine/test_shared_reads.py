@@ -87,9 +87,9 @@ async def test_identical_reads_are_made_once_at_a_time(monitored: tuple[Monitori
     """A hundred clients ask for one page, three times each: no two identical reads are in flight together."""
     engine, service = monitored
     variables = {"event": await scored_event(service)}
-    engine.max_delay = 0.02
+    engine.max_delay = 0.1  # so long that a machine which takes seconds for this still makes few reads
     for query in (LEADERBOARD, PAGE, TOTAL, EVENT, STANDINGS):
         engine.reset_counts()
         await ask_concurrently(service, query, variables if query is EVENT else {})
         assert engine.max_identical_reads == 1, query
-        assert 0 < engine.reads < CLIENTS / 2, query
+        assert 0 < engine.reads < CLIENTS, query  # each of them asks three times
