@@ -77,11 +77,12 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
     class extends HTMLElement {
       static observedAttributes = [...attributes, 'lang'];
       #part: Part<any> | null = null;
-      #waits = false;
+      /** The attributes' part that is being loaded. */
+      #begun: object | null = null;
 
       connectedCallback() {
         if (!this.shadowRoot) this.attachShadow({ mode: 'open' }).append(document.createElement('slot'));
-        if (!this.#part) this.#start();
+        if (!this.#part && !this.#begun) this.#start();
       }
 
       /** An element that was only moved is connected again before this goes on. */
@@ -93,31 +94,36 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
         });
       }
 
-      attributeChangedCallback() {
-        if (!this.isConnected || !this.shadowRoot) return;
+      /** Frameworks set an attribute again to what it is: that changes nothing. */
+      attributeChangedCallback(_: string, before: string | null, now: string | null) {
+        if (before === now || !this.shadowRoot) return;
         this.#part?.stop();
-        this.#part = null;
-        this.#start();
+        this.#part = this.#begun = null;
+        if (this.isConnected) this.#start();
       }
 
-      /** Several attributes may be set at once. */
+      /** Several attributes may be set at once, and others while the part is loaded. */
       #start() {
-        if (this.#waits) return;
-        this.#waits = true;
+        const begun = (this.#begun = {});
         queueMicrotask(async () => {
+          if (begun !== this.#begun) return;
+          const { member } = session;
           const request = first((attribute) => this.getAttribute(attribute));
           const answer = request && ask(...request);
           answer?.catch(() => {}); // the part looks at it
           try {
             const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part')]);
-            this.#waits = false;
-            if (!this.isConnected || this.#part) return;
+            if (begun !== this.#begun) return;
+            if (member !== session.member) return this.#start(); // the answer is for whoever they were
+            this.#begun = null;
+            if (!this.isConnected) return;
             this.#part = new PartOf(this, ringside, translated);
             this.#part.start(answer, request);
           } catch (problem) {
-            this.#waits = false;
             console.error(problem);
-            addEventListener('online', () => this.isConnected && !this.#part && this.#start(), { once: true });
+            if (begun !== this.#begun) return;
+            this.#begun = null;
+            addEventListener('online', () => this.isConnected && !this.#part && !this.#begun && this.#start(), { once: true });
           }
         });
       }

@@ -172,6 +172,41 @@ async def test_two_of_a_kind_work_beside_each_other_and_survive_moves(
         assert page.errors == []
 
 
+async def test_attributes_that_change_while_an_element_loads_or_is_away_count(
+    visited: Visited, browser: Browser
+) -> None:
+    """It never shows what the old ones asked for. Set again to what it is, an attribute begins nothing anew."""
+    for product in ("before", "after"):
+        given = {"product": product, "language": "en", "body": f"About {product}"}
+        visited.edit(POST_COMMENT, by="ada-abara", role="member", **given)
+    released = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await released.wait()
+        await route.continue_()
+
+    async with visited.page(browser, "<main></main>", member="bo-abara") as page:
+        await page.page.route("**/elements/comments.*", hold)
+        async with page.page.expect_request("**/elements/comments.*"):
+            await page.page.evaluate(
+                "document.querySelector('main').innerHTML = '<ringside-comments product=before></ringside-comments>'"
+            )
+        await page.page.evaluate("document.querySelector('ringside-comments').setAttribute('product', 'after')")
+        released.set()
+        element = page.page.locator("ringside-comments")
+        await expect(element.locator("article")).to_contain_text(["About after"])
+        await element.get_by_role("button", name="Write a comment").click()
+        await page.page.evaluate("document.querySelector('ringside-comments').setAttribute('product', 'after')")
+        await expect(element.locator("textarea")).to_be_focused()
+        await page.page.evaluate("""() => {
+          const one = document.querySelector('ringside-comments');
+          one.remove();
+          one.setAttribute('product', 'before');
+          document.querySelector('main').append(one);
+        }""")
+        await expect(element.locator("article")).to_contain_text(["About before"])
+
+
 async def test_long_and_strange_texts_stay_in_their_places(visited: Visited, browser: Browser) -> None:
     """Words without spaces, combining marks, right-to-left, one letter: a phone does not scroll sideways."""
     visited.edit(CREATE_BOARD, slug="strange", title="W" * 100)
