@@ -38,11 +38,15 @@ export abstract class Part<Data> {
   private live = document.createElement('p');
   private views: View[] = [];
   private waits = false;
-  protected said = '';
+  said = '';
   private ends: (() => void)[] = [];
   private texts: Texts;
   /** The document of the first paint. */
   protected first: Doc<Data, any> | null = null;
+  /** What the first paint asked for. */
+  protected asked: object = {};
+  /** How often it was asked again. */
+  protected turn = 0;
 
   constructor(
     readonly host: HTMLElement,
@@ -75,14 +79,14 @@ export abstract class Part<Data> {
   async start(first: Promise<Data> | null, request: [Doc<any, any>, object] | null) {
     this.render();
     if (!first) return;
-    this.first = request![0];
+    [this.first, this.asked] = request!;
     let answer: Data | null = null;
     try {
       answer = await first;
     } catch (problem) {
       answer = await this.insist<Data>(() => this.ringside.ask(...request!), problem);
     }
-    if (this.isStopped) return;
+    if (this.isStopped || this.turn) return; // or asked again meanwhile
     if (answer) this.arrived(answer);
     else this.root.classList.add('refused');
   }
@@ -95,6 +99,13 @@ export abstract class Part<Data> {
   /** Calls `end` when the element leaves the page. */
   until(end: () => void) {
     this.ends.push(end);
+  }
+
+  /** Asks again, as somebody else. Of several answers the one to the latest question counts. */
+  protected async askAgain() {
+    const turn = ++this.turn;
+    const answer = await this.insist(() => this.ringside.ask(this.first!, this.asked));
+    if (answer && turn === this.turn) this.arrived(answer);
   }
 
   protected abstract arrived(data: Data): void;

@@ -36,12 +36,18 @@ export default class EventCard extends Part<Data> {
   protected arrived(data: Data) {
     this.setClock(data.now);
     this.viewer = data.viewer;
-    this.event = 'event' in data ? data.event : data.nextEvent;
-    if (this.event) {
-      this.choose(this.event);
-      this.endStream ??= this.ringside.live(EVENT_CHANGED, { event: this.event.id }, ({ eventChanged }) => this.changed(eventChanged));
-    }
+    const event = 'event' in data ? data.event : data.nextEvent;
+    if (event?.id !== this.event?.id) this.begin(event);
+    this.event = event;
+    if (event) this.choose(event);
     this.render();
+  }
+
+  /** The next event may be another one than before. */
+  private begin(event: Event | null) {
+    this.endStream?.();
+    this.isChanged = false;
+    this.endStream = event && this.ringside.live(EVENT_CHANGED, { event: event.id }, ({ eventChanged }) => this.changed(eventChanged));
   }
 
   private changed(event: Event) {
@@ -56,7 +62,7 @@ export default class EventCard extends Part<Data> {
 
   protected signedInOrOut() {
     if (!this.ringside.session.member && this.viewer) this.say(this.t('UNAUTHENTICATED'));
-    void this.insist(() => this.ringside.ask(this.first!, this.event ? { event: this.event.id, season: this.event.season } : {})).then((data) => data && this.arrived(data));
+    void this.askAgain();
   }
 
   private tick() {
@@ -103,8 +109,11 @@ export default class EventCard extends Part<Data> {
     } catch { /* blocked or full: the choice is on the page, and nowhere else */ }
   }
 
+  /** What is changed while this is sent is not saved yet, and stays. */
   private async submit() {
+    if (this.isSending) return;
     const { id, matches } = this.event!;
+    const sent = JSON.stringify(this.choice);
     const picks = matches.flatMap(({ id: match }) => (match in this.choice.picks ? { match, team: this.choice.picks[match]! } : []));
     const guess = this.choice.guess === '' ? null : Number(this.choice.guess);
     this.isSending = true;
@@ -112,11 +121,11 @@ export default class EventCard extends Part<Data> {
     const answer = await this.mutate(SUBMIT_PREDICTION, { input: { event: id, picks, guess, idempotencyKey: newKey() } });
     this.isSending = false;
     if (answer?.prediction) {
-      this.isChanged = false;
-      this.keep(null);
+      this.isChanged = JSON.stringify(this.choice) !== sent;
+      if (!this.isChanged) this.keep(null);
       this.event = { ...this.event!, viewerPrediction: answer.prediction };
       this.choose(this.event);
-      this.say(this.t('saved'));
+      this.say(this.t(this.isChanged ? 'notSaved' : 'saved'));
       this.emit('prediction', { event: id, picks, guess });
     } else if (answer) {
       const text = this.refusal(answer);
@@ -241,7 +250,7 @@ export default class EventCard extends Part<Data> {
     return (
       <div class="row">
         {this.viewer?.suspension ? <p class="notice">{this.t('suspended')}</p> : !this.viewer ? this.signInButton() : (
-          <button type="submit" class="primary" part="button" disabled={this.isSending}>{this.t('savePicks')}</button>
+          <button type="submit" class="primary" part="button" aria-disabled={this.isSending && 'true'}>{this.t('savePicks')}</button>
         )}
         <span class="soft">{hint}</span>
       </div>

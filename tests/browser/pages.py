@@ -116,6 +116,30 @@ async def answered_last(page: Page, text: str) -> AsyncIterator[None]:
     await page.unroute("**/graphql*")
 
 
+@asynccontextmanager
+async def held_back(page: Page, text: str) -> AsyncIterator[list[Request]]:
+    """Requests with this text, which are sent when the block ends; then the page has their answers."""
+    released = asyncio.Event()
+    held: list[Request] = []
+
+    async def hold(route: Route) -> None:
+        if text in f"{route.request.url} {route.request.post_data}":
+            held.append(route.request)
+            await released.wait()
+        await route.continue_()
+
+    await page.route("**/graphql*", hold)
+    yield held
+    released.set()
+    for request in held:
+        response = await request.response()
+        assert response
+        await response.finished()
+    # Nothing tells when the page has drawn it. A page that does so later than this passes without being right.
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve, 500))")
+    await page.unroute("**/graphql*")
+
+
 class ExplorerPage(BrowserPage):
     """The explorer at `/graphql`."""
 

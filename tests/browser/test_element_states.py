@@ -15,7 +15,7 @@ from playwright.async_api import Browser, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import BrowserPage, answered_last
+from tests.browser.pages import BrowserPage, answered_last, held_back
 from tests.browser.sites import Site, Visited, running_site
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
@@ -186,6 +186,30 @@ async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Res
             await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
         await event.get_by_role("button", name="Save picks").click()
         await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
+
+
+async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visited, browser: Browser) -> None:
+    """They are not saved yet, and the button that saves them keeps the focus."""
+    event, _ = new_event(visited, "Changing", starts=timedelta(hours=1))
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        await expect(element.get_by_text("Locks in")).to_be_visible()
+        await pick_all(page)
+        save = element.get_by_role("button", name="Save picks")
+        second = element.get_by_role("group").first.get_by_role("radio").nth(1)
+        async with held_back(page.page, '"picks"') as held:
+            async with page.page.expect_request(lambda one: '"picks"' in (one.post_data or "")):
+                await save.press("Enter")
+            await save.press("Enter")
+            await expect(save).to_be_focused()
+            await second.check()
+        assert len(held) == 1
+        await expect(second).to_be_checked()
+        await expect(element.locator(".note")).to_have_text("Not saved yet.")
+        await save.click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        await page.page.reload()
+        await expect(second).to_be_checked()
 
 
 async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
