@@ -78,6 +78,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     const { leagueId } = this;
     const answer = await this.insist(() => this.ringside.ask(LEAGUE_STANDINGS, { league: leagueId, after }));
     if (!answer || leagueId !== this.leagueId) return; // another one was chosen meanwhile
+    if (after && after !== this.more) return; // asked for twice
     this.league = answer.league;
     this.isHidden = !answer.league?.standings;
     this.season = answer.league?.season ?? this.season;
@@ -88,17 +89,18 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
 
   private choose(league: string) {
     this.leagueId = league;
-    this.league = null;
+    this.league = this.more = null;
     this.isHidden = false;
     void (league ? this.showLeague() : this.reload());
   }
 
   private async showMore() {
+    const { more } = this;
     const last = this.rows!.length;
-    if (this.leagueId) await this.showLeague(this.more);
+    if (this.leagueId) await this.showLeague(more);
     else {
-      const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, after: this.more }));
-      if (answer && !this.leagueId) this.show(answer.standings, true);
+      const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season!, after: more }));
+      if (answer && more === this.more) this.show(answer.standings, true);
     }
     await this.focus(`tr:nth-child(${last + 1})`);
   }

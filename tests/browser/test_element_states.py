@@ -344,6 +344,15 @@ async def test_the_standings_that_were_chosen_last_are_shown(visited: Visited, b
         await expect(element.get_by_role("heading")).to_have_text("Standings 2026")
 
 
+async def test_a_further_page_of_standings_is_shown_once(visited: Visited, browser: Browser) -> None:
+    """However often it is asked for while the answer takes its time."""
+    async with visited.page(browser, STANDINGS) as page:
+        element = page.page.locator("ringside-standings")
+        async with held_back(page.page, '"after":"'):
+            await element.get_by_role("button", name="Show more").dblclick()
+        await expect(element.locator("tbody tr")).to_have_count(20)
+
+
 async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
     visited: Visited, browser: Browser
 ) -> None:
