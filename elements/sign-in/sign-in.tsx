@@ -10,6 +10,8 @@ import english from 'english:signIn';
 
 export default class SignIn extends Part<ViewerData> {
   private viewer: ViewerData['viewer'] | undefined;
+  /** What is said and seen anyway. */
+  private seen = '';
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'signIn', english, css);
@@ -19,14 +21,15 @@ export default class SignIn extends Part<ViewerData> {
     const before = this.viewer;
     this.viewer = viewer;
     if (before !== undefined && before?.id !== viewer?.id) {
-      this.say(viewer ? this.t('welcome', { name: viewer.name }) : this.t('signedOut'));
+      this.seen = viewer ? this.t('welcome', { name: viewer.name }) : this.t('signedOut');
+      this.say(this.seen);
       this.emit('signed-in', { user: viewer && { id: viewer.id, name: viewer.name } });
     }
     this.render();
   }
 
   protected signedInOrOut() {
-    void this.insist(() => this.ringside.ask(this.first!)).then((data) => data && this.arrived(data));
+    void this.askAgain();
   }
 
   /** Ends the session itself: on the service's own origin it is a cookie, which a page cannot drop. */
@@ -43,6 +46,7 @@ export default class SignIn extends Part<ViewerData> {
           <span>{this.t('as')} <strong dir="auto">{viewer.name}</strong></span>,
           <button type="button" part="button" onclick={() => this.signOut()}>{this.t('signOut')}</button>,
         ] : [<span class="soft">{this.t('visitor')}</span>, this.signInButton()]}
+        {this.said && this.said !== this.seen && this.note()}
       </div>
     );
   }

@@ -212,6 +212,20 @@ async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visit
         await expect(second).to_be_checked()
 
 
+async def test_who_signs_out_without_a_connection_is_told(visited: Visited, browser: Browser) -> None:
+    """Nobody leaves believing that they are signed out. It is done when it can be."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>", member="bo-abara") as page:
+        element = page.page.locator("ringside-sign-in")
+        out = element.get_by_role("button", name="Sign out")
+        await expect(out).to_be_visible()
+        await page.page.context.set_offline(True)
+        await out.click()
+        await expect(element.locator(".note")).to_have_text(UNREACHABLE)
+        await page.page.context.set_offline(False)
+        await expect(element).to_contain_text("You are not signed in.")
+        await expect(element.locator(".note")).to_have_count(0)
+
+
 async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
     restartable: Restartable, browser: Browser
 ) -> None:
