@@ -32,6 +32,7 @@ export default class WordOfTheDay extends Part<Data> {
   private email = '';
   private problem = '';
   private hasQuiz: boolean;
+  private isSending = false;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'word', english, css);
@@ -46,20 +47,27 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   protected signedInOrOut() {
-    const list = this.host.getAttribute('list');
-    void this.insist(() => this.ringside.ask(this.first!, list ? { list } : {})).then((data) => data && this.arrived(data));
+    void this.askAgain();
   }
 
   private get daily() {
     return this.words?.[this.shown];
   }
 
+  /** Pressing again while the answer takes its time sends nothing twice. */
+  private async once(send: () => Promise<void>) {
+    if (this.isSending) return;
+    this.isSending = true;
+    await send().finally(() => (this.isSending = false));
+  }
+
   // ── quiz ──
 
   private async startQuiz() {
+    const { shown } = this;
     const input = { list: this.daily!.list.id, size: QUESTIONS, idempotencyKey: newKey() };
     const started = await this.mutate(START_QUIZ, { input });
-    if (!started) return;
+    if (!started || shown !== this.shown) return; // another list was chosen meanwhile
     if (started.code) {
       this.say(this.refusal(started));
       return;
@@ -79,12 +87,13 @@ export default class WordOfTheDay extends Part<Data> {
 
   /** Hands the answers in. Too early, they wait: reading takes a moment, and the service gives it. */
   private async hand() {
-    const input = { token: this.quiz!.token, answers: this.answers, idempotencyKey: newKey() };
+    const quiz = this.quiz!;
+    const input = { token: quiz.token, answers: this.answers, idempotencyKey: newKey() };
     this.render();
-    await this.countDown(this.secondsTo(this.quiz!.earliestAnswerAt));
+    await this.countDown(this.secondsTo(quiz.earliestAnswerAt));
     for (;;) {
       const answer = await this.mutate(ANSWER_QUIZ, { input });
-      if (!answer || this.isStopped) return;
+      if (!answer || this.isStopped || quiz !== this.quiz) return; // another list was chosen meanwhile
       if (answer.code !== 'RATE_LIMITED') {
         this.finish(answer);
         return;
@@ -122,28 +131,44 @@ export default class WordOfTheDay extends Part<Data> {
 
   private async review() {
     const answer = await this.insist(() => this.ringside.ask(DUE_WORDS));
-    this.due = answer?.viewer?.due.nodes ?? [];
+    if (!answer) return;
+    const { viewer } = answer;
     this.isOpen = false;
-    await this.focus('#due');
+    if (viewer?.due.nodes.length) {
+      this.due = viewer.due.nodes;
+      await this.focus('#due');
+    } else if (viewer) await this.reviewed(0);
+    else {
+      this.viewer = null;
+      this.say(this.t('UNAUTHENTICATED'));
+    }
+  }
+
+  /** After the last word that was read: more may have become due, or there were more. */
+  private async reviewed(dueCount: number) {
+    this.due = null;
+    this.viewer = this.viewer && { ...this.viewer, dueCount };
+    this.say(dueCount ? '' : this.t('allReviewed'));
+    await this.focus('#title');
   }
 
   private async grade(grade: string) {
-    const [{ word }] = this.due as [Due[number]];
+    const due = this.due!;
+    const [{ word }] = due as [Due[number]];
     const answer = await this.mutate(REVIEW_WORD, { input: { word: word.id, grade, idempotencyKey: newKey() } });
     if (!answer) return;
     if (answer.code) {
       this.say(this.refusal(answer));
       return;
     }
-    this.due!.shift();
-    this.viewer = this.viewer && { ...this.viewer, dueCount: Math.max(0, this.viewer.dueCount - 1) };
-    this.isOpen = false;
+    due.shift();
+    const dueCount = Math.max(0, (this.viewer?.dueCount ?? 0) - 1);
+    this.viewer = this.viewer && { ...this.viewer, dueCount };
     this.emit('review', { word: word.id, grade });
-    if (this.due!.length) await this.focus('#due');
-    else {
-      this.due = null;
-      this.say(this.t('allReviewed'));
-    }
+    if (this.due !== due) return this.render(); // the reader has gone on to something else
+    this.isOpen = false;
+    if (due.length) await this.focus('#due');
+    else await this.reviewed(dueCount);
   }
 
   // ── subscription ──
@@ -170,7 +195,7 @@ export default class WordOfTheDay extends Part<Data> {
     return (
       <section class="stack" aria-labelledby="title">
         <div class="row between">
-          <h2 id="title" part="title">{this.t('word')}</h2>
+          <h2 id="title" part="title" tabindex="-1">{this.t('word')}</h2>
           {words && words.length > 1 && this.chooser()}
         </div>
         {this.quiz ? this.question(this.quiz) : this.due ? this.dueWord() : this.graded ? this.result(this.graded) : this.today()}
@@ -199,7 +224,7 @@ export default class WordOfTheDay extends Part<Data> {
         <p class="soft">{this.t('of', { list: daily.list.name, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
         {viewer && <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p>}
         <div class="row">
-          {this.hasQuiz && (viewer ? <button type="button" class="primary" part="button" onclick={() => this.startQuiz()}>{this.t('startQuiz')}</button> : this.signInButton())}
+          {this.hasQuiz && (viewer ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
           {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
@@ -255,7 +280,7 @@ export default class WordOfTheDay extends Part<Data> {
           ))}
         </ol>
         <div class="row">
-          <button type="button" class="primary" part="button" onclick={() => this.startQuiz()}>{this.t('another')}</button>
+          <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('another')}</button>
           <button type="button" part="button" onclick={() => { this.graded = null; void this.focus('button.primary'); }}>{this.t('back')}</button>
         </div>
       </div>
@@ -263,13 +288,12 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   private dueWord() {
-    const [next] = this.due!;
-    if (!next) return <p class="notice">{this.t('allReviewed')}</p>;
+    const next = this.due![0]!;
     return (
       <div class="stack" id="due" tabindex="-1" aria-label={this.t('due')}>
         {this.entry(next.word, this.isOpen)}
         <div class="row">
-          {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={() => this.grade(grade)}>{this.t(grade)}</button>) : (
+          {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={() => this.once(() => this.grade(grade))}>{this.t(grade)}</button>) : (
             <button type="button" class="primary" part="button" onclick={() => { this.isOpen = true; void this.focus('#due button'); }}>{this.t('show')}</button>
           )}
           <button type="button" class="plain" onclick={() => { this.due = null; void this.focus('button.primary'); }}>{this.t('back')}</button>
@@ -280,7 +304,7 @@ export default class WordOfTheDay extends Part<Data> {
 
   private subscription() {
     return (
-      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.subscribe(); }}>
+      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.once(() => this.subscribe()); }}>
         <label>
           {this.t('email')}
           <input id="email" type="email" required autocomplete="email" dir="ltr" value={this.email} aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : 'how'} oninput={(event: any) => { this.email = event.target.value; this.problem = ''; this.render(); }} />

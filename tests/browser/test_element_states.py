@@ -47,6 +47,12 @@ MEANING = re.compile("^meaning [ab]$")
 STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
+END_SESSION = """async (address) => {
+  const { session } = await import(address);
+  const { member } = session;
+  session.keep({ member: { ...member, token: member.token + 'x' } });
+  return member;
+}"""
 USE = """async ([address, token]) =>
   (await import(address)).session.use({ token, expiresAt: '2100-01-01T00:00:00Z' })"""
 
@@ -212,6 +218,20 @@ async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visit
         await expect(second).to_be_checked()
 
 
+async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visited: Visited, browser: Browser) -> None:
+    """The answer to the visitor that they were comes last, and counts no more."""
+    body = "<ringside-event></ringside-event><ringside-word></ringside-word><ringside-sign-in></ringside-sign-in>"
+    async with visited.page(browser, "<main></main>") as page:
+        async with held_back(page.page, "documentId=") as held:
+            await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
+            await until(lambda: len(held) == 3, "each element has asked")
+            await use(page, visited, visited.service.token("bo-abara"))
+            await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
+        await expect(page.page.locator("ringside-event").get_by_role("button", name="Save picks")).to_be_visible()
+        await expect(page.page.locator("ringside-word").get_by_role("button", name="Take a quiz")).to_be_visible()
+
+
 async def test_who_signs_out_without_a_connection_is_told(visited: Visited, browser: Browser) -> None:
     """Nobody leaves believing that they are signed out. It is done when it can be."""
     async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>", member="bo-abara") as page:
@@ -370,7 +390,10 @@ async def test_a_further_page_of_standings_is_shown_once(visited: Visited, brows
 async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
     visited: Visited, browser: Browser
 ) -> None:
-    """The meaning is shown when it is asked for; the next word follows each grade, and the last one ends the review."""
+    """The meaning is shown when it is asked for; the next word follows each grade, and the last one ends the review.
+
+    A grade that is pressed twice counts once. Where the session has ended, nothing was reviewed.
+    """
     words = visited.edit(CREATE_LIST, name="Tastes", public=True, level=1)["list"]["id"]
     terms = [
         {"term": f"taste {n}", "definition": f"meaning {n}", "audioUrl": "https://127.0.0.1:9/a.mp3"} for n in "ab"
@@ -387,14 +410,23 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         element = page.page.locator("ringside-word")
         await element.get_by_role("button", name="Listen").click()
         await expect(element.locator(".note")).to_have_text("The sound cannot be played.")
-        await element.get_by_role("button", name="Review 2 words").click()
+        review = element.get_by_role("button", name="Review 2 words")
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await review.click()
+        await expect(element.locator(".note")).to_contain_text("Your sign-in has ended.")
+        await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
+        await use(page, visited, member["token"])
+        await review.click()
         for _ in range(2):
             await expect(element.get_by_text(MEANING)).to_have_count(0)
             await element.get_by_role("button", name="Show the meaning").click()
             await expect(element.get_by_text(MEANING)).to_be_visible()
             assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
-            await element.get_by_role("button", name="Good").click()
+            async with held_back(page.page, '"grade"') as held:
+                await element.get_by_role("button", name="Good").dblclick()
+            assert len(held) == 1
         await expect(element.locator(".note")).to_have_text("All reviewed. Well done.")
+        await expect(element.get_by_role("heading")).to_be_focused()
         await expect(element.get_by_role("button", name=re.compile("^Review"))).to_have_count(0)
 
 
