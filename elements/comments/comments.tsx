@@ -42,7 +42,6 @@ export default class Comments extends Part<CommentsData> {
   writing: Writing | null = null;
   private loading: Promise<Writing | null> | null = null;
   private isLoading = false;
-  private reloads = 0;
   private endStream: (() => void) | null = null;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
@@ -104,18 +103,20 @@ export default class Comments extends Part<CommentsData> {
     return this.insist(() => this.ringside.ask(this.first!, { product, languages, ratings, verified: verified || null, order, after }));
   }
 
+  /** Whether what was asked for is shown now. */
   private async reload() {
-    if (!this.first) return;
-    const turn = ++this.reloads;
+    if (!this.first) return false;
+    const turn = ++this.turn;
     this.isLoading = true;
     this.render();
     const answer = await this.ask();
-    if (turn !== this.reloads) return; // it is the latest that counts
+    if (turn !== this.turn) return false; // it is the latest that counts
     this.isLoading = false;
     this.fresh = [];
     this.freshReplies.clear();
     if (answer) this.arrived(answer);
     else this.render();
+    return Boolean(answer);
   }
 
   protected signedInOrOut() {
@@ -124,9 +125,9 @@ export default class Comments extends Part<CommentsData> {
   }
 
   private async showMore() {
-    const { reloads } = this;
+    const { turn } = this;
     const answer = await this.ask(this.more);
-    if (!answer || reloads !== this.reloads) return;
+    if (!answer || turn !== this.turn) return;
     const known = new Set(this.comments!.map(({ id }) => id));
     const next = answer.comments.nodes.filter(({ id }) => !known.has(id));
     this.comments!.push(...next);
@@ -155,7 +156,7 @@ export default class Comments extends Part<CommentsData> {
 
   private filter(changed: Filter) {
     Object.assign(this, changed);
-    void this.reload().then(() => this.isLoading || this.say(this.t('found', { n: this.total })));
+    void this.reload().then((isShown) => isShown && this.say(this.t('found', { n: this.total })));
   }
 
   // ── what arrives meanwhile ──
@@ -172,19 +173,26 @@ export default class Comments extends Part<CommentsData> {
   /** A reply to a thread with further pages is on one of these, and is counted there if it was posted before the page was read. */
   private replyArrived(reply: Arrived) {
     const { id, inReplyTo } = reply.inReplyTo!;
-    const root = this.rootOf(id) ?? (inReplyTo && this.rootOf(inReplyTo.id));
-    const waiting = root && (this.freshReplies.get(root.id) ?? []);
-    if (!root || waiting!.some((one) => one.id === reply.id)) return;
-    if (root.replies.pageInfo.hasNextPage && reply.createdAt < this.readAt) return;
+    const root = this.rootOf(id, this.arrivedToo) ?? (inReplyTo && this.rootOf(inReplyTo.id, this.arrivedToo));
+    if (!root) return;
+    const { nodes, pageInfo } = root.replies;
+    if (pageInfo.hasNextPage && reply.createdAt < this.readAt) return;
     root.replyCount += 1;
-    if (!root.replies.pageInfo.hasNextPage) this.freshReplies.set(root.id, [...waiting!, reply]);
-    this.say(this.t('replyArrived', { name: reply.author.name }));
+    const isShown = !this.fresh.includes(root);
+    if (!isShown) nodes.push(reply);
+    else if (!pageInfo.hasNextPage) this.freshReplies.set(root.id, [...(this.freshReplies.get(root.id) ?? []), reply]);
+    if (isShown) this.say(this.t('replyArrived', { name: reply.author.name }));
   }
 
-  /** The comment in whose thread something stands. */
-  rootOf(id: string) {
+  /** Comments that are shown, and those that arrived and wait. */
+  private get arrivedToo() {
+    return [...this.fresh, ...(this.comments ?? [])];
+  }
+
+  /** The comment in whose thread something stands, of those that are shown. */
+  rootOf(id: string, among = this.comments ?? []) {
     const isIt = (one: Reply) => one.id === id;
-    return this.comments?.find((comment) => isIt(comment) || comment.replies.nodes.some(isIt) || this.freshReplies.get(comment.id)?.some(isIt));
+    return among.find((comment) => isIt(comment) || comment.replies.nodes.some(isIt) || this.freshReplies.get(comment.id)?.some(isIt));
   }
 
   private fits({ rating, language, verifiedAt }: Comment) {
@@ -210,7 +218,7 @@ export default class Comments extends Part<CommentsData> {
 
   /** Shows a comment or reply as it is now, with the replies that are here already; false if it is not shown. */
   replace(changed: Comment) {
-    const root = this.rootOf(changed.id);
+    const root = this.rootOf(changed.id, this.arrivedToo);
     if (!root) return false;
     if (root.id === changed.id) Object.assign(root, changed, { replies: root.replies, replyCount: root.replyCount });
     else for (const replies of [root.replies.nodes, this.freshReplies.get(root.id) ?? []]) {

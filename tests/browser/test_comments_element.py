@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import jwt
 import pytest
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, Locator, Route, expect
 
 from tests.browser.pages import BrowserPage, answered_last
 from tests.browser.sites import Visited, running_site
@@ -38,6 +38,12 @@ TOO_SMALL = """['button', 'select', 'textarea', 'input']
   .flatMap((name) => [...document.querySelector('ringside-comments').shadowRoot.querySelectorAll(name)])
   .filter((control) => Math.min(control.offsetWidth, control.offsetHeight) < 44)
   .map((control) => control.outerHTML)"""
+END_SESSION = """async (address) => {
+  const { session } = await import(address);
+  const { member } = session;
+  session.keep({ member: { ...member, token: member.token + 'x' } });
+  return member;
+}"""
 SHOPS_KEY = "the key of a shop, at least 32 letters"
 MARK_HELPFUL = mutation("markHelpful", "CommentMarked", "comment { id helpful }")
 
@@ -175,6 +181,20 @@ async def test_what_arrives_is_announced_and_moves_nothing(visited: Visited, bro
         await expect(element(page).locator("article").first).to_contain_text("A comment from elsewhere")
 
 
+async def test_replies_to_a_comment_that_waits_to_be_shown_are_shown_with_it(
+    visited: Visited, browser: Browser
+) -> None:
+    async with visited.page(browser, COMMENTS % "waiting") as page:
+        await expect(element(page)).to_contain_text("Nobody has written yet.")
+        root = say(visited, "waiting", "Who was there?")
+        await expect(button(page, "Show 1 new comment")).to_be_visible()
+        say(visited, "waiting", "I was.", user="bo-abara", inReplyTo=root)
+        say(visited, "waiting", "This comes after the reply.")
+        await expect(button(page, "Show 2 new comments")).to_be_visible()
+        await button(page, "Show 2 new comments").click()
+        await expect(thread(page)).to_contain_text(["I was."])
+
+
 # ── writing ──
 
 
@@ -287,6 +307,24 @@ async def test_stars_are_asked_for_as_the_page_says(visited: Visited, browser: B
 # ── what can go wrong ──
 
 
+async def test_what_could_not_be_found_is_not_said_to_be_found(visited: Visited, browser: Browser) -> None:
+    """A page that is out of date asks to be loaded again, and is heard."""
+    say(visited, "outdated", "One", rating=3)
+
+    async def alter(route: Route) -> None:
+        await route.continue_(url=re.sub(r"documentId=\w+", "documentId=0123456789", route.request.url))
+
+    async with visited.page(browser, COMMENTS % "outdated") as page:
+        await expect(element(page).locator("article")).to_have_count(1)
+        await page.page.route("**/graphql?documentId=**", alter)
+        async with page.page.expect_response("**/graphql?documentId=**"):
+            await element(page).get_by_label("Order").select_option("Most helpful first")
+        await expect(element(page).locator("section[aria-busy]")).to_have_count(0)
+        await expect(element(page).locator("[role=status]")).to_have_text(
+            "This page is out of date. Please load it again."
+        )
+
+
 async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, browser: Browser) -> None:
     """In both forms. Signing in again, the member sends it."""
     say(visited, "ended", "Still there?")
@@ -294,15 +332,7 @@ async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, 
         await button(page, "Reply to").click()
         reply = element(page).get_by_label("Your reply to")
         await reply.fill("A long reply")
-        token = await page.page.evaluate(
-            """async (address) => {
-          const { session } = await import(address);
-          const { member } = session;
-          session.keep({ member: { ...member, token: member.token + 'x' } });
-          return member;
-        }""",
-            f"{visited.service.url}/elements.js",
-        )
+        token = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
         await element(page).locator("form button[type=submit]").click()
         await expect(element(page).locator(".note")).to_contain_text("Your sign-in has ended.")
         await expect(reply).to_have_value("A long reply")
