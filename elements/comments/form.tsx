@@ -110,7 +110,7 @@ export class Form {
   }
 
   private focusError() {
-    void this.part.focus(`#${this.name} [aria-invalid="true"]`);
+    void this.part.focus(`#${this.name} :is(input, textarea)[aria-invalid="true"]`);
   }
 
   sent() {
@@ -173,7 +173,7 @@ export class Form {
     return [
       <fieldset class="stars" key="stars" {...this.field('rating')}>
         <legend>{t(rated === 'yes' ? 'yourStars' : 'yourRating')}</legend>
-        {[5, 4, 3, 2, 1].map((value) => (
+        {[1, 2, 3, 4, 5].map((value) => (
           <label key={value} title={t('stars', { n: value })}>
             <input type="radio" name={`${this.name}-rating`} value={String(value)} checked={this.values.rating === value} onchange={() => this.change({ rating: value })} {...(value === 1 ? this.field('rating') : {})} />
             <span class="hidden">{t('stars', { n: value })}</span>
