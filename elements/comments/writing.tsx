@@ -141,6 +141,8 @@ export class Writing {
       answer = await part.mutate<any>(document, { input: { ...sent, solution } });
     }
     form.isSending = false;
+    // What the page says that its language is may be none.
+    if (answer?.path?.[1] === 'language') answer = await part.mutate<any>(document, { input: Object.assign(sent, { language: part.language }) });
     if (answer?.code) form.refuse(answer);
     part.render();
     return answer?.comment ?? null;
@@ -148,7 +150,8 @@ export class Writing {
 
   /** What the input of a form is about. */
   private addressed({ kind, to, proof }: Form) {
-    const { product, language } = this.part;
+    const { product, host, language: ofTexts } = this.part;
+    const language = host.closest<HTMLElement>('[lang]')?.lang || ofTexts;
     if (kind === 'post') return { product, language, ...(proof && { proof }) };
     return kind === 'reply' ? { product, language, inReplyTo: to!.id } : { comment: to!.id };
   }

@@ -198,6 +198,16 @@ async def test_replies_to_a_comment_that_waits_to_be_shown_are_shown_with_it(
 # ── writing ──
 
 
+async def test_a_comment_is_in_the_pages_language(visited: Visited, browser: Browser) -> None:
+    """Also where the element has no texts in it; where the service knows no such language, in that of the texts."""
+    for language, kept in (("fr-CA", "fr"), ("x-none", "en"), ("es-MX", "es")):
+        async with visited.page(browser, COMMENTS % f"in-{language}", member="bo-abara", language=language) as page:
+            await element(page).locator("button.primary").click()
+            await element(page).locator("textarea").fill("Bonjour")
+            await element(page).locator("button[type=submit]").click()
+            await expect(element(page).locator("article .body")).to_have_attribute("lang", kept)
+
+
 async def test_a_member_replies_and_a_draft_outlives_a_reload(visited: Visited, browser: Browser) -> None:
     """Also to a reply, with the keyboard alone; then changes and deletes what they wrote."""
     say(visited, "threads", "Who came?")
