@@ -50,6 +50,11 @@ export class Form {
     this.values = { ...values, ...this.stored() };
   }
 
+  /** Whether something was typed since these values were sent. */
+  get isChanged() {
+    return !this.key;
+  }
+
   get isEmpty() {
     return !this.values.body && !this.values.title;
   }
@@ -151,7 +156,7 @@ export class Form {
         </label>
         {this.error('body')}
         {this.error('form')}
-        <div class="row">
+        <div class="row" key="row">
           {this.existing && <button type="button" class="primary" part="button" onclick={editExisting}>{t('editExisting')}</button>}
           {!this.existing && this.action()}
           <button type="button" part="button" onclick={cancel}>{t('cancel')}</button>
@@ -164,7 +169,7 @@ export class Form {
   private action() {
     const { part, needsMember } = this;
     const text = { post: 'post', reply: 'reply', edit: 'save', answer: 'save' }[this.kind];
-    const button = <button type="submit" class="primary" part="button" disabled={this.isSending}>{part.t(text)}</button>;
+    const button = <button type="submit" class="primary" part="button" aria-disabled={this.isSending && 'true'}>{part.t(text)}</button>;
     return part.viewer ? [button, needsMember && part.signInButton()] : part.signInButton();
   }
 

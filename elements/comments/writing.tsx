@@ -38,7 +38,7 @@ export class Writing {
   private forms: Form[] = [];
   /** The drafts that were opened already: one that the writer has put aside stays so until the page is loaded again. */
   private opened = new Set<string>();
-  private asking: { comment: Reply; toDelete: boolean; reason: string; problem: string } | null = null;
+  private asking: { comment: Reply; toDelete: boolean; reason: string; problem: string; isSending: boolean } | null = null;
   /** The comment whose mark was refused, and why. */
   private unmarked = { id: '', problem: '' };
 
@@ -104,6 +104,7 @@ export class Writing {
     if (!this.part.rootOf(id)) {
       const answer = await this.part.insist(() => this.part.ringside.ask(ONE_COMMENT, { comment: id }));
       if (!answer?.comment) return;
+      this.part.fresh = this.part.fresh.filter((one) => one.id !== id);
       this.part.comments!.unshift(answer.comment);
     }
     this.forms = this.forms.filter((one) => one !== form);
@@ -112,12 +113,15 @@ export class Writing {
 
   // ── sending ──
 
+  /** What is typed while a text is sent becomes a change of it. */
   private async submit(form: Form) {
+    if (form.isSending) return;
     const input = form.input();
     const comment = input && (await this.send(form, input));
     if (!comment) return;
     const { kind, to } = form;
     const { part } = this;
+    const since = form.isChanged && form.values;
     form.sent();
     this.forms = this.forms.filter((one) => one !== form);
     if (kind === 'post') this.posted(comment);
@@ -125,7 +129,8 @@ export class Writing {
     else part.replace(comment);
     part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
     if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
-    await part.focusOn(comment.id);
+    if (since) this.begin(kind === 'answer' ? kind : 'edit', comment, since);
+    else await part.focusOn(comment.id);
   }
 
   /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */
@@ -136,13 +141,13 @@ export class Writing {
     form.isSending = true;
     part.render();
     let answer = await part.mutate<any>(document, { input: sent });
+    // What the page says that its language is may be none.
+    if (answer?.path?.[1] === 'language') answer = await part.mutate<any>(document, { input: Object.assign(sent, { language: part.language }) });
     if (answer?.code === 'CHALLENGE_NEEDED') {
       const solution = await import('../challenge').then((solver) => solver.default(part.ringside.ask)).catch(() => null);
       answer = await part.mutate<any>(document, { input: { ...sent, solution } });
     }
     form.isSending = false;
-    // What the page says that its language is may be none.
-    if (answer?.path?.[1] === 'language') answer = await part.mutate<any>(document, { input: Object.assign(sent, { language: part.language }) });
     if (answer?.code) form.refuse(answer);
     part.render();
     return answer?.comment ?? null;
@@ -170,7 +175,7 @@ export class Writing {
   }
 
   async ask(comment: Reply, toDelete: boolean) {
-    this.asking = { comment, toDelete, reason: '', problem: '' };
+    this.asking = { comment, toDelete, reason: '', problem: '', isSending: false };
     this.part.render();
     await null;
     await null;
@@ -182,16 +187,24 @@ export class Writing {
   }
 
   private async confirm() {
-    const { part, asking } = this;
-    const { comment: { id }, toDelete, reason } = asking!;
+    const { part } = this;
+    const asking = this.asking!;
+    if (asking.isSending) return;
+    const { comment: { id }, toDelete, reason } = asking;
+    const root = part.rootOf(id);
+    part.say('');
+    Object.assign(asking, { isSending: true, problem: '' });
     const input = { comment: id, idempotencyKey: newKey() };
     const answer = toDelete ? await part.mutate(DELETE_COMMENT, { input }) : await part.mutate(REPORT_COMMENT, { input: { ...input, reason } });
-    if (!answer) return;
-    asking!.problem = answer.code ? part.refusal(answer) : '';
+    asking.isSending = false;
+    asking.problem = !answer ? part.said : answer.code ? part.refusal(answer) : '';
     part.render();
-    if (asking!.problem) return;
-    this.shown()?.close();
-    if (toDelete) this.removed(id);
+    if (!answer || asking.problem) return;
+    if (asking === this.asking) this.shown()?.close();
+    if (toDelete) {
+      this.removed(id);
+      await (root && part.comments!.includes(root) ? part.focusOn(root.id) : part.focus('button.primary'));
+    }
     part.say(part.t(toDelete ? 'deleted' : 'reported'));
     part.emit(toDelete ? 'comment-deleted' : 'comment-reported', { id });
   }
@@ -262,6 +275,8 @@ export class Writing {
     if (!this.asking) return null;
     const { asking, part } = this;
     const { t } = part;
+    // What the page says meanwhile stands behind the dialog, and is not heard there.
+    const problem = asking.problem || (asking.isSending && part.said);
     return (
       <dialog key="dialog" aria-labelledby="asked" onclose={() => { this.asking = null; part.render(); }}>
         <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.confirm(); }}>
@@ -272,9 +287,9 @@ export class Writing {
               <textarea value={asking.reason} dir="auto" required maxlength="500" aria-invalid={asking.problem ? 'true' : null} oninput={(event: any) => { Object.assign(asking, { reason: event.target.value, problem: '' }); part.render(); }}></textarea>
             </label>
           )}
-          {asking.problem && <p class="error" role="alert">{asking.problem}</p>}
+          {problem && <p class="error" role="alert">{problem}</p>}
           <div class="row">
-            <button type="submit" class="primary" part="button">{t(asking.toDelete ? 'delete' : 'report')}</button>
+            {part.viewer ? <button type="submit" class="primary" part="button" aria-disabled={asking.isSending && 'true'}>{t(asking.toDelete ? 'delete' : 'report')}</button> : part.signInButton()}
             <button type="button" part="button" onclick={() => this.shown()?.close()}>{t('cancel')}</button>
           </div>
         </form>

@@ -14,7 +14,7 @@ import jwt
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
 
-from tests.browser.pages import BrowserPage, answered_last
+from tests.browser.pages import BrowserPage, answered_last, held_back
 from tests.browser.sites import Visited, running_site
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, POST_COMMENT, SUSPEND, mutation
 from tests.service import running_service
@@ -198,6 +198,25 @@ async def test_replies_to_a_comment_that_waits_to_be_shown_are_shown_with_it(
 # ── writing ──
 
 
+async def test_what_is_typed_while_a_comment_is_sent_becomes_a_change_of_it(visited: Visited, browser: Browser) -> None:
+    """It is sent once, and the button keeps the focus meanwhile."""
+    async with visited.page(browser, COMMENTS % "typed-on", member="bo-abara") as page:
+        await button(page, "Write a comment").click()
+        field = element(page).get_by_label("Your comment")
+        await field.fill("Sizes run small.")
+        async with held_back(page.page, '"body"') as held:
+            async with page.page.expect_request(lambda one: '"body"' in (one.post_data or "")):
+                await button(page, "Post").press("Enter")
+            await button(page, "Post").press("Enter")
+            await expect(button(page, "Post")).to_be_focused()
+            await field.fill("Sizes run small. Take a larger one.")
+        assert len(held) == 1
+        await expect(field).to_have_value("Sizes run small. Take a larger one.")
+        await expect(field).to_be_focused()
+        await button(page, "Save").click()
+        await expect(element(page).locator("article")).to_have_text([re.compile("Take a larger one")])
+
+
 async def test_a_comment_is_in_the_pages_language(visited: Visited, browser: Browser) -> None:
     """Also where the element has no texts in it; where the service knows no such language, in that of the texts."""
     for language, kept in (("fr-CA", "fr"), ("x-none", "en"), ("es-MX", "es")):
@@ -320,6 +339,23 @@ async def test_stars_are_asked_for_as_the_page_says(visited: Visited, browser: B
 # ── what can go wrong ──
 
 
+async def test_the_focus_stays_near_what_was_deleted_or_refused(visited: Visited, browser: Browser) -> None:
+    """So that a keyboard need not begin at the top of the page."""
+    root = say(visited, "focus", "Who wins?", user="cy-abara")
+    say(visited, "focus", "Not me", inReplyTo=root)
+    async with visited.page(browser, COMMENTS % "focus", member="ada-abara") as page:
+        await thread(page).get_by_role("button", name="Delete").press("Enter")
+        await element(page).get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
+        await expect(element(page).locator(".list > li").first).to_be_focused()
+        await button(page, "Reply to").click()
+        await element(page).get_by_label("Your reply to").fill("Too late")
+        visited.edit(DELETE_COMMENT, by="cy-abara", role="member", comment=root)
+        submit = element(page).locator("button[type=submit]")
+        await submit.press("Enter")
+        await expect(element(page).locator("form .error")).to_be_visible()
+        await expect(submit).to_be_focused()
+
+
 async def test_what_could_not_be_found_is_not_said_to_be_found(visited: Visited, browser: Browser) -> None:
     """A page that is out of date asks to be loaded again, and is heard."""
     say(visited, "outdated", "One", rating=3)
@@ -336,6 +372,31 @@ async def test_what_could_not_be_found_is_not_said_to_be_found(visited: Visited,
         await expect(element(page).locator("[role=status]")).to_have_text(
             "This page is out of date. Please load it again."
         )
+
+
+async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, browser: Browser) -> None:
+    """The rest of the page is out of reach meanwhile. Signed in again, the reader sends the same."""
+    say(visited, "dialog", "Rude words")
+    async with visited.page(browser, COMMENTS % "dialog", member="bo-abara") as page:
+        await button(page, "Report the comment").click()
+        dialog = element(page).get_by_role("dialog")
+        await dialog.get_by_label("A word for the moderators").fill("See for yourself.")
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await dialog.get_by_role("button", name="Report").click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("Your sign-in has ended.")
+        await expect(dialog.get_by_role("button", name="Sign in")).to_be_visible()
+        await page.page.evaluate(
+            "async ([address, member]) => (await import(address)).session.use(member)",
+            [f"{visited.service.url}/elements.js", member],
+        )
+        await expect(dialog.get_by_label("A word for the moderators")).to_have_value("See for yourself.")
+        await page.page.context.set_offline(True)
+        await dialog.get_by_role("button", name="Report").click()
+        await expect(dialog.get_by_role("alert")).to_have_text("The service cannot be reached. Trying again.")
+        assert await barriers(page) == []
+        await page.page.context.set_offline(False)
+        await expect(dialog).to_have_count(0)
+        await expect(element(page).locator(".note")).to_have_text("Thank you. A moderator will look at it.")
 
 
 async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, browser: Browser) -> None:
