@@ -218,17 +218,17 @@ class Admin extends Part<AdminViewerData> {
     } else if (place) {
       const list = await this.insist(() => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then((data) => data.moderationQueue.nodes) : service.ask(LATEST_COMMENTS, {}).then((data) => data.latestComments.nodes)));
       this.isRefused = !list;
-      if (list && place === this.place) await this.show(list);
+      this.chosen.clear();
+      if (list && place === this.place) await this.show(list, this.current);
     }
     this.render();
   }
 
   // ── comments ──
 
-  private async show(list: Comment[]) {
+  private async show(list: Comment[], current: number) {
     this.list = list;
-    this.chosen.clear();
-    await this.go(Math.min(this.current, list.length - 1));
+    await this.go(current);
   }
 
   private async go(place: number) {
@@ -267,8 +267,16 @@ class Admin extends Part<AdminViewerData> {
     if (!decided) return;
     const ids = new Set(decided.map(({ id }) => id));
     this.last = before.filter(({ id }) => ids.has(id));
-    const left = this.place === 'comments/held' ? this.list!.filter(({ id }) => !ids.has(id)) : this.list!.map((one) => decided.find(({ id }) => id === one.id) ?? one);
-    await this.show(left);
+    ids.forEach((id) => this.chosen.delete(id));
+    const { list, current, place } = this;
+    if (!list) return; // another area was opened meanwhile
+    if (place !== 'comments/held') return this.show(list.map((one) => decided.find(({ id }) => id === one.id) ?? one), current);
+    const isLeft = ({ id }: Comment) => !ids.has(id);
+    const read = this.find('article:focus-within');
+    // The one that was moved to meanwhile stays the current one.
+    await this.show(list.filter(isLeft), list.slice(0, current).filter(isLeft).length);
+    if (!this.list?.length) await this.open(); // there may be more than one page of them
+    if (read && !read.isConnected) await this.focus('article.current');
   }
 
   /** Gives the comments of the last decision the status that each had. */
@@ -281,13 +289,19 @@ class Admin extends Part<AdminViewerData> {
     this.say(this.t('undone'));
   }
 
+  private step(by: number) {
+    void this.go(this.current + by);
+    void this.focus('article.current');
+  }
+
   private press(event: KeyboardEvent) {
     const typing = (event.composedPath()[0] as Element).matches?.('input:not([type=checkbox]), textarea, select');
     if (!this.list || typing || event.ctrlKey || event.metaKey || event.altKey) return;
     const ground = GROUNDS[+event.key - 1];
     const here = this.list[this.current];
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) void this.go(this.current + step);
+    if (step) this.step(step);
+    else if (event.repeat) return; // a key that is held down decides once
     else if (event.key === 'x' && here) this.choose(here.id);
     else if (event.key === 'a') void this.settle('PUBLISHED');
     else if (event.key === 'u') void this.undo();
@@ -372,7 +386,7 @@ class Admin extends Part<AdminViewerData> {
 
   private comment({ id, author, product, createdAt, body, title, status, heldBy, reportReasons }: Comment, place: number) {
     return (
-      <article key={id} class={place === this.current ? 'current' : ''} aria-current={place === this.current && 'true'} onclick={() => this.go(place)}>
+      <article key={id} class={place === this.current ? 'current' : ''} tabindex="-1" aria-current={place === this.current && 'true'} onclick={() => this.go(place)}>
         <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onchange={() => this.choose(id)} />{this.t('choose')}</label>
         <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.date(createdAt)} · {this.t(status)}</span></p>
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}

@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened
-from tests.browser.pages import BrowserPage, new_context
+from tests.browser.pages import BrowserPage, held_back, new_context
 from tests.browser.sites import Visited
 from tests.command import ringside_process
 from tests.waiting import until
@@ -59,6 +59,44 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
         await expect(articles).to_have_count(before - n - 1)
     await page.page.keyboard.press("u")
     await expect(articles).to_have_count(before - 49)
+    await page.page.context.close()
+
+
+async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
+    """The chosen comment is in sight, and the one that was moved to stays chosen. A key that is held down decides once.
+
+    When all of a page are decided, the rest is shown: "nothing waits" is said only where that is so.
+    """
+    ids = [visited.edit(POST, by=f"waiter-{n}", role="member", product="queue", language="en", body=f"Waits {n}.")
+           ["comment"]["id"] for n in range(103)]  # fmt: skip
+    for some in (ids[:100], ids[100:]):
+        visited.edit(HOLD, by="mo", role="moderator", comments=some, status="PENDING")
+    page = await opened(visited, browser, "moderator", "#/comments/held")
+    articles, current = page.page.locator("ringside-admin article"), page.page.locator("ringside-admin article.current")
+    await expect(articles).to_have_count(100)
+    for n in range(1, 9):
+        await page.page.keyboard.press("ArrowDown")
+        await expect(articles.nth(n)).to_have_class("current")
+    await expect(current).to_be_in_viewport()
+    await expect(current).to_be_focused()
+    text = await articles.nth(9).inner_text()
+    async with held_back(page.page, '"status"'):
+        async with page.page.expect_request(lambda one: '"status"' in (one.post_data or "")):
+            await page.page.keyboard.press("a")
+        await page.page.keyboard.press("ArrowDown")
+    await expect(articles).to_have_count(99)
+    await expect(current).to_have_text(text, use_inner_text=True)
+    await page.page.keyboard.down("a")
+    await expect(articles).to_have_count(98)
+    async with held_back(page.page, '"status"') as held:
+        await page.page.keyboard.down("a")
+    await page.page.keyboard.up("a")
+    assert held == []
+    await expect(current).to_be_focused()
+    await page.page.get_by_role("button", name="Choose all").click()
+    await page.page.get_by_role("button", name="Publish", exact=True).click()
+    await expect(articles).not_to_have_count(98)
+    await expect(articles.last).to_be_visible()
     await page.page.context.close()
 
 
