@@ -109,6 +109,9 @@ function read() {
 
 export const session = new Session();
 
+if (isElsewhere && location.hash.startsWith('#ringside-code='))
+  import('./sign-in-window').then((module) => module.takeCode(session, ask));
+
 // ── requests ──
 
 /** The request's parameters: the id of a known document, or the text. */

@@ -1,28 +1,70 @@
 // Signing in: on the service's own origin by its page, elsewhere by a window of it, which posts the token to this origin.
+// A page that has no window, or has lost it by its policy, is led back to with a code, which it takes for a token.
 
-import { CONTINUE_VISIT } from './generated/sign-in';
-import type { Session, ask } from './service';
+import { CONTINUE_VISIT, SIGN_IN } from './generated/sign-in';
+import type { Session, Token, ask } from './service';
+
+const ASKED = 'ringside signing in';
+/** Milliseconds for which a code is waited for. */
+const LONGEST = 3_600_000;
 
 export default (base: URL, opened: Window | null, session: Session, send: typeof ask) => {
   const page = new URL('sign-in', base);
+  const isOwn = base.origin === location.origin;
+  page.searchParams.set('returnTo', back(isOwn));
+  if (!isOwn) note(String(Date.now()));
   if (!opened) {
-    page.searchParams.set('returnTo', base.origin === location.origin ? location.pathname + location.search + location.hash : location.href);
     location.assign(page);
     return;
   }
   const state = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
-  page.search = String(new URLSearchParams({ origin: location.origin, state }));
+  page.searchParams.set('origin', location.origin);
+  page.searchParams.set('state', state);
   const take = ({ source, origin, data }: MessageEvent) => {
     if (source !== opened || origin !== base.origin || data?.type !== 'ringside:signed-in' || data.state !== state) return;
     removeEventListener('message', take);
+    note(null);
     goOn(session, send, { token: data.token, expiresAt: data.expiresAt });
   };
   addEventListener('message', take);
   opened.location.replace(page);
 };
 
+/** This page's address, in letters that the service takes; of a very long one the origin. */
+function back(isOwn: boolean) {
+  const place = isOwn ? location.pathname + location.search + location.hash : location.href;
+  const plain = place.replace(/["<>\\^`{|}]/g, encodeURIComponent);
+  return encodeURIComponent(plain).length <= 2000 ? plain : isOwn ? '/' : `${location.origin}/`;
+}
+
+/** Notes that a code is waited for: one that somebody else leads here with, in a link say, is not taken. */
+function note(asked: string | null) {
+  try {
+    if (asked) localStorage.setItem(ASKED, asked);
+    else localStorage.removeItem(ASKED);
+  } catch { /* blocked: then only a window signs in */ }
+}
+
+function isWaitedFor() {
+  try {
+    return Date.now() - Number(localStorage.getItem(ASKED)) < LONGEST;
+  } catch {
+    return false;
+  }
+}
+
+/** Signs in by the code that the page's address has, and takes it out of there. */
+export async function takeCode(session: Session, send: typeof ask) {
+  const token = location.hash.slice(location.hash.indexOf('=') + 1);
+  history.replaceState(history.state, '', location.pathname + location.search);
+  if (!isWaitedFor()) return;
+  note(null);
+  const { signIn } = await send(SIGN_IN, { token });
+  if (signIn.__typename === 'SignedIn') session.use({ token: signIn.token!, expiresAt: signIn.expiresAt });
+}
+
 // As a visitor of this page they may have voted: the member goes on with that, before anything is drawn for them.
-async function goOn(session: Session, send: typeof ask, member: { token: string; expiresAt: string }) {
+async function goOn(session: Session, send: typeof ask, member: Token) {
   const visit = session.visit?.token;
   session.keep({ member });
   if (visit) await send(CONTINUE_VISIT, { visit }).catch(() => null);

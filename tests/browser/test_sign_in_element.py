@@ -1,0 +1,82 @@
+"""Signing in by the elements of another site's page that has no window of the service, or loses it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.pages import BrowserPage
+from tests.browser.sites import Visited
+from tests.browser.test_admin_pages import sign_in_by_email
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+BODY = "<ringside-sign-in></ringside-sign-in><ringside-board></ringside-board>"
+GO_ON = re.compile("Go on as .* on ")
+
+HAND_OVER = """async (returnTo) => {
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch('/sign-in/done', { method: 'POST', headers, body: JSON.stringify({ returnTo }) });
+  return (await answer.json()).location;
+}"""
+
+
+async def is_signed_in(page: Page) -> None:
+    await expect(page.locator("ringside-sign-in")).to_contain_text("Signed in as")
+    await expect(page.locator("ringside-sign-in").get_by_role("button", name="Sign out")).to_be_visible()
+
+
+async def test_a_page_whose_policy_cuts_the_tie_to_its_window_is_signed_in_by_a_code(
+    visited: Visited, browser: Browser
+) -> None:
+    """The window is led back to the page it came from, and the page itself follows."""
+    async with visited.page(browser, "") as page:
+        address = visited.site.show(BODY, cross_origin_opener_policy="same-origin")
+        await page.page.goto(f"{address}?in=a|b")
+        async with page.page.context.expect_page() as opening:
+            await page.page.locator("ringside-sign-in").get_by_role("button", name="Sign in").click()
+        window = await opening.value
+        await sign_in_by_email(visited, window, "severed@example.org")
+        await window.get_by_role("button", name=GO_ON).click()
+        await is_signed_in(window)
+        assert window.url == f"{address}?in=a%7Cb"
+        await is_signed_in(page.page)
+        assert page.errors == []
+
+
+async def test_a_page_that_can_open_no_window_is_left_and_led_back_to(visited: Visited, browser: Browser) -> None:
+    """As within other programs. What was begun as a visitor goes on."""
+    async with visited.page(browser, "") as page:
+        await page.page.add_init_script("window.open = () => null")
+        address = visited.site.show(BODY)
+        await page.page.goto(address)
+        await page.page.locator("ringside-board").get_by_role("button", name="Vote for").first.click()
+        progress = page.page.locator("ringside-board .progress")
+        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        await page.page.locator("ringside-sign-in").get_by_role("button", name="Sign in").click()
+        await sign_in_by_email(visited, page.page, "within@example.org")
+        await page.page.get_by_role("button", name=GO_ON).click()
+        await is_signed_in(page.page)
+        await expect(progress).to_contain_text("1 of 276 pairs seen")
+        assert page.page.url == address
+
+
+async def test_a_code_that_nobody_has_asked_for_signs_nobody_in(visited: Visited, browser: Browser) -> None:
+    """Whoever leads people to the page with a code of their own would have them act in their name."""
+    async with visited.page(browser, "") as page:
+        address = visited.site.show(BODY)
+        await page.page.goto(f"{address}#ringside-code={await a_code(visited, browser)}")
+        await page.page.wait_for_url(address)
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
+
+
+async def a_code(visited: Visited, browser: Browser) -> str:
+    """A code with which a page of the site signs somebody in."""
+    async with visited.page(browser, "") as page:
+        own = BrowserPage(page.page, visited.service.url)
+        await own.page.goto(f"{visited.service.url}/sign-in")
+        await sign_in_by_email(visited, own.page, "other@example.org")
+        location: str = await own.page.evaluate(HAND_OVER, f"{visited.site.address}/")
+        return location.partition("=")[2]
