@@ -30,6 +30,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from starlette.routing import BaseRoute, Route
 
 from datastore.dynamo import DynamoError, deadline, iso
+from datastore.people.identities import MemberErased
 from datastore.refusals import Conflict, InvalidInput, Refusal
 from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
@@ -157,7 +158,7 @@ class SignInPage:
         return _json(emails)
 
 
-ERRORS: Final = ("provider", "CONFLICT", "failed")
+ERRORS: Final = ("provider", "CONFLICT", "erased", "failed")
 """What the page is told of a sign-in at the provider that failed."""
 
 
@@ -268,6 +269,8 @@ async def from_provider(request: Request) -> Response:
         return _back(request, flow.asked, "provider")
     except Conflict:
         return _back(request, flow.asked, "CONFLICT")
+    except MemberErased:
+        return _back(request, flow.asked, "erased")
     except (Refusal, DynamoError) as error:
         _log.warning("a sign-in by the provider failed", reason=str(error))
         return _back(request, flow.asked, "failed")

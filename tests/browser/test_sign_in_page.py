@@ -34,6 +34,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ADA = "ada@example.org"
 SITE_SECRET = "a secret that the site and the service share"
 
+ERASE = """async () => {
+  const ask = async (query, variables) => (await (await fetch('/graphql', { method: 'POST',
+    headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query, variables }) })).json()).data;
+  const { viewer } = await ask('{ viewer { id } }');
+  return (await ask(`mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: REMOVE }) {
+    __typename } }`, { user: viewer.id })).eraseMember.__typename;
+}"""
 SITE_PAGE = """<!doctype html><title>Site</title><button id="open">Sign in</button><p id="who">nobody</p>
 <script>
 const service = '{service}', bearer = new URLSearchParams(location.search).get('token');
@@ -260,6 +267,29 @@ async def test_the_link_signs_in_the_browser_that_opens_it_and_the_digits_do_not
     await page.keyboard.press("Enter")
     await expect(page.locator("#number-error")).to_have_text(re.compile("used already"))
     await other.close()
+
+
+async def test_who_was_erased_is_told_so(world: World, context: BrowserContext) -> None:
+    """And not to try again in a moment, which would not help."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "erased@example.org")
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+    assert await page.evaluate(ERASE) == "MemberErasure"
+    await context.clear_cookies()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "erased@example.org")
+    await expect(page.locator("#number-error")).to_have_text(re.compile("This account was erased"))
+
+
+async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext) -> None:
+    """As somebody else, so they are signed out."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "carl@example.org")
+    await page.get_by_role("button", name="Sign in as somebody else").click()
+    await as_guest(world, page)
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
 
 
 @pytest.mark.parametrize("method", METHODS)

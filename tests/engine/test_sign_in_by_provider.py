@@ -29,6 +29,9 @@ from tests.sign_in import VIEWER, in_session, on_page
 PUBLIC = "https://ringside.test"
 SITES = {"shop": "a secret of the shop and this service", "forum": "a secret of the forum and this service"}
 
+ERASE = """mutation ($user: ID!) { eraseMember(input: { user: $user, contributions: ANONYMISE }) {
+  ... on MemberErasure { job { id } } ... on Refused { code message } } }"""
+
 
 @pytest.fixture(scope="module")
 def local_provider() -> Iterator[OidcProvider]:
@@ -174,6 +177,15 @@ async def test_a_code_is_worth_nothing_without_its_verifier(browser: Browser) ->
     back = await thief.come_back(f"{PUBLIC}/sign-in/callback?code={code}&state={own['state']}")
     assert back.headers["location"] == "/sign-in?error=provider"
     assert browser.provider.refusals == ["code_verifier"]
+
+
+async def test_who_was_erased_is_told_so(service: Client, browser: Browser) -> None:
+    """And not to try again in a moment."""
+    await browser.sign_in()
+    me = await browser.client.ask(VIEWER)
+    await browser.client.ask(ERASE, user=me["id"])
+    stranger = Browser(on_page(service, PUBLIC), browser.provider)
+    assert (await stranger.sign_in()).headers["location"] == "/sign-in?error=erased"
 
 
 async def test_only_the_page_of_the_service_begins(browser: Browser) -> None:

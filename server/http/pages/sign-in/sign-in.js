@@ -68,8 +68,17 @@ const CHALLENGE = 'query Challenge { challenge { token salt target } }';
 const SIGN_OUT = `mutation SignOut($input: SignOutInput!) { signOut(input: $input) {
   ... on SignedOut { signedOut } ${REFUSED} } }`;
 
-// With a proof of work, where the site asks for one.
+// By the digits or the link of an email. Only the member of an address who was erased may not.
+function signIn(input) {
+  return ask(SIGN_IN, { input }).catch(error => {
+    throw error.code === 'NOT_ALLOWED' ? new Refused('erased') : error;
+  });
+}
+
+// With a proof of work, where the site asks for one. Who is signed in becomes somebody else.
 async function asGuest(input) {
+  if (signedIn) await ask(SIGN_OUT, { input: {} });
+  signedIn = null;
   try {
     return await ask(AS_GUEST, { input });
   } catch (error) {
@@ -242,7 +251,7 @@ function listen() {
     event.preventDefault();
     const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? '{}');
     const input = { request: kept.request, code: by('number').value };
-    working(async () => enter((await ask(SIGN_IN, { input })).user), by('number'));
+    working(async () => enter((await signIn(input)).user), by('number'));
   });
   by('another').addEventListener('click', () => {
     sessionStorage.removeItem(KEPT);
@@ -262,7 +271,7 @@ function listen() {
   by('press').addEventListener('click', () =>
     working(async () => {
       try {
-        await enter((await ask(SIGN_IN, { input: { token: asked.link.token } })).user);
+        await enter((await signIn({ token: asked.link.token })).user);
       } catch (error) {
         showMethods();
         throw error;
