@@ -67,6 +67,11 @@ class Session:
     """The origin on whose pages alone it counts; None for a cookie, and for a program's."""
 
     @property
+    def latest_end(self) -> datetime:
+        """When it ends if it is used every day."""
+        return self.signed_in_at + LONGEST
+
+    @property
     def key(self) -> SessionKey:
         return self.user, self.token_hash
 

@@ -249,7 +249,9 @@ class Context:
     sets_cookies: bool = False
     """Whether the answer can set a cookie, as one over HTTP can."""
     cookie_session: tuple[str, datetime] | None = None
-    """The session that the answer's cookie holds from now on, and when it ends; without a token the cookie is deleted.
+    """The session that the answer's cookie holds from now on, and until when; without a token the cookie is deleted.
+
+    It is kept for as long as the session may last. One that has ended is deleted by the next answer.
     """
     unit: UnitOfWork = field(init=False)
     notes: dict[str, Any] = field(default_factory=dict)

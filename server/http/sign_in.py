@@ -285,7 +285,7 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     if flow.adds_to is None:
         visitor = identification.visitor_in_cookie(request.scope["headers"])
         session, token = await sign_in_by_provider(services, named, visitor)
-        return token, int((session.expires - services.clock()).total_seconds())
+        return token, int((session.latest_end - services.clock()).total_seconds())
     by = await identification.session_in_cookie(
         request.scope["headers"], secure=_is_secure(request), address=request.client.host if request.client else ""
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -66,6 +67,15 @@ async def test_a_session_ends_after_180_days_however_often_it_is_used(mail: Mail
     token = (await signed_in(mail, ADA))["token"]
     statuses = [await status_at(mail, token, began + timedelta(days=day)) for day in (*range(20, 180, 20), 179, 181)]
     assert statuses == [200] * 9 + [401]
+
+
+async def test_a_browser_keeps_the_cookie_for_as_long_as_the_session_may_last(mail: MailingService) -> None:
+    """It is set once, and each day of use prolongs the session."""
+    page = on_page(mail.client)
+    await signed_in(mail, ADA, page)
+    (cookie,) = [each for each in page.http.cookies.jar if "session" in each.name]
+    assert cookie.expires is not None
+    assert timedelta(seconds=cookie.expires - time.time()) > timedelta(days=179)
 
 
 async def test_with_one_session_too_many_the_oldest_ends(mail: MailingService) -> None:

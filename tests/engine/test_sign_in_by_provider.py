@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -100,6 +101,13 @@ async def test_whom_the_provider_names_is_signed_in_and_led_back(browser: Browse
     await other.sign_in()
     assert await other.client.ask(VIEWER) == await browser.client.ask(VIEWER)
     assert browser.provider.refusals == []
+
+
+async def test_the_provider_s_session_lasts_as_long_in_the_browser_as_others(browser: Browser) -> None:
+    await browser.sign_in()
+    (cookie,) = [each for each in browser.client.http.cookies.jar if each.name == "__Host-ringside_session"]
+    assert cookie.expires is not None
+    assert timedelta(seconds=cookie.expires - time.time()) > timedelta(days=179)
 
 
 async def test_an_address_counts_if_the_provider_has_verified_it(browser: Browser) -> None:
