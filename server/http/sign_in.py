@@ -228,7 +228,8 @@ def _sent(path: Path) -> Response:
 # ── the provider ──
 
 _COOKIE: Final = "ringside_sign_in"
-_LONGEST_ASKED: Final = 3000
+_LONGEST_ASKED: Final = 2800
+"""Browsers keep cookies of 4,096 characters: this much and the rest of a flow, sealed."""
 _KEPT: Final = ("origin", "state", "returnTo", "language")
 """What the page is asked for again once the provider has answered."""
 _log = structlog.get_logger("ringside.sign_in")
@@ -244,12 +245,16 @@ async def to_provider(request: Request, viewer: Viewer, body: Mapping[str, Any])
         raise HTTPException(400, "`asked` is the query of the page's address.")
     flow = Flow.begin(time.time(), asked, viewer.id if adds else None)
     try:
+        sealed = flow.sealed(services.seal)
+    except ValueError:  # quotes, say, which a browser's address does not have
+        raise HTTPException(400, "`asked` is the query of the page's address, as a browser writes it.") from None
+    try:
         address = await client.address(flow)
     except NotSignedInThere as failed:
         _log.warning("the provider cannot be asked", reason=str(failed))
         raise HTTPException(503, "The provider does not answer. Try again in a minute.") from None
     response = JSONResponse({"location": address}, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
-    response.headers.append("set-cookie", _flow_cookie(request, flow.sealed(services.seal), FLOW_SECONDS))
+    response.headers.append("set-cookie", _flow_cookie(request, sealed, FLOW_SECONDS))
     return response
 
 

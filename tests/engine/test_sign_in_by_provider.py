@@ -196,6 +196,16 @@ async def test_who_was_erased_is_told_so(service: Client, browser: Browser) -> N
     assert (await stranger.sign_in()).headers["location"] == "/sign-in?error=erased"
 
 
+async def test_a_long_address_fits_into_the_cookie_of_the_flow_or_is_refused(browser: Browser) -> None:
+    """Browsers drop cookies of more than 4,096 characters without a word."""
+    back = "x" * 1999
+    assert (await browser.sign_in(f"?returnTo=/{back}")).headers["location"].endswith(back)
+    for asked in ("x" * 2700, "x" * 2800, "x" * 2801, "x" * 3000, '"' * 2800):
+        answer = await browser.client.http.post("/sign-in", json={"asked": asked})
+        kept = max(map(len, answer.headers.get("set-cookie", "").split("; ")))
+        assert (answer.status_code, kept <= 4096) == (200 if len(asked) <= 2800 and "x" in asked else 400, True)
+
+
 async def test_only_the_page_of_the_service_begins(browser: Browser) -> None:
     """A page of another site cannot send people through a flow of its own making."""
     for origin in ("https://evil.example", "null", ""):
