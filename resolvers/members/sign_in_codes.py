@@ -5,8 +5,8 @@ the work before it and the email after it are the same for members, for stranger
 emails for now: those are sent none, and no digits are right.
 
 The asking window keeps the `request`, the link has a text of its own. Both are sealed and name the address, so nothing
-about it is stored. The digits count only together with their request: whoever asks for a code in somebody else's name
-gets another request, whose guesses end nobody else's code.
+about it is stored, but in the receipt of an idempotency key. The digits count only together with their request: whoever
+asks for a code in somebody else's name gets another request, whose guesses end nobody else's code.
 """
 
 from __future__ import annotations
