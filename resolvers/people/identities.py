@@ -21,7 +21,8 @@ from datastore.people import profiles as profile_store
 from datastore.people.identities import Identity, IdentityKey, Proven, SignInMethod, not_erased, of_address
 from datastore.people.imported import make_author
 from datastore.people.profiles import Profile
-from resolvers.requests.context import MEMBER_AGE, Context, Services, member_name
+from resolvers.requests.context import LONGEST_NAME, MEMBER_AGE, Context, Services, member_name
+from resolvers.values.texts import is_line
 
 # ── members ──
 
@@ -110,6 +111,8 @@ class Members:
     def _new_profile(self, shown: Proven, name: str | None, email: str | None, *, used: bool = True) -> Profile:
         now = self._services.clock()
         user = self._services.ids.next(now)
+        if name is not None and not is_line(name[:LONGEST_NAME], LONGEST_NAME):
+            name = None  # members may call themselves so elsewhere, and here nobody could see it
         profile = Profile(user, member_name(self._services.seal, user, name), joined_at=now, email=email)
         by_email = used and shown.method is SignInMethod.EMAIL
         return replace(profile, email=shown.label, email_confirmed=now) if by_email else profile

@@ -170,6 +170,13 @@ async def test_an_introduced_member_joins_at_the_first_sign_in(client: Client) -
     assert me["joinedAt"] > before.joined_at.isoformat()
 
 
+@pytest.mark.parametrize("name", ["\u200b", "\u3164\u2800", "a" + "\u0301" * 60])
+async def test_a_name_from_elsewhere_that_cannot_be_shown_is_none(client: Client, name: str) -> None:
+    """Nobody may choose such a one here: it is invisible, or covers the lines around it."""
+    me = await stranger(client, "shy", name=name).ask(ME)
+    assert me["name"].startswith("Member ")
+
+
 # ── roles ──
 
 
