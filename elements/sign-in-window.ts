@@ -59,8 +59,8 @@ export async function takeCode(session: Session, send: typeof ask) {
   history.replaceState(history.state, '', location.pathname + location.search);
   if (!isWaitedFor()) return;
   note(null);
-  const { signIn } = await send(SIGN_IN, { token });
-  if (signIn.__typename === 'SignedIn') session.use({ token: signIn.token!, expiresAt: signIn.expiresAt });
+  const signIn = (await send(SIGN_IN, { token }).catch(() => null))?.signIn;
+  if (signIn?.__typename === 'SignedIn') session.use({ token: signIn.token!, expiresAt: signIn.expiresAt });
 }
 
 // As a visitor of this page they may have voted: the member goes on with that, before anything is drawn for them.
