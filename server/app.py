@@ -197,18 +197,23 @@ async def _opened(
             stack.push_async_callback(traces.close)
         closing = asyncio.Event()
         _set_at_signals(closing)
-        most = ConnectionLimits.of(settings).connections // 2  # the other half is for requests
-        requests = Quota(settings.max_in_flight, most_of_address(settings.max_in_flight))
-        streams = Quota(min(settings.max_streams, most), settings.streams_per_address)
-        subscriptions = Quota(settings.max_subscriptions, settings.subscriptions_per_address)
-        pipeline = Pipeline(
-            documents, services, identification, settings, metrics, traces, requests, streams, subscriptions, closing
-        )
+        quotas = _quotas(settings)
+        pipeline = Pipeline(documents, services, identification, settings, metrics, traces, *quotas, closing)
         oidc_client = await stack.enter_async_context(_oidc_client(settings))
         yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}
         closing.set()
         with deadline(LONGEST_WAIT):  # a table that does not answer must not keep the process
             await stack.aclose()
+
+
+def _quotas(settings: Settings) -> tuple[Quota, Quota, Quota]:
+    """Of requests, of streams and of subscriptions."""
+    most = ConnectionLimits.of(settings).connections // 2  # the other half is for requests
+    return (
+        Quota(settings.max_in_flight, most_of_address(settings.max_in_flight)),
+        Quota(min(settings.max_streams, most), settings.streams_per_address),
+        Quota(settings.max_subscriptions, settings.subscriptions_per_address),
+    )
 
 
 def _watch(services: Services, deliverer: Deliverer) -> Watch:
