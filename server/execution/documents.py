@@ -354,7 +354,7 @@ class Documents:
         self._trusted: dict[str, CheckedDocument] | None = None
         if manifest is not None:
             trusted = {**self._own, **manifest}
-            self._trusted = {key: self._check(text, introspection=True) for key, text in trusted.items()}
+            self._trusted = {key: self._check_trusted(key, text) for key, text in trusted.items()}
             for document in self._trusted.values():
                 for operation in document.operations.values():
                     operation.compiled.compile_ahead()
@@ -423,6 +423,23 @@ class Documents:
             if operation.introspection is not None:
                 operation.introspection.on_remembered = partial(self._cache.grow, key)
         return document
+
+    def check_to_trust(self, text: str) -> None:
+        """InvalidOperation for a document that no request could run; one whose variables decide that passes."""
+        request = GraphQLRequest(text)
+        document = self._check(text, introspection=True)
+        for name, operation in document.operations.items():
+            if operation.fixed_cost is not None:
+                request.operation_name = name
+                self.select(document, request)
+
+    def _check_trusted(self, key: str, text: str) -> CheckedDocument:
+        try:
+            return self._check(text, introspection=True)
+        except InvalidOperation as invalid:
+            raise BadManifest(
+                f"The manifest's document {key} is not valid: {invalid}. `ringside manifest` makes one that is."
+            ) from None
 
     def _check(self, text: str, *, introspection: bool) -> CheckedDocument:
         document, key = self._parse(text), hash_of(text)

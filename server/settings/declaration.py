@@ -538,12 +538,8 @@ class Settings(SignInSettings, StorageSettings):
     @classmethod
     def load(cls) -> Self:
         """Read the environment and create the embedded engine's secret if there is none; may raise BadSettings."""
+        settings = cls.from_environment()
         problems = list(misspelt_variables(os.environ, cls.model_fields))
-        try:
-            settings = cls()
-        except pydantic.ValidationError as refusal:
-            problems += describe_refusal(refusal, cls.model_fields)
-            raise BadSettings("\n".join(problems)) from None
         if settings.backup_hours is not None and not (settings.embedded or values.is_embedded(settings.dynamodb_url)):
             problems.append(
                 f"{PREFIX}BACKUP_HOURS is for the embedded engine, and {PREFIX}DYNAMODB_URL names another one. "
@@ -551,12 +547,24 @@ class Settings(SignInSettings, StorageSettings):
             )
         if not settings.secrets:
             try:
-                settings = settings._with_stored_secrets()
+                settings = settings.with_stored_secrets()
             except UnreadableSecret as refusal:
                 problems.append(f"{PREFIX}SECRETS is not set, {refusal}")
         if problems:
             raise BadSettings("\n".join(problems))
         return settings
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Only read the environment, each variable for itself; may raise BadSettings."""
+        try:
+            return cls()
+        except pydantic.ValidationError as refusal:
+            problems = (
+                *misspelt_variables(os.environ, cls.model_fields),
+                *describe_refusal(refusal, cls.model_fields),
+            )
+            raise BadSettings("\n".join(problems)) from None
 
     @property
     def embedded(self) -> bool:
@@ -598,7 +606,8 @@ class Settings(SignInSettings, StorageSettings):
         offered = {"PROVIDER": self.oidc_client_id, "GUEST": self.guests, "SITE": self.site_keys}
         return frozenset(name for name, value in offered.items() if value)
 
-    def _with_stored_secrets(self) -> Self:
+    def with_stored_secrets(self) -> Self:
+        """With those of the embedded engine's data folder, which are made if there are none; or UnreadableSecret."""
         if not self.embedded:
             correct = extra(type(self).model_fields["secrets"], "write")
             raise UnreadableSecret(f"and the engine is not the embedded one. Write {correct}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -309,6 +310,35 @@ def test_a_manifest_is_made_of_files_that_fit_the_schema(tmp_path: Path) -> None
     refused = ringside("manifest", str(good), str(bad), **data)
     assert refused.returncode == 1
     assert f"{bad} is not a valid document: Cannot query field 'nobody'" in refused.stderr
+
+
+DEAR = "query Dear { boards(first: 100) { nodes { leaderboard(first: 100) { nodes { rank wins losses } } } } }"
+
+
+def test_a_manifest_has_no_document_that_the_limits_would_always_refuse(tmp_path: Path) -> None:
+    """By the settings of the environment, which may allow more; they are read without making a secret."""
+    data = {"RINGSIDE_DATA": str(tmp_path / "none")}
+    dear = _written(tmp_path / "dear.graphql", DEAR)
+    refused = ringside("manifest", str(dear), **data)
+    assert refused.returncode == 1
+    assert f"{dear} is not a valid document: This operation asks for up to " in refused.stderr
+    allowed = ringside("manifest", str(dear), RINGSIDE_MAX_COMPLEXITY="1000000", **data)
+    assert (allowed.returncode, allowed.stderr) == (0, "")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_manifest_with_a_document_that_is_not_valid_is_refused_at_the_start(tmp_path: Path, workers: str) -> None:
+    """It may come from a client's compiler. One sentence names the document, whatever number of processes serves."""
+    text = "{ nobody { id } }"
+    manifest = _written(tmp_path / "manifest.json", json.dumps({f"sha256:{hash_of(text)}": text}))
+    refused = ringside_process(
+        "serve", "--port", "0", "--workers", workers,
+        RINGSIDE_DATA=str(tmp_path / "data"), RINGSIDE_TRUSTED_DOCUMENTS=str(manifest),
+    )  # fmt: skip
+    assert refused.returncode == 1
+    (message,) = refused.stderr.splitlines()
+    assert message.startswith(f"The manifest's document {hash_of(text)} is not valid: Cannot query field 'nobody'")
 
 
 def _written(file: Path, text: str) -> Path:
