@@ -63,32 +63,33 @@ def restore(
             received = Path(folder, "backup")
             with open_input(file) as (source, _), received.open("wb") as target:
                 shutil.copyfileobj(source, target)
-            _restore(settings, received)
+            replaced = _restore(settings, received)
     else:
         if not file.is_file():
             raise Failed(f"There is no file {file}.")
-        _restore(settings, file)
-    out.print(f"The table was restored. The previous files are in {settings.data / 'replaced'}.")
+        replaced = _restore(settings, file)
+    out.print("The table was restored." + (f" The one that it replaces is kept in {replaced}." if replaced else ""))
 
 
-def _restore(settings: Settings, file: Path) -> None:
+def _restore(settings: Settings, file: Path) -> Path | None:
     """Replace the table in this thread: an interruption ends that before it gives the folder's lock back."""
     lock = locked_folder(settings.data)
     try:
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(lock):
-            _replace(settings, file)
+            return _replace(settings, file)
     except EngineInUse as in_use:
         raise Failed(
             f"A restore replaces the table, which process {in_use.pid} serves. Stop that process first."
         ) from None
 
 
-def _replace(settings: Settings, file: Path) -> None:
+def _replace(settings: Settings, file: Path) -> Path | None:
+    """Where the table is that was there before."""
     with staged_copy(settings.data, file) as folder:
         with run_engine(folder, required_binary(settings.data, settings.engine_binary)) as engine:
             staged = settings.model_copy(update={"dynamodb_url": engine.url})
             asyncio.run(_validate(staged))
-        install(settings.data, folder)
+        return install(settings.data, folder)
 
 
 async def _validate(staged: Settings) -> None:

@@ -189,23 +189,26 @@ def open_to_read(file: Path) -> sqlite3.Connection:
 # ── the last steps of a restore ──
 
 
-def install(data: Path, checked: Path) -> None:
-    """Put the table of a checked data folder in the place of another one's. The caller holds the latter's lock."""
+def install(data: Path, checked: Path) -> Path | None:
+    """Put the table of a checked data folder in the place of another one's. The caller holds the latter's lock.
+
+    Returns the data folder to which a table went that was there.
+    """
     table = table_file(checked).parent
     for path in (*table.iterdir(), table):
         sync(path)
     table.rename(data / "restored")
-    complete_restore(data)
+    return complete_restore(data)
 
 
-def complete_restore(data: Path) -> None:
+def complete_restore(data: Path) -> Path | None:
     """Put `restored/` in the place of `table/`, if a restore has come so far. The caller holds the folder's lock.
 
     Wherever it is killed, the next process that takes the lock goes on. Nothing is ever deleted.
     """
-    restored, table = data / "restored", table_file(data).parent
+    restored, table, aside = data / "restored", table_file(data).parent, None
     if not restored.exists():
-        return
+        return None
     sync(data)
     if table.exists():
         aside = data / "replaced" / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
@@ -215,6 +218,7 @@ def complete_restore(data: Path) -> None:
         sync(aside.parent)
     restored.rename(table)
     sync(data)
+    return aside
 
 
 def sync(path: Path) -> None:

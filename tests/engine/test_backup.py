@@ -76,6 +76,7 @@ async def test_the_command_backs_up_while_the_service_runs_and_restores_when_it_
     assert restored.returncode == 0, restored.stderr
     assert await read_profiles(data) == []
     (aside,) = (data / "replaced").iterdir()
+    assert restored.stdout == f"The table was restored. The one that it replaces is kept in {aside}.\n"
     assert len(await read_profiles(aside)) > 0
     with ExitStack() as stack:
         await start_service(variables, stack)
@@ -90,10 +91,11 @@ async def test_a_backup_and_a_restore_through_pipes(data: Path, tmp_path: Path) 
         capture_output=True, check=True,
     )  # fmt: skip
     other = tmp_path / "other"
-    await asyncio.to_thread(
+    restored = await asyncio.to_thread(
         subprocess.run, [*command, "restore", "-"], env=environment(RINGSIDE_DATA=str(other)), cwd=ROOT,
         input=made.stdout, capture_output=True, check=True,
     )  # fmt: skip
+    assert restored.stdout == b"The table was restored.\n"
     assert await read_profiles(other) == ["ada"]
 
 
