@@ -30,7 +30,16 @@ from typing import BinaryIO, Final
 import structlog
 
 from server import Failed
-from server.engine.folder import find_damage, is_alive, open_to_read, refuse_own_file, sync, table_file
+from server.engine.folder import (
+    Stopped,
+    find_damage,
+    is_alive,
+    never,
+    open_to_read,
+    refuse_own_file,
+    sync,
+    table_file,
+)
 
 # ── backups ──
 
@@ -55,8 +64,13 @@ class BackupFailed(Failed):
     """A backup cannot be made or restored; the message says why and what to do."""
 
 
-def back_up(data: Path, file: Path, advance: Advance = lambda _left, _pages: None) -> int:
-    """Write a backup of a data folder's table, and return its size. An existing backup is replaced by a whole one."""
+def back_up(
+    data: Path, file: Path, advance: Advance = lambda _left, _pages: None, stops: Callable[[], bool] = never
+) -> int:
+    """Write a backup of a data folder's table, and return its size. An existing backup is replaced by a whole one.
+
+    Once it `stops`, it is given up, with Stopped.
+    """
     source = table_file(data)
     if not source.exists():
         raise BackupFailed(
@@ -69,7 +83,7 @@ def back_up(data: Path, file: Path, advance: Advance = lambda _left, _pages: Non
     try:
         with _part_of(file) as part:
             copy_file(source, part, advance)
-            check_backup(part)
+            check_backup(part, stops=stops)
             _append_checksum(part)
             part.replace(file)
         sync(file.parent)
@@ -111,10 +125,10 @@ def copy_file(source: Path, target: Path, advance: Advance = lambda _left, _page
     sync(target)
 
 
-def check_backup(file: Path, backup: Path | None = None) -> None:
+def check_backup(file: Path, backup: Path | None = None, stops: Callable[[], bool] = never) -> None:
     """Refuse a file that is not a whole table's, with the reason; it may be a copy of `backup`. All of it is read."""
     backup = backup or file
-    if problem := find_damage(file):
+    if problem := find_damage(file, stops=stops):
         raise BackupFailed(f"{backup} is damaged: {problem}. Use another backup.")
     with closing(open_to_read(file)) as connection:
         parts = connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
@@ -204,10 +218,6 @@ def _copy_backup(backup: Path, target: Path) -> None:
 # ── the schedule ──
 
 
-class _Stopped(Exception):
-    """The service stops while a backup is being made."""
-
-
 @contextmanager
 def scheduled_backups(data: Path, seconds: float) -> Iterator[None]:
     """Make a backup every `seconds` during the block; at its end, one that is being made is given up."""
@@ -223,17 +233,12 @@ def scheduled_backups(data: Path, seconds: float) -> Iterator[None]:
 
 def back_up_repeatedly(data: Path, seconds: float, stopping: threading.Event) -> None:
     """Until the service stops; a backup that fails is tried again after `RETRY_SECONDS`."""
-
-    def advance(_left: int, _pages: int) -> None:
-        if stopping.is_set():
-            raise _Stopped
-
     wait = seconds_until_due(data, seconds)
     while not stopping.wait(wait):
         wait = seconds  # whatever becomes of the file: it may be moved away
         try:
-            back_up_by_schedule(data, advance)
-        except _Stopped:
+            back_up_by_schedule(data, stopping.is_set)
+        except Stopped:
             return
         except Exception as error:  # noqa: BLE001 - no failure may end the schedule
             wait = min(RETRY_SECONDS, seconds)
@@ -245,11 +250,15 @@ def seconds_until_due(data: Path, seconds: float) -> float:
     return min(max(seconds - age, 0.0), seconds)
 
 
-def back_up_by_schedule(data: Path, advance: Advance) -> None:
+def back_up_by_schedule(data: Path, stops: Callable[[], bool]) -> None:
+    def advance(_left: int, _pages: int) -> None:
+        if stops():
+            raise Stopped
+
     folder = data / "backups"
     folder.mkdir(mode=0o700, exist_ok=True)
     whole = folder / "new"  # always the same, so that the next one removes what was left of a killed one
-    size = back_up(data, whole, advance)
+    size = back_up(data, whole, advance, stops)
     older = _oldest_first(folder)[: 1 - KEPT]
     file = whole.rename(folder / datetime.now(UTC).strftime(_NAME))
     for _, _, other in older:

@@ -18,7 +18,7 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -165,16 +165,28 @@ def check_file(file: Path) -> None:
         )
 
 
-def find_damage(file: Path, check: str = "integrity_check", seconds: float = math.inf) -> str | None:
-    """What SQLite's check finds wrong with a file, in so many seconds."""
+class Stopped(Exception):
+    """What was under way is not wanted any more."""
+
+
+def never() -> bool:
+    return False
+
+
+def find_damage(
+    file: Path, check: str = "integrity_check", seconds: float = math.inf, stops: Callable[[], bool] = never
+) -> str | None:
+    """What SQLite's check finds wrong with a file, in so many seconds; Stopped once it `stops`."""
     ends = time.monotonic() + seconds
     try:
         with closing(open_to_read(file)) as connection:
-            connection.set_progress_handler(lambda: time.monotonic() > ends, _STEPS)
+            connection.set_progress_handler(lambda: stops() or time.monotonic() > ends, _STEPS)
             ((result,),) = connection.execute(f"PRAGMA {check}(1)")
     except sqlite3.DatabaseError as error:
         if str(error) != "interrupted":
             return str(error)
+        if stops():
+            raise Stopped from None
         log.info("the table's file is large: only a part of it was checked", file=str(file), seconds=seconds)
         return None
     return None if result == "ok" else " ".join(str(result).split())

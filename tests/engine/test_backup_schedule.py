@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,14 +14,15 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from server.engine import back_up, backup, scheduled_backups
+from server.engine import back_up, backup, scheduled_backups, table_file
+from server.engine.folder import Stopped
 from tests.data_folders import read_profiles, refused_on, run_on, write_profiles
 from tests.service import running_service, start_service
 from tests.waiting import until
 
 
 def _back_up_by_schedule(data: Path) -> None:
-    backup.back_up_by_schedule(data, lambda _left, _pages: None)
+    backup.back_up_by_schedule(data, lambda: False)
 
 
 def _names(data: Path) -> list[str]:
@@ -125,8 +127,8 @@ async def test_a_backup_that_is_moved_away_at_once_is_not_made_again_at_once(
 
     make = backup.back_up_by_schedule
 
-    def move_away(folder: Path, advance: backup.Advance) -> None:
-        make(folder, advance)
+    def move_away(folder: Path, stops: Callable[[], bool]) -> None:
+        make(folder, stops)
         for file in (folder / "backups").iterdir():
             file.unlink()
 
@@ -168,6 +170,23 @@ async def test_a_schedule_that_ends_gives_up_the_backup_under_way(data: Path) ->
 
     backup.back_up_repeatedly(data, 3600, StopsDuringTheFirst())
     assert list((data / "backups").iterdir()) == []
+
+
+async def test_a_schedule_that_ends_gives_up_the_check_of_a_copied_backup(data: Path) -> None:
+    """SQLite looks each index's entries up, which takes minutes for a large table: longer than a service may stop."""
+    await write_profiles(data, *(f"user-{number}" for number in range(500)))
+    copied = data / "copied.db"
+    backup.copy_file(table_file(data), copied)
+    asked: list[bool] = []
+
+    def stops() -> bool:
+        asked.append(True)
+        return True
+
+    with pytest.raises(Stopped):
+        backup.check_backup(copied, stops=stops)
+    assert len(asked) == 2, "it goes on no further"
+    backup.check_backup(copied)
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "1000", "nan", "daily", "inf"])
