@@ -197,6 +197,8 @@ class Engine:
                     start_new_session=True,
                     env={name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")},
                 )  # fmt: skip
+        except OSError as failure:
+            raise _unusable(failure) from failure
         finally:
             os.close(child_stdin)
         try:
@@ -238,6 +240,14 @@ class Engine:
         return " / ".join(lines[-5:]) or "it printed nothing"
 
 
+def _unusable(failure: OSError) -> EngineRefused:
+    """Such as a file of another user, or too many open files."""
+    return EngineRefused(
+        f"The engine cannot be started: {failure.filename or 'the system refuses'}: {failure.strerror}. This user must "
+        "be able to write to all that is in RINGSIDE_DATA."
+    )
+
+
 def _emptied(file: Path) -> BinaryIO:
     """A new or emptied file that only its owner can read."""
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
@@ -267,7 +277,10 @@ async def run_engine_async(
         await asyncio.to_thread(folder.check_file, file)
         with reserved_address() as address:
             engine = Engine(program or choose_program(data, binary), data, lock, address)
-            file.parent.mkdir(mode=0o700, exist_ok=True)
+            try:
+                file.parent.mkdir(mode=0o700, exist_ok=True)
+            except OSError as failure:
+                raise _unusable(failure) from failure
             async with engine.running():
                 yield engine
 

@@ -32,6 +32,7 @@ from server.engine import (
 )
 from server.engine.process import reserved_address
 from server.settings.values import BAD_PORTS
+from tests.data_folders import refused_on
 from tests.engines import engine_program, sdk_client
 
 NO_ANSWER = (BotoCoreError, ClientError)
@@ -185,6 +186,20 @@ async def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> Non
     with pytest.raises(EngineRefused, match=r"cannot be used: File exists\. Set RINGSIDE_DATA"):
         async with run_engine_async(tmp_path / "data"):
             pass
+
+
+@pytest.mark.parametrize(("name", "reason"), [("engine.log", "Is a directory"), ("table", "File exists")])
+async def test_something_else_in_the_place_of_the_engines_files_is_no_traceback(
+    data: Path, name: str, reason: str
+) -> None:
+    """The message names it. The system refuses another user's file in the same way."""
+    data.mkdir()
+    (data / name).mkdir() if name == "engine.log" else (data / name).touch()
+    message = await asyncio.to_thread(refused_on, data, "audit", COLUMNS="1000")
+    assert message.startswith(f"The engine cannot be started: {data / name}: {reason}. "), message
+    (data / name).rmdir() if name == "engine.log" else (data / name).unlink()
+    async with run_engine_async(data):
+        pass
 
 
 async def test_an_engine_that_exits_at_once_is_refused_with_its_output(data: Path) -> None:
