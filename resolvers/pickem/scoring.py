@@ -98,12 +98,12 @@ async def begin_event_job(services: Services, new: Job, change: Callable[[Event]
         if event is None:
             raise NotFound(path=("input", "event"))
         begun, earlier = await change(event), await last_job(services, event)
+        if begun is None:
+            return replace(new, state=JobState.DONE)
         if earlier is not None and earlier.is_running:
             if earlier.kind != new.kind:
                 raise Conflict(_AT_WORK[earlier.kind], path=("input", "event"))
             return earlier
-        if begun is None:
-            return replace(new, state=JobState.DONE)
         await change_event(table, event, begun, unit, begun, job_store.job_put(new))
         return new
 
@@ -329,8 +329,10 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
     """Make an event's counts what its predictions give, after some were removed.
 
     The event takes another generation, as after a corrected result, so a job that read a prediction before it was
-    removed starts again. An event without points gets a new version, with which processes read the picks again.
+    removed starts again. An event without points gets a new version, with which processes read the picks again. An
+    event whose points an editor takes back, perhaps meanwhile, is not scored.
     """
+    new = event_job(services, SCORE_EVENT, event_id, unit.actor)
 
     async def change(event: Event | None) -> Event | None:
         if event is None:
@@ -338,9 +340,11 @@ async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> No
         after = event.changed(generation=event.generation + event.may_have_points)
         return await change_event(services.table, event, after, services.unit(unit.actor), after)
 
-    event = await optimistic(lambda: load_locked_if_due(services, event_id), change)
-    last = None if event is None else await last_job(services, event)
-    if event is None or not event.may_have_points or (last is not None and last.kind != SCORE_EVENT):
-        return
-    job = await begin_scoring(services, event_job(services, SCORE_EVENT, event_id, unit.actor), confirm_missing=True)
-    refuse_failed(await services.get(JobRunner).ended(job, score_event_job))
+    async def again(event: Event) -> Event | None:
+        last = await last_job(services, event)
+        is_scored = event.may_have_points and (last is None or last.kind == SCORE_EVENT)
+        return event.changed(job=new.id) if is_scored else None
+
+    if await optimistic(lambda: load_locked_if_due(services, event_id), change) is not None:
+        job = await begin_event_job(services, new, again)
+        refuse_failed(await services.get(JobRunner).ended(job, score_event_job))

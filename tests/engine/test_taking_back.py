@@ -26,8 +26,9 @@ from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizRes
 from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ
 from resolvers.jobs.running import JobRunner
 from resolvers.people.member_data import Part, TakingBack
+from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_unscoring, event_job
 from resolvers.requests.context import Role, Services, utc_now
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from resolvers.whole.erasing import PARTS
 from resolvers.whole.erasing import TAKE_BACK as TAKING_BACK_JOB
@@ -37,11 +38,12 @@ from tests.command import ROOT, environment, on_table
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
-from tests.intercepted import Send, intercepted
+from tests.intercepted import Send, beforehand, intercepted
 from tests.jobs import SECRET, WRITES, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import CREATE_BOARD, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE, mutation
+from tests.queries import CREATE_BOARD, EVENT_BY_ID, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE, mutation
+from tests.season import EventEditor, submit
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
 from tests.voting import add_contenders, assert_consistent, vote
@@ -307,6 +309,35 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
     async with twin(default_engine, one_table.name) as without:
         await live_without_eve(without)
         assert await site.counts(today()) == await without.counts(today())
+    assert [breach async for breach in breaches(services)] == []
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_an_event_that_is_unscored_meanwhile_is_not_scored_again(one_client: Client, *, ends: bool) -> None:
+    """The job is done all the same, whether taking the points back has ended or goes on, and counts the other event."""
+    services, editor = one_client.services, EventEditor(one_client)
+    events = [await editor.card(10, name=name) for name in ("First", "Second")]
+    for event, [match] in events:
+        for name in (*OTHERS, "eve"):
+            await submit(one_client.member(name), event, [(match, 0)])
+        await editor.lock(event)
+        await editor.result(match, 0)
+        await editor.score(event)
+    first, second = (event for event, _ in events)
+    unscoring = event_job(services, UNSCORE_EVENT, parse_node_key("Event", first), None)
+
+    async def unscore() -> None:
+        await begin_unscoring(services, unscoring)
+        if ends:
+            await work_on(services, unscoring)
+
+    with beforehand(services.table, unscore, about=SCORE_EVENT) as begun:
+        assert (await take_back(one_client))["done"] == 2
+    assert begun
+    if not ends:
+        await work_on(services, unscoring)
+    states = [(await one_client.ask(EVENT_BY_ID, id=event))["state"] for event in (first, second)]
+    assert states == ["LOCKED", "SCORED"]
     assert [breach async for breach in breaches(services)] == []
 
 
