@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,6 +35,8 @@ from resolvers.values.texts import LINE, is_line, parse_image_address, parse_lin
 _CONSONANTS = "bdfgklmrstvz"
 _VOWELS = "aeiou"
 _GROUPS, _SYLLABLES = 3, 3
+_LEFT_OUT = ("Zs", "Pd", "Cc", "Cf")
+"""Spaces, hyphens and dashes, ends of lines, and what is invisible: a code may come out of any other program."""
 _KIND = "CODES"
 PER_MEMBER = Rate(30, 3600)
 PER_ADDRESS = Rate(1000, 3600)
@@ -52,7 +55,7 @@ def spelled(code: str) -> str:
 
 def parse_code(text: str) -> str | None:
     """A code as somebody typed it; None if there is no such code."""
-    code = "".join(letter for letter in text.lower() if letter not in " -\t\n")
+    code = "".join(letter for letter in text.lower() if unicodedata.category(letter) not in _LEFT_OUT)
     is_code = len(code) == 2 * _GROUPS * _SYLLABLES and set(code[::2]) <= set(_CONSONANTS)
     return code if is_code and set(code[1::2]) <= set(_VOWELS) else None
 

@@ -90,6 +90,15 @@ async def test_a_code_admits_until_it_is_rotated(client: Client) -> None:
     assert [breach async for breach in audit.breaches(client.services)] == []
 
 
+async def test_a_code_is_the_same_with_the_spaces_and_hyphens_of_other_programs(one_client: Client) -> None:
+    """Those that do not break, which word processors and messengers put in their place, and invisible ones."""
+    code = (await create(one_client.member("ada"), entry="CODE"))["code"]
+    for member, (hyphen, end) in enumerate(
+        [("\u2011", "\r\n"), ("\u2010", "\u00a0"), ("\u2013", "\u200b"), ("\u00ad", "")]
+    ):
+        assert await join(one_client.member(f"m{member}"), code=code.replace("-", hyphen) + end) == "MEMBER"
+
+
 async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
     """At two services together, right ones too, by joins and queries; others are not affected; it ends in an hour."""
     now = utc_now()
