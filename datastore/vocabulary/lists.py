@@ -2,7 +2,7 @@
 
 A deleted list leaves an empty record behind, because quizzes, sentences and subscriptions name it. The record keeps the
 list's name and is in no index that readers see. Its words and daily words are deleted after it, by the request as far
-as its time allows and by `ringside daily`, which finds what is left in the index under `LISTS#DELETED`.
+as its time allows and by `ringside emails`, which finds what is left in the index under `LISTS#DELETED`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from resolvers.vocabulary.texts import as_new_word, parse_list_name, parse_word,
 from resolvers.vocabulary.visibility import require_editable, require_input_list
 
 _CLEARED_AT_ONCE = 1_000
-"""Words and daily words that a request deletes with their list. `ringside daily` deletes the rest."""
+"""Words and daily words that a request deletes with their list. `ringside emails` deletes the rest."""
 
 
 # ── words ──
