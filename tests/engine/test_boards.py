@@ -13,7 +13,6 @@ import pytest
 
 from datastore.dynamo import Table
 from datastore.dynamo.entity import shard_of
-from datastore.refusals import NotFound
 from datastore.values.seal import Seal
 from datastore.voting.boards import (
     BOARD,
@@ -33,7 +32,6 @@ from tests.engines import RunningEngine
 from tests.intercepted import Send, intercepted, is_of_request
 from tests.queries import BOARD_COUNTS, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
 from tests.service import Service
-from tests.transfers import voted
 from tests.voting import (
     add_contenders,
     assert_consistent,
@@ -308,20 +306,6 @@ async def _event(lines: Any) -> list[dict[str, Any]]:
             rows: list[dict[str, Any]] = json.loads(line[6:])["data"]["leaderboardChanged"]
             return rows
     raise AssertionError("the stream ended")
-
-
-async def test_votes_are_exported(one_client: Client) -> None:
-    """One line a vote: by name, with the verdict, skips included."""
-    await add_contenders(one_client, "a", "b", "c")
-    ada = one_client.member("ada")
-    cast = [await vote(ada, verdict) for verdict in ("LEFT", "TIE", "SKIP")]
-    lines = await voted(one_client.services.table, "main")
-    lines.sort(key=lambda line: line["number"])
-    assert [line["verdict"] for line in lines] == ["win", "tie", "skip"]
-    assert lines[0]["winner"] == cast[0]["winner"]["name"]
-    assert {line["voter"] for line in lines} == {"ada"}
-    with pytest.raises(NotFound):
-        await voted(one_client.services.table, "other")
 
 
 async def test_a_service_without_votes_closes(one_table: Table) -> None:
