@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from datastore.dynamo import Table
-from datastore.people import profiles as profile_store
-from datastore.people.profiles import Profile
+from datastore.people.profiles import PROFILE, Profile
 from datastore.pickem.leagues import LEAGUE as LEAGUE_RECORD
 from datastore.pickem.leagues import LEAGUE_MEMBER, MEMBER_LEAGUES, LeagueMember, MemberLeagues, Membership
 from datastore.pickem.seeding import seed_event
@@ -106,5 +105,5 @@ async def seed_scored_league(client: Client, members: int) -> tuple[str, list[st
     users = [prediction.user for prediction in predictions[: members - 1]]
     await seed_members(table, league, users)
     now = client.services.clock()
-    await profile_store.seed_profiles(table, (Profile(user, user.title(), now) for user in users))
+    await table.write_many(PROFILE.put(Profile(user, user.title(), now)) for user in users)
     return league, users

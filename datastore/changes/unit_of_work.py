@@ -149,12 +149,6 @@ class UnitOfWork:
         if self.key is not None:
             await self.transact(table, answer)
 
-    def unanswered(self) -> tuple[Write, ...]:
-        """The check that there is no receipt: for the first step of a change whose last step writes it."""
-        if self.key is None:
-            return ()
-        return (RECEIPT.check(self._place(self.key), self._is_free),)
-
     @property
     def _is_free(self) -> Condition:
         # The engine removes expired items late; until then an expired receipt counts as absent.

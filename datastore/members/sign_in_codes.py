@@ -108,13 +108,3 @@ def use_code(code_id: str, now: datetime) -> UsedUp:
 def use_once(code_id: str, now: datetime) -> UsedUp:
     """Of a sealed text of which nothing was stored."""
     return UsedUp(SIGN_IN_CODE.put(SignInCode(code_id, now + KEPT, used=now), when=absent()))
-
-
-async def use_alone(table: Table, unit: UnitOfWork, answer: Any, proof: UsedUp, *writes: Write) -> None:
-    """Use a proof up without beginning a session; CodeSpent if it was used before."""
-    try:
-        await unit.transact(table, answer, proof.write, *writes)
-    except ConditionFailed as failed:
-        if not failed.at(0):
-            raise
-        raise CodeSpent(path=("input",)) from None

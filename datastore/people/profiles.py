@@ -156,11 +156,6 @@ async def create_profile(table: Table, new: Profile, unit: UnitOfWork) -> bool:
     return True
 
 
-async def seed_profiles(table: Table, profiles: Iterable[Profile]) -> None:
-    """Write profiles in bulk, replacing those of the same members."""
-    await table.write_many(PROFILE.put(profile) for profile in profiles)
-
-
 async def update_profile(table: Table, changed: Profile, names: Iterable[str], unit: UnitOfWork) -> None:
     """Change the named attributes of an existing profile; NotFound if there is none. Without names nothing occurred."""
     key, values = PROFILE.item_key(changed), {name: getattr(changed, name) for name in names}
