@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from server.mail.message import Email
+
 USER, PASSWORD = "words@example.org", "a pass:word/with@signs"
 
 
@@ -56,6 +58,23 @@ class Mailbox:
     @property
     def recipients(self) -> list[str]:
         return sorted(recipient for recipient, _ in self.emails)
+
+
+class Outbox:
+    """What a run sends through when no server is wanted: it keeps the emails, or raises what an address gets."""
+
+    def __init__(self) -> None:
+        self.emails: list[Email] = []
+        self.fails: Callable[[str], Exception | None] = lambda _: None
+
+    @property
+    def recipients(self) -> list[str]:
+        return sorted(email.recipient for email in self.emails)
+
+    async def send(self, email: Email) -> None:
+        if (failure := self.fails(email.recipient)) is not None:
+            raise failure
+        self.emails.append(email)
 
 
 def body_of(email: EmailMessage, kind: str = "plain") -> str:

@@ -22,8 +22,8 @@ from resolvers.values.node_ids import parse_node_id
 from resolvers.vocabulary.subscriptions import record_id
 from server import audit
 from server.mail.daily_run import DailyRun
-from server.mail.message import Email, EmailTemplate, Unsubscription
-from server.mail.sending import Emails, LogTransport
+from server.mail.message import EmailTemplate, Unsubscription
+from server.mail.sending import Emails
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import (
@@ -40,6 +40,7 @@ from tests.confirmations import (
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.killed import Killed, killed_at
+from tests.mail_server import Outbox
 from tests.queries import SUBSCRIBE, UPDATE_PROFILE
 from tests.vocabulary import known_list
 
@@ -110,16 +111,11 @@ async def test_a_claim_that_is_killed_anywhere_is_completed_by_the_next(one_mail
 
 async def sent_by_a_run(mail: MailingService) -> list[tuple[str, list[str]]]:
     """The recipients of the daily words that a run sends now, each with the names of the lists."""
-    services, sent = mail.client.services, list[tuple[str, list[str]]]()
-
-    class Keeps(LogTransport):
-        async def send(self, email: Email) -> None:
-            sent.append((email.recipient, re.findall(r"from (List \d)", email.text)))
-
+    services, outbox = mail.client.services, Outbox()
     template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
     await mail.client.caught_up("a run finds every subscriber")
-    assert (await DailyRun(Emails(services, template, Keeps())).run()).complete
-    return sent
+    assert (await DailyRun(Emails(services, template, outbox)).run()).complete
+    return [(email.recipient, re.findall(r"from (List \d)", email.text)) for email in outbox.emails]
 
 
 @pytest.mark.parametrize("killed_after", [None, 0, 1, 2, 3])

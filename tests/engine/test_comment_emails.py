@@ -18,7 +18,7 @@ from datastore.comments.notices import REPLY_MAIL, REPLY_NOTICE, authors_to_tell
 from datastore.people.profiles import PROFILE, proven
 from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role, Services
-from server.mail.message import Email, EmailTemplate
+from server.mail.message import EmailTemplate
 from server.mail.runs import DigestSchedule, ReplyRun, comment_emails
 from server.mail.sending import EmailRejected, Emails, RunLimits, ServerUnreachable
 from server.settings import Settings
@@ -26,24 +26,11 @@ from server.settings.values import Digest
 from tests.client import Client, serving
 from tests.comments import post
 from tests.killed import Killed, killed_at
-from tests.mail_server import Mailbox, body_of, mail_server
+from tests.mail_server import Mailbox, Outbox, body_of, mail_server
 from tests.queries import DELETE_COMMENT, MODERATE_COMMENT, REPORT_COMMENT, UPDATE_PROFILE, mutation
 
 HOUR = timedelta(hours=1)
 WISH = "{ viewer { replyEmails } }"
-
-
-class Outbox:
-    """Keeps what is sent."""
-
-    def __init__(self) -> None:
-        self.emails: list[Email] = []
-        self.failure: Exception | None = None
-
-    async def send(self, email: Email) -> None:
-        if self.failure is not None:
-            raise self.failure
-        self.emails.append(email)
 
 
 @pytest.fixture
@@ -208,15 +195,15 @@ async def test_an_email_that_fails_is_tried_again_with_all_that_waits(client: Cl
     ada, bob = await wants_replies(client, "ada"), client.member("bob")
     root = await post(ada)
     await reply(bob, root, "First.")
-    outbox.failure = EmailRejected("450 mailbox busy")
+    outbox.fails = lambda _: EmailRejected("450 mailbox busy")
     assert await look(client, outbox) == 0
-    outbox.failure = None
+    outbox.fails = lambda _: None
     await reply(bob, root, "Second.")
     assert await look(client, outbox) == 0
     assert await look(client, outbox, timedelta(minutes=16)) == 1
     assert "First." in outbox.emails[0].text
     assert "Second." in outbox.emails[0].text
-    outbox.failure = ServerUnreachable("no server")
+    outbox.fails = lambda _: ServerUnreachable("no server")
     await reply(bob, root)
     with pytest.raises(ServerUnreachable):
         await look(client, outbox, timedelta(hours=1))

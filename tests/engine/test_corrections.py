@@ -23,10 +23,11 @@ from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary import corrections
 from server import audit
 from server.mail.daily_run import DailyRun, RunSummary
-from server.mail.message import Email, EmailTemplate
+from server.mail.message import EmailTemplate
 from server.mail.sending import Emails
 from tests.client import Client
 from tests.killed import Killed, killed_at
+from tests.mail_server import Outbox
 from tests.overtaken import overtaken
 from tests.queries import (
     ADD_WORDS,
@@ -62,16 +63,6 @@ async def hidden_daily_words(client: Client, list_id: str) -> int:
     """How many of the list's daily words are in its owner's part of the index."""
     words: Partition[DailyWord] = daily_store.DAILY.on(None, list=parse_node_key("WordList", list_id))
     return len([word async for word in client.services.table.iterate(words) if word.owner_scope != "PUBLIC"])
-
-
-class Outbox:
-    """A mail server that accepts everything."""
-
-    def __init__(self) -> None:
-        self.emails: list[Email] = []
-
-    async def send(self, email: Email) -> None:
-        self.emails.append(email)
 
 
 async def run_daily(services: Services, outbox: Outbox) -> RunSummary:

@@ -52,7 +52,7 @@ from tests.client import Client
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
 from tests.erasing import bury
-from tests.mail_server import Mailbox, body_of, mail_server, trusted
+from tests.mail_server import Mailbox, Outbox, body_of, mail_server, trusted
 from tests.waiting import caught_up
 
 ON = date(2026, 11, 20)
@@ -305,21 +305,16 @@ async def test_a_word_that_could_not_be_drawn_for_a_moment_comes_with_the_next_r
             raise Throttled("the engine is overloaded")
         return await draw(table, list_id, on)
 
-    sent: list[Email] = []
-
-    class Keeps(LogTransport):
-        async def send(self, email: Email) -> None:
-            sent.append(email)
-
+    outbox = Outbox()
     with monkeypatch.context() as patched:
         patched.setattr("server.mail.daily_run.draw_daily_word", throttled)
-        done = await DailyRun(Emails(services, template(services), Keeps()), on=ON).run()
-    assert [email.recipient for email in sent] == ["bob@example.org"]
+        done = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
+    assert outbox.recipients == ["bob@example.org"]
     assert (done.sent, done.failed, list(done.failed_lists), done.complete) == (1, 21, [busy], False)
     assert attempts == 1  # each takes half a minute, for which all others would wait too
-    again = await DailyRun(Emails(services, template(services), Keeps()), on=ON).run()
+    again = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
     assert (again.sent, again.already_sent, again.complete) == (21, 1, True)
-    [both] = [email for email in sent if email.recipient == "ada@example.org"]
+    [both] = [email for email in outbox.emails if email.recipient == "ada@example.org"]
     assert "from Good" in both.text
     assert "from Busy" in both.text
 
@@ -369,14 +364,9 @@ async def test_an_email_of_unknown_delivery_is_not_sent_again_by_the_run(one_tab
     first = await create_list(services, "First")
     await subscriber(services, "ada", first)
     await subscriber(services, "bob", first)
-
-    class LosesAnswers(LogTransport):
-        async def send(self, email: Email) -> None:
-            if email.recipient.startswith("ada"):
-                raise DeliveryUnknown("the connection was lost")
-            await super().send(email)
-
-    done = await DailyRun(Emails(services, template(services), LosesAnswers()), on=ON).run()
+    outbox = Outbox()
+    outbox.fails = lambda address: DeliveryUnknown("the connection was lost") if address.startswith("ada") else None
+    done = await DailyRun(Emails(services, template(services), outbox), on=ON).run()
     assert (done.sent, done.failed) == (1, 1)
     mail = await services.table.get(MAIL.at(user="ada", date=ON), consistent=True)
     assert mail is not None

@@ -19,7 +19,7 @@ from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
 from server.audit import breaches
 from server.mail.daily_run import DailyRun
-from server.mail.message import Email, EmailTemplate, OtherEmails, Unsubscription
+from server.mail.message import EmailTemplate, OtherEmails, Unsubscription
 from server.mail.runs import EmailSchedule, ReminderRun, turn
 from server.mail.sending import EmailRejected, Emails, LeasedTransport, RunLimits, ServerUnreachable
 from server.settings import Settings
@@ -29,6 +29,7 @@ from tests.engines import RunningEngine
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
+from tests.mail_server import Outbox
 from tests.queries import SUBSCRIBE, UPDATE_EVENT, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, submit
 from tests.vocabulary import public_list
@@ -37,23 +38,6 @@ from tests.waiting import until
 HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LIMITS = RunLimits(4)
-
-
-class Outbox:
-    """Keeps what is sent."""
-
-    def __init__(self) -> None:
-        self.emails: list[Email] = []
-        self.rejects = ""
-
-    @property
-    def recipients(self) -> list[str]:
-        return sorted(email.recipient for email in self.emails)
-
-    async def send(self, email: Email) -> None:
-        if self.rejects and email.recipient.startswith(self.rejects):
-            raise EmailRejected("550 no such mailbox")
-        self.emails.append(email)
 
 
 def emails(client: Client, outbox: Outbox, now: datetime | None = None) -> Emails:
@@ -216,10 +200,10 @@ async def test_a_reminder_that_was_begun_or_rejected_is_sent_by_the_next_run(one
         await wants(one_client, user, lockReminderHours=24)
     begun = Reminder("ada", parse_node_key("Event", event), one_client.services.clock() + timedelta(days=1))
     assert await REMINDERS.begin(one_client.services.table, begun, one_client.services.unit())
-    outbox.rejects = "bob"
+    outbox.fails = lambda address: EmailRejected("550 no such mailbox") if address.startswith("bob") else None
     first = await ReminderRun(emails(one_client, outbox)).run()
     assert (first.sent, first.failed, first.complete) == (1, 1, False)
-    outbox.rejects = ""
+    outbox.fails = lambda _: None
     later = await ReminderRun(emails(one_client, outbox)).run()
     assert (later.sent, later.passed_over, outbox.recipients) == (1, 1, ["ada@example.org", "bob@example.org"])
 
