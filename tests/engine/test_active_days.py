@@ -14,7 +14,7 @@ from datastore.dynamo import Table
 from datastore.vocabulary import member_items
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, SENTENCE, ActiveDays, QuizResult, Sentence, record_result
 from resolvers.requests.context import Services, utc_now
-from server.audit import breaches
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.queries import UPDATE_PROFILE, WRITE_SENTENCE
 
@@ -95,7 +95,7 @@ async def test_a_result_that_is_written_while_its_day_is_taken_back_is_taken_bac
     removed = member_items.remove_results(table, "eve", lambda one: one.id == old.id, unit)
     assert [one async for one in removed] == [old]
     assert await active_and_with_results(table) == ({DAY}, {DAY})
-    assert [breach async for breach in breaches(services)] == []
+    assert await breaches_in(services) == []
 
 
 @pytest.mark.lagging

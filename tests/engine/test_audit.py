@@ -9,6 +9,7 @@ import pytest
 from datastore.comments.records import COMMENT
 from datastore.voting.votes import PAIR, TALLY
 from server import audit
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.comments import post
 from tests.voting import add_contenders
@@ -22,20 +23,16 @@ async def suspects(client: Client) -> list[str]:
     return [suspect for part in audit.PARTS for suspect in await audit.find_suspects(client.services, part)]
 
 
-async def breaches(client: Client) -> list[str]:
-    return [breach async for breach in audit.breaches(client.services)]
-
-
 async def test_writers_beside_an_audit_are_no_breaches(one_client: Client) -> None:
     """A single pass is wrong while four writers work, or this test proves nothing; the audit is not."""
     suspected: list[str] = []
     async with writers(one_client):
         for _ in range(AUDITS):
             suspected += await suspects(one_client)
-            assert await breaches(one_client) == []
+            assert await breaches_in(one_client.services) == []
     assert suspected
     await one_client.services.close()
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_real_breaches_are_reported_beside_writers(one_client: Client) -> None:
@@ -44,7 +41,7 @@ async def test_real_breaches_are_reported_beside_writers(one_client: Client) -> 
     await post(ada, "quiet")
     async with writers(one_client):
         await _lose_index_entry(one_client)
-        found = await breaches(one_client)
+        found = await breaches_in(one_client.services)
     assert any(breach.startswith("comments: product quiet: the index") for breach in found), found
     assert all("quiet" in breach for breach in found), found
 
@@ -68,7 +65,7 @@ async def test_a_breach_is_named_once_with_its_part(one_client: Client, monkeypa
         yield "people: one thing is broken"
 
     monkeypatch.setattr(audit, "PARTS", {"people": broken})
-    assert await breaches(one_client) == ["people: one thing is broken"]
+    assert await breaches_in(one_client.services) == ["people: one thing is broken"]
     assert len(passes) == audit.PASSES
 
 

@@ -11,7 +11,7 @@ from datastore.vocabulary.quizzes import CARD, QUEUED_CARD, Card
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.vocabulary.cache import VocabularyCache
-from server import audit
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.intercepted import is_of_request
 from tests.queries import ADD_WORDS, DELETE_LIST, REMOVE_WORD, mutation
@@ -106,7 +106,7 @@ async def test_concurrent_reviews_of_a_word_are_one_after_the_other(one_client: 
     table = one_client.services.table
     (card,) = [card async for card in table.scan(CARD)]
     assert [queued async for queued in table.scan(QUEUED_CARD)] == [card]
-    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_words_that_a_member_cannot_see_are_not_reviewed(one_client: Client) -> None:

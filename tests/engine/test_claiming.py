@@ -20,11 +20,11 @@ from datastore.vocabulary.lists import WordList, create_list
 from datastore.vocabulary.subscriptions import ADDRESS_CLAIM, CharacterSet
 from resolvers.values.node_ids import parse_node_id
 from resolvers.vocabulary.subscriptions import record_id
-from server import audit
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate, Unsubscription
 from server.mail.sending import Emails
 from server.settings import Settings
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.confirmations import (
     ADA,
@@ -68,7 +68,7 @@ async def test_a_migrated_record_is_claimed_after_the_link(mail: MailingService)
     assert stored is not None
     assert stored.email is None
     await mail.client.caught_up("the audit counts every subscription")
-    assert [breach async for breach in audit.breaches(mail.client.services)] == []
+    assert await breaches_in(mail.client.services) == []
 
 
 @pytest.mark.lagging
@@ -85,7 +85,7 @@ async def test_of_two_members_in_one_shard_too_a_subscription_moves_whole(mail: 
     assert await subscriber_count(mail.client, words) == 1
     assert await subscriptions_of(mail.client, user) == [(list_key(words), True)]
     await mail.client.caught_up("the audit counts every subscription")
-    assert [breach async for breach in audit.breaches(mail.client.services)] == []
+    assert await breaches_in(mail.client.services) == []
 
 
 async def test_a_claim_that_is_killed_anywhere_is_completed_by_the_next(one_mail: MailingService) -> None:
@@ -184,7 +184,7 @@ async def test_a_link_to_unsubscribe_from_before_a_claim_ends_what_the_member_ha
         left = {each.list for each in await active_subscriptions(mail.client)}
         assert left == ({list_key(other)} if names_the_list else set())
     await mail.client.caught_up("the audit counts every subscription")
-    assert [breach async for breach in audit.breaches(mail.client.services)] == []
+    assert await breaches_in(mail.client.services) == []
 
 
 async def test_a_link_of_an_address_that_subscribed_again_ends_that_subscription(one_mail: MailingService) -> None:

@@ -21,10 +21,10 @@ from datastore.vocabulary.words import WORD
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
 from resolvers.vocabulary import corrections
-from server import audit
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import EmailTemplate
 from server.mail.sending import Emails
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.killed import Killed, killed_at
 from tests.mail_server import Outbox
@@ -46,10 +46,6 @@ from tests.vocabulary import private_list, public_list, some_words, today, word_
 
 DAILY = "query ($id: ID!, $on: Date) { wordList(id: $id) { dailyWord(on: $on) { word { id simplified } } } }"
 REVIEW = "query ($id: ID!) { wordList(id: $id) { wordCount review { nodes { word { id simplified } } } } }"
-
-
-async def breaches(client: Client) -> list[str]:
-    return [breach async for breach in audit.breaches(client.services)]
 
 
 async def stored_list(client: Client, list_id: str) -> WordList:
@@ -127,7 +123,7 @@ async def test_a_removed_word_is_not_drawn_again_and_stays_where_it_was_used(cli
     added = await editor.ask(ADD_WORDS, input={"list": list_id, "words": some_words(1, 7)})
     assert added["list"]["wordCount"] == 3
     assert added["words"][0]["id"] not in [word["id"] for word in left["words"]["nodes"]]
-    assert await breaches(client) == []
+    assert await breaches_in(client.services) == []
 
 
 @pytest.mark.lagging
@@ -182,7 +178,7 @@ async def test_a_deleted_list_is_gone_and_what_members_did_with_it_stays(client:
         assert await editor.code(mutation, input={"list": list_id, **given}) == "NOT_FOUND"
     assert await editor.code(REMOVE_WORD, input={"word": word}) == "NOT_FOUND"
     assert [word async for word in client.services.table.scan(WORD, consistent=True)] == []
-    assert await breaches(client) == []
+    assert await breaches_in(client.services) == []
 
 
 @pytest.mark.lagging
@@ -201,7 +197,7 @@ async def test_the_daily_run_meets_a_deleted_list(client: Client) -> None:
     assert [(email.recipient, "from Kept" in email.text) for email in outbox.emails] == [("ada@example.org", True)]
     assert "Gone" not in outbox.emails[0].text
     await client.caught_up("the index lacks the ended subscriptions")
-    assert await breaches(client) == []
+    assert await breaches_in(client.services) == []
     subscriptions = [each async for each in all_subscribers(client.services.table)]
     assert [(each.user, len(each.subscriptions)) for each in subscriptions] == [("ada", 1)]
 
@@ -222,7 +218,7 @@ async def test_draws_beside_removals_never_show_a_removed_word(one_client: Clien
     assert (await one_client.ask(REVIEW, id=list_id))["wordCount"] == 6
     late = [await daily_store.draw_daily_word(table, key, today() + timedelta(n)) for n in range(20, 40)]
     assert {daily.word.ordinal for daily in late if daily is not None} == set(range(6, 12))
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_a_list_without_words_left_has_no_daily_word(one_client: Client) -> None:
@@ -277,7 +273,7 @@ async def test_a_list_changes_its_name_and_level(one_client: Client) -> None:
     assert (await ada.ask(UPDATE_LIST, input={"list": first, "level": None}))["list"]["level"] is None
     await gather(*(ada.ask(UPDATE_LIST, input={"list": second, **one}) for one in ({"name": "Echo"}, {"level": 3})))
     assert {"name": "Echo", "level": 3} in (await ada.ask(names))["nodes"]
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_an_editor_publishes_a_private_list(one_client: Client) -> None:
@@ -296,7 +292,7 @@ async def test_an_editor_publishes_a_private_list(one_client: Client) -> None:
     assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "public"])
     own = await private_list(bob)
     assert await bob.code(UPDATE_LIST, input={"list": own, "public": True}) == "NOT_ALLOWED"
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 @pytest.mark.parametrize("rival", ["removeWord", "addWords", "dailyWord"])
@@ -355,7 +351,7 @@ async def test_a_publication_that_a_draw_overtakes_shows_every_daily_word(one_cl
         assert published["public"]
         assert await hidden_daily_words(one_client, list_id) == 0
     assert writes == [3]  # the last list's were all made before a draw would have come
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_a_publication_that_is_killed_can_be_repeated(one_client: Client) -> None:
@@ -374,7 +370,7 @@ async def test_a_publication_that_is_killed_can_be_repeated(one_client: Client) 
         assert (await publish())["list"]["public"]
         assert await hidden_daily_words(one_client, list_id) == 0
         await eve.ask(DELETE_LIST, input={"list": list_id})
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_a_list_whose_publication_was_killed_has_one_daily_word(one_client: Client) -> None:
@@ -398,7 +394,7 @@ async def test_a_deleted_private_list_makes_room(one_client: Client) -> None:
     assert "code" not in await ada.ask(CREATE_LIST, input={"name": "Room"})
     assert await ada.code(CREATE_LIST, input={"name": "No room"}) == "CONFLICT"
     assert await one_client.member("bob").code(DELETE_LIST, input={"list": lists[1]}) == "NOT_FOUND"
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_the_words_of_a_large_deleted_list_are_deleted_by_the_daily_run(
@@ -412,7 +408,7 @@ async def test_the_words_of_a_large_deleted_list_are_deleted_by_the_daily_run(
     await editor.ask(DELETE_LIST, input={"list": list_id})
     assert len([word async for word in table.scan(WORD)]) > 0
     assert await one_client.ask("{ wordLists { nodes { id } } }") == {"nodes": []}
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
     await run_daily(one_client.services, Outbox())
     left = [item["sk"]["S"] async for item in table.scan_items(consistent=True) if item["pk"]["S"].startswith("LIST#")]
     assert left == ["LIST"]
@@ -456,7 +452,7 @@ async def test_a_deleted_sentence_is_counted_no_more(one_client: Client) -> None
         "quizLeaderboard": {"nodes": [{"sentences": 0}]},
         "viewer": {"streak": {"current": 2}, "sentences": {"nodes": []}},
     }
-    assert await breaches(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_importing_again_brings_no_removed_word_back(one_client: Client, tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ from datastore.pickem.predictions import REMINDERS, Reminder
 from datastore.vocabulary.daily import draw_daily_word
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
-from server.audit import breaches
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate, OtherEmails, Unsubscription
 from server.mail.runs import EmailSchedule, ReminderRun, turn
 from server.mail.sending import EmailRejected, Emails, LeasedTransport, RunLimits, ServerUnreachable
 from server.settings import Settings
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.command import on_table, ringside
 from tests.engines import RunningEngine
@@ -318,7 +318,7 @@ async def test_nothing_is_sent_to_an_address_that_bounced(
     assert done.returncode == 1
     assert "Members without an address now: 1. Addresses that belong to nobody: 1." in done.stdout
     assert "line 3 is not an email address" in done.stderr
-    assert [breach async for breach in breaches(one_client.services)] == []
+    assert await breaches_in(one_client.services) == []
     again = await asyncio.to_thread(ringside, "emails", "bounced", str(file), **variables)
     assert "Members without an address now: 0. Addresses that belong to nobody: 2." in again.stdout
     profile = await read_profile(one_client.services.table, "ada")

@@ -23,7 +23,7 @@ from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.whole.erasing import AGAIN_AFTER, PARTS
-from server.audit import breaches
+from tests.audits import breaches_in
 from tests.authorisation.world import machine_of
 from tests.client import Client, serving
 from tests.conftest import create_table, settings_for
@@ -124,7 +124,7 @@ async def test_removed_they_had_never_been_there(client: Client, table: Table, e
         assert await site.counts(today()) == await other.counts(today())
         assert await site.ranks(OTHERS) == await other.ranks(OTHERS)
     assert await client.ask(f'{{ user(id: "{NODE}") {{ name }} }}') is None
-    assert [breach async for breach in breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
 
 
 async def test_made_anonymous_every_count_stays(client: Client, table: Table) -> None:
@@ -140,7 +140,7 @@ async def test_made_anonymous_every_count_stays(client: Client, table: Table) ->
     comment = (await client.ask('{ comments(product: "tee") { nodes { body author { id name } } } }'))["nodes"]
     assert {"body": f"{MEMBER} on tee", "author": {"id": NODE, "name": "Former member"}} in comment
     assert await client.ask(f'{{ user(id: "{NODE}") {{ name }} }}') is None
-    assert [breach async for breach in breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
 
 
 @pytest.mark.parametrize("contributions", list(Contributions))
@@ -199,7 +199,7 @@ async def test_killed_at_every_write_it_is_completed(
             assert after[name] == before[name]
         points = [(row["rank"], row["points"]) for row in after["standings"]["nodes"]]
         assert points == [(row["rank"], row["points"]) for row in before["standings"]["nodes"]]
-    assert [breach async for breach in breaches(services)] == []
+    assert await breaches_in(services) == []
 
 
 @pytest.mark.parametrize("contributions", list(Contributions))
@@ -223,7 +223,7 @@ async def test_what_they_write_meanwhile_is_erased_two_minutes_later(
         assert await owners(table) & {MEMBER} == set()
     await site.score()
     await settle_votes(client)
-    assert [breach async for breach in breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
 
 
 async def test_who_may_erase_whom(one_client: Client) -> None:

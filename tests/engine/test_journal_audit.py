@@ -26,6 +26,7 @@ from resolvers.requests.context import Role, Services, utc_now
 from server import webhooks
 from server.audit import breaches
 from server.settings import Settings
+from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.comments import post
 from tests.queries import DELETE_COMMENT, MODERATE_COMMENT
@@ -43,7 +44,7 @@ HOOK = Webhook("h1", "https://receiver.invalid/", (), utc_now(), "secret")
 
 async def found(client: Client) -> list[str]:
     await client.caught_up("the index of objects shows what was removed")
-    return [breach async for breach in breaches(client.services)]
+    return await breaches_in(client.services)
 
 
 async def live(client: Client) -> str:

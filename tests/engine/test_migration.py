@@ -29,8 +29,8 @@ from datastore.vocabulary.subscriptions import (
 )
 from datastore.vocabulary.words import WORD, Word, WordBatch, add_words
 from resolvers.requests.context import Services, utc_now
-from server.audit import breaches
 from server.commands.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
+from tests.audits import breaches_in
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
 from tests.legacy_sample import Sample
@@ -83,7 +83,7 @@ async def test_everything_is_migrated_once(one_table: Table, legacy: LegacySourc
     assert again.verified == first.verified
     assert await all_records(one_table) == after_first
     assert await source_rows(legacy) == before
-    assert [breach async for breach in breaches(services_for(one_table))] == []
+    assert await breaches_in(services_for(one_table)) == []
 
 
 async def test_invalid_rows_are_reported(one_table: Table, legacy: LegacySource, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_an_old_list_can_continue_in_an_existing_one(
     assert daily is not None
     assert daily.word.ordinal == 1
     assert await read_subscriber_count(one_table, existing.list) > 0
-    assert [breach async for breach in breaches(services)] == []
+    assert await breaches_in(services) == []
 
 
 async def test_two_migrations_at_once_add_each_word_once(

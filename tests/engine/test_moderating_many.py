@@ -10,7 +10,7 @@ import pytest
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
-from server.audit.comments import breaches
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.comments import post
 from tests.intercepted import Send, intercepted
@@ -67,7 +67,7 @@ async def test_many_decisions_are_as_good_as_single_ones(client: Client) -> None
     assert Counter(await decisions(client)) == {"SPAM": len(ids), None: len(ids)}
     await client.services.close()
     await client.caught_up("every index shows what was written")
-    assert [breach async for breach in breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
 
 
 async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(client: Client) -> None:

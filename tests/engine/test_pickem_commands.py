@@ -17,8 +17,8 @@ from resolvers.pickem.season_files import SeasonStore, read_cards, season_docume
 from resolvers.requests.context import Services, utc_now
 from resolvers.transfer.loop import OnProblem, import_records
 from resolvers.values.node_ids import node_id
-from server.audit import breaches
 from server.settings import Settings
+from tests.audits import breaches_in
 from tests.client import Client
 from tests.command import on_table, ringside
 from tests.conftest import create_table
@@ -180,7 +180,7 @@ async def test_an_export_is_imported_with_the_states_of_its_events(
         again = season_document(await read_cards(table, None))
         assert [event["state"] for event in again["events"]] == ["UPCOMING", "CANCELLED", "LOCKED", "LOCKED"]
         assert again["events"] == [*document["events"][:3], {**document["events"][3], "state": "LOCKED"}]
-        assert [breach async for breach in breaches(services)] == []
+        assert await breaches_in(services) == []
 
 
 async def test_scoring_without_all_results_must_be_confirmed(

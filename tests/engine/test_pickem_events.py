@@ -15,7 +15,7 @@ from datastore.pickem.events import read_events
 from resolvers.pickem.cache import PickemCache
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
-from server.audit import breaches
+from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -397,7 +397,7 @@ async def test_a_cancellation_that_was_answered_before_is_not_carried_out_again(
         stored = (await read_events(table, [key]))[key]
         assert stored.state == "UPCOMING"
         await submit(two.member("ada"), event, [(match, 0)])
-        assert [breach async for breach in breaches(one.services)] == []
+        assert await breaches_in(one.services) == []
 
 
 async def test_pickem_nodes_can_be_loaded_by_id(one_client: Client) -> None:
@@ -450,7 +450,7 @@ async def test_a_request_that_read_an_older_card_takes_later_picks_out_of_the_co
 
     reading_earlier(monkeypatch, older)
     await submit(ada, event, [(first, 1)])
-    assert [breach async for breach in breaches(one_client.services)] == []
+    assert await breaches_in(one_client.services) == []
 
 
 NEXT = "query ($season: String) { nextEvent(season: $season) { name } }"
@@ -508,4 +508,4 @@ async def test_seasons_are_listed_by_their_latest_event(client: Client) -> None:
     await EventEditor(client).client.ask(UPDATE_EVENT, input={"event": events["2024"]["id"], "startsAt": moved})
     assert [row["name"] for row in (await client.ask(SEASONS))["nodes"]] == ["2999", "2024", "2026", "2025"]
     await client.caught_up("an event is listed by its start")
-    assert [breach async for breach in breaches(client.services)] == []
+    assert await breaches_in(client.services) == []

@@ -13,8 +13,8 @@ from datastore.pickem.events import read_events
 from datastore.pickem.gates import read_gates, read_pick_counts
 from datastore.pickem.member_items import take_out
 from resolvers.values.node_ids import parse_node_key
-from server.audit import breaches
 from server.settings import Settings
+from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.intercepted import beforehand
 from tests.queries import EVENT_BY_ID, SUBMIT_PREDICTION, UPDATE_EVENT, UPDATE_MATCH
@@ -262,4 +262,4 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     assert renewed
     counts = await read_pick_counts(services.table, event_id)
     assert (counts.predictions, +Counter(counts.picked)) == ((1, {"m2_1": 1}) if is_submitted else (0, {}))
-    assert [breach async for breach in breaches(services)] == []
+    assert await breaches_in(services) == []

@@ -18,8 +18,8 @@ from resolvers.jobs.running import JobRunner
 from resolvers.pickem import events, standings
 from resolvers.requests.context import Context, Kind, Viewer
 from resolvers.values.node_ids import parse_node_key
-from server.audit import breaches
 from server.auth.tokens import mint
+from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.dependent_calls import dependent_calls
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, STANDINGS, SUBMIT_PREDICTION, UPDATE_EVENT
@@ -31,10 +31,6 @@ query ($id: ID!, $first: Int) { user(id: $id) {
   predictions(first: $first) { nodes { points event { name state } } pageInfo { hasNextPage endCursor } }
 } }
 """
-
-
-async def broken(client: Client) -> list[str]:
-    return [breach async for breach in breaches(client.services)]
 
 
 @pytest.mark.lagging
@@ -61,7 +57,7 @@ async def test_ranks_are_shared_and_ties_have_an_order(client: Client) -> None:
     again = [await editor.standings(first=2)]
     again.append(await editor.standings(first=2, after=again[0]["pageInfo"]["endCursor"]))
     assert [row["rank"] for part in again for row in part["nodes"]] == [1, 1, 1, 4]
-    assert await broken(client) == []
+    assert await breaches_in(client.services) == []
 
 
 async def test_a_corrected_result_scores_like_a_fresh_scoring(one_client: Client) -> None:
@@ -94,7 +90,7 @@ async def test_a_corrected_result_scores_like_a_fresh_scoring(one_client: Client
     assert await points() == {"Bob": (1, 7, 1, 2), "Ada": (2, 0, 0, 1)}
     ranked = (await one_client.ask(EVENT_BY_ID, id=event))["predictions"]["nodes"]
     assert [(row["points"], row["correct"], row["rank"]) for row in ranked] == [(0, 0, 1), (0, 0, 1)]
-    assert await broken(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> None:
@@ -113,7 +109,7 @@ async def test_several_scorers_and_a_correction_at_once(one_client: Client) -> N
     assert await editor.score(event) == 40
     rows = (await editor.standings(first=100))["nodes"]
     assert [row["points"] for row in rows] == [10] * 20 + [0] * 20
-    assert await broken(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_a_scoring_asked_for_after_a_correction_has_it(
@@ -144,7 +140,7 @@ async def test_a_scoring_asked_for_after_a_correction_has_it(
     assert list(await gather(first, second)) == [1, 1]
     assert (await editor.standings())["nodes"][0]["points"] == 0
     assert len([one async for one in all_jobs(one_client.services.table)]) == 1
-    assert await broken(one_client) == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_a_scoring_key_answers_the_same(one_client: Client) -> None:

@@ -20,7 +20,7 @@ from resolvers.requests.context import Role
 from resolvers.vocabulary import quizzes
 from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
 from resolvers.whole.exporting import file_lines
-from server import audit
+from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.dependent_calls import dependent_calls
@@ -80,7 +80,7 @@ async def test_a_quiz_is_asked_graded_and_counted(client: Client, now: list[date
     board = await ada.ask(QUIZ_LEADERBOARD, on=result["date"], list=list_id)
     assert board["nodes"] == [{"rank": 1, "user": {"name": "Ada"}, "correct": 4, "total": 5, "quizzes": 1}]
     await client.caught_up("the index shows the result")
-    assert [breach async for breach in audit.breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
 
 
 async def test_a_quiz_is_answered_once(client: Client, now: list[datetime]) -> None:
@@ -384,7 +384,7 @@ async def test_answers_of_one_member_at_once_are_all_graded(
     assert [answer.get("code", "graded") for answer in answers] == ["graded"] * 40
     assert refused == 0
     assert sum([card.reviews async for card in one_table.scan(CARD, consistent=True)]) == 400
-    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    assert await breaches_in(one_client.services) == []
 
 
 async def test_quizzes_of_a_private_list_are_not_proven(one_client: Client, now: list[datetime]) -> None:
@@ -478,7 +478,7 @@ async def test_the_largest_quiz_schedules_all_its_words(one_client: Client, now:
         assert (await ada.ask(ANSWER_QUIZ, input=given))["result"]["correct"] == 50
         cards = [card async for card in one_client.services.table.scan(CARD)]
         assert [card.reviews for card in cards] == [turn] * 50
-    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    assert await breaches_in(one_client.services) == []
 
 
 @pytest.mark.soak
@@ -502,13 +502,13 @@ async def test_the_largest_quiz_is_whole_wherever_its_answer_is_killed(
         async with serving(settings) as client:
             with_clock(client, now)
             ada = client.member("ada")
-            assert [breach async for breach in audit.breaches(client.services)] == []
+            assert await breaches_in(client.services) == []
             assert await ada.ask("{ viewer { dueCount } }") == {"dueCount": 0}
             now[0] += timedelta(days=1)
             nodes = (await ada.ask("{ viewer { due(first: 100) { nodes { reviews word { id } } } } }"))["due"]["nodes"]
             assert [node["reviews"] for node in nodes] == [turn] * 50
             assert len({node["word"]["id"] for node in nodes}) == 50
-            assert [breach async for breach in audit.breaches(client.services)] == []
+            assert await breaches_in(client.services) == []
         if written[0] <= write:
             break
         write += 1
@@ -536,7 +536,7 @@ async def test_a_killed_answer_is_whole_or_never_was(
         assert await ada.code(ANSWER_QUIZ, input={**given, "idempotencyKey": "again"}) == "TOKEN_SPENT"
         assert len([result async for result in one_table.scan(QUIZ)]) == 1
         assert [card.reviews async for card in one_table.scan(CARD)] == [1] * 5
-        assert [breach async for breach in audit.breaches(client.services)] == []
+        assert await breaches_in(client.services) == []
         (stored,) = [open_quiz async for open_quiz in one_table.scan(OPEN_QUIZ)]
         assert stored.answered_at == now[0]
 

@@ -32,7 +32,7 @@ from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards, Selection
 from resolvers.whole.erasing import PARTS
 from resolvers.whole.erasing import TAKE_BACK as TAKING_BACK_JOB
-from server.audit import breaches
+from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table
 from tests.conftest import create_table, settings_for
@@ -109,7 +109,7 @@ async def test_every_count_is_as_if_the_member_had_never_been_there(
         never = (await other.ranks(["eve"]))["eve"]
     gone = (await site.ranks(["eve"]))["eve"]
     assert gone == never
-    assert [breach async for breach in breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
     assert (await take_back(client))["done"] == 0
 
 
@@ -139,7 +139,7 @@ async def test_members_who_write_meanwhile_are_counted(client: Client, table: Ta
     async with twin(engine, table.name) as other:
         await live_without_eve(other)
         assert without_order(await site.counts(today())) == without_order(await other.counts(today()))
-    assert [breach async for breach in breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
 
 
 async def test_nothing_is_missed_where_the_indexes_are_behind(
@@ -309,7 +309,7 @@ async def test_a_job_that_is_killed_again_and_again_is_completed(
     async with twin(default_engine, one_table.name) as without:
         await live_without_eve(without)
         assert await site.counts(today()) == await without.counts(today())
-    assert [breach async for breach in breaches(services)] == []
+    assert await breaches_in(services) == []
 
 
 @pytest.mark.parametrize("ends", [True, False])

@@ -28,7 +28,7 @@ from datastore.vocabulary.subscriptions import (
 from datastore.vocabulary.words import all_words
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
-from server import audit
+from tests.audits import breaches_in
 from tests.client import Client, pages, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -193,7 +193,7 @@ async def test_of_subscriptions_only_active_ones_are_limited(one_client: Client)
     stored = {each.list: each for each in await read_subscriptions(table, "ada")}
     assert len(stored) == 200
     assert {each.list for each in old} - stored.keys() == {"list0"}
-    assert [breach async for breach in audit.breaches(one_client.services)] == []
+    assert await breaches_in(one_client.services) == []
     await table.write_many(SUBSCRIPTION.put(replace(each, active=True)) for each in stored.values())
     other = await known_list(one_client, "Others")
     assert await ada.code(SUBSCRIBE, input={"list": other}) == "CONFLICT"
@@ -350,7 +350,7 @@ async def test_a_public_list_s_name_is_its_own(client: Client) -> None:
     await ed.ask(DELETE_LIST, input={"list": first})
     assert (await ed.ask(CREATE_LIST, input={"name": "THROWS", "public": True}))["list"]["public"]
     await client.caught_up("lists are complete")
-    assert [breach async for breach in audit.breaches(client.services)] == []
+    assert await breaches_in(client.services) == []
 
 
 async def test_a_private_list_has_five_hundred_words(one_client: Client) -> None:

@@ -18,8 +18,8 @@ from datastore.vocabulary.subscriptions import SUBSCRIPTION
 from datastore.vocabulary.words import WORD, all_words
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
-from server.audit import breaches
 from server.settings import Settings
+from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import EnginePair, RunningEngine
@@ -121,7 +121,7 @@ async def test_faults_lose_nothing_and_double_nothing(engine_pair: EnginePair, t
             proxy.fault_rate = 0
             assert proxy.faults.total() > 50
         services = Services(table, client.services.seal)
-        assert [breach async for breach in breaches(services)] == []
+        assert await breaches_in(services) == []
         words = Counter(
             [word.simplified async for word_list in table.scan(LIST) async for word in all_words(table, word_list)]
         )
@@ -198,4 +198,4 @@ async def test_words_whose_addition_loses_its_answer_are_added_once(one_client: 
     [word_list] = [found async for found in one_client.services.table.scan(LIST, consistent=True)]
     assert (word_list.next_ordinal, len(added["words"])) == (3, 3 if rival == "updateWord" else 2)
     assert (await _occurrences(one_client))["words.added"] == 1
-    assert [breach async for breach in breaches(one_client.services)] == []
+    assert await breaches_in(one_client.services) == []

@@ -1,0 +1,8 @@
+"""What the audit finds."""
+
+from resolvers.requests.context import Services
+from server import audit
+
+
+async def breaches_in(services: Services) -> list[str]:
+    return [breach async for breach in audit.breaches(services)]
