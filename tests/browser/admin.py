@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import httpx
+import pytest
 from playwright.async_api import Browser
 
 from tests.browser.pages import RECORD_VIOLATIONS, BrowserPage, new_context
@@ -60,6 +62,12 @@ class Keys:
         while not await control.evaluate("(node) => node.getRootNode().activeElement === node"):
             await self.press("Tab")
             assert self.pressed < 200, name
+
+
+def printed(capsys: pytest.CaptureFixture[str], chore: str, keys: Keys) -> None:
+    """Print how many keystrokes a chore took, for whoever compares."""
+    with capsys.disabled():
+        sys.stdout.write(f"\n{chore}: {keys.pressed} keystrokes.\n")
 
 
 def ask(visited: Visited, query: str) -> Any:

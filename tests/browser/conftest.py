@@ -46,7 +46,7 @@ def _first_of(*names: str) -> str:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser(chromium: str) -> AsyncIterator[Browser]:
+async def one_browser(chromium: str) -> AsyncIterator[Browser]:
     """One browser for all tests."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=LONGEST_WAIT)
@@ -55,13 +55,20 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def explorer(browser: Browser, service: Service) -> AsyncIterator[ExplorerPage]:
+async def browser(one_browser: Browser) -> AsyncIterator[Browser]:
+    """The one browser; what a test opened in it is closed after the test, also if that failed."""
+    yield one_browser
+    for context in one_browser.contexts:
+        await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def explorer(browser: Browser, service: Service) -> ExplorerPage:
     """The explorer, opened without cookies and without history."""
     context = await new_context(browser, viewport=VIEWPORT, color_scheme="light", locale="en-GB")
     page = ExplorerPage(await context.new_page(), service.url)
     await page.open()
-    yield page
-    await context.close()
+    return page
 
 
 @pytest.fixture

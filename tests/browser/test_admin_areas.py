@@ -51,4 +51,3 @@ async def test_each_area_is_accessible_with_what_it_leads_to(
         await assert_clean(page)
         if screenshots is not None and (locale, scheme) == ("en-GB", "light"):
             await page.page.screenshot(path=screenshots / f"admin-{area.split('/')[0]}.png")
-    await page.page.context.close()

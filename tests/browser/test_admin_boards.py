@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened
+from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.sites import Visited
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 
@@ -44,14 +43,12 @@ async def test_a_board_of_twenty_contenders_is_made_from_nothing(
     await keys.to("button", "Add")
     await keys.press("Enter")
     await expect(page.page.locator("section").get_by_text("20 were added.")).to_be_visible()
-    with capsys.disabled():
-        sys.stdout.write(f"\nA board of twenty contenders, from nothing: {keys.pressed} keystrokes.\n")
+    printed(capsys, "A board of twenty contenders, from nothing", keys)
     assert keys.pressed <= 25
     await page.page.get_by_role("link", name="Boards").click()
     await page.page.get_by_role("button", name="Heroes of 2027").click()
     await expect(page.page.get_by_role("row")).to_have_count(21)
     await assert_clean(page)
-    await page.page.context.close()
 
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "dark"), ("ar", "light")])
@@ -60,7 +57,6 @@ async def test_the_area_is_readable_by_everybody(visited: Visited, browser: Brow
     await page.page.get_by_role("list").get_by_role("button").first.click()
     await expect(page.page.get_by_role("table")).to_be_visible()
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def board(visited: Visited, slug: str) -> None:
@@ -84,7 +80,6 @@ async def test_two_editors_of_one_board_see_each_other_s_changes(visited: Visite
     await save.click()
     await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
     await expect(page.page.get_by_role("button", name="Mine")).to_be_visible()
-    await page.page.context.close()
 
 
 async def test_a_change_of_somebody_else_is_seen_after_something_else_was_done(
@@ -103,7 +98,6 @@ async def test_a_change_of_somebody_else_is_seen_after_something_else_was_done(
     await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
     await expect(title).to_have_value("Mine")
     await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
-    await page.page.context.close()
 
 
 async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Browser) -> None:
@@ -130,7 +124,6 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("rowheader", name="Evil")).to_be_visible()
     await page.page.get_by_role("button", name="Retire Evil").click()
     await expect(page.page.get_by_role("button", name="Bring back Evil")).to_be_visible()
-    await page.page.context.close()
 
 
 async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser: Browser) -> None:
@@ -149,7 +142,6 @@ async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser
     await page.page.get_by_role("button", name="Void their votes").click()
     await page.page.get_by_role("button", name="Restore what was voided").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Votes restored")
-    await page.page.context.close()
 
 
 def vote_left(visited: Visited, slug: str, votes: int) -> None:
@@ -190,7 +182,6 @@ async def test_a_folder_of_pictures_becomes_contenders(
     drawn = {each["name"]: bool(each["svg"]) for each in board["contenders"]["nodes"]}
     assert drawn == {"Comet": True, "Tide": True, "Nobody": False}
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def drop(page: Page, target: Locator, folder: Path) -> None:

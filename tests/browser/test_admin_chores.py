@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened
+from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
 from tests.queries import POST_COMMENT
@@ -24,11 +23,6 @@ Second night | 2031 | {second}
 Fay v Gil
 {third}
 """
-
-
-def printed(capsys: pytest.CaptureFixture[str], chore: str, keys: Keys) -> None:
-    with capsys.disabled():
-        sys.stdout.write(f"\n{chore}: {keys.pressed} keystrokes.\n")
 
 
 async def test_a_season_is_imported_and_its_errors_mended(
@@ -62,7 +56,6 @@ async def test_a_season_is_imported_and_its_errors_mended(
     cards = {event["name"]: event["matches"] for event in events["nodes"]}
     assert cards["Opening night"] == [{"name": "Ada v Bo", "points": 1}, {"name": "Main", "points": 2}]
     assert [match["name"] for match in cards["Second night"]] == ["Fay v Gil", "Hal v Ida"]
-    await page.page.context.close()
 
 
 async def test_a_raid_is_taken_back(visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +69,6 @@ async def test_a_raid_is_taken_back(visited: Visited, browser: Browser, capsys: 
     printed(capsys, "A raid taken back", keys)
     assert ask(visited, '{ comments(product: "raided", first: 20) { totalCount } }') == {"comments": {"totalCount": 0}}
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def test_a_member_is_exported_and_erased(
@@ -101,7 +93,6 @@ async def test_a_member_is_exported_and_erased(
     printed(capsys, "A member exported and erased", keys)
     comments = ask(visited, '{ comments(product: "raided", first: 20) { nodes { author { name } } } }')["comments"]
     assert name not in {comment["author"]["name"] for comment in comments["nodes"]}
-    await page.page.context.close()
 
 
 def raider(visited: Visited, user: str, comments: int) -> str:

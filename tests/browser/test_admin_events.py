@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened
+from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.sites import Visited
 from tests.waiting import until
 
@@ -36,8 +34,7 @@ async def test_an_event_of_ten_matches_is_made_locked_and_scored(
     await keys.to("button", "Create")
     await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("Grand finals is there, with 10 matches.")
-    with capsys.disabled():
-        sys.stdout.write(f"\nAn event of ten matches: {keys.pressed} keystrokes.\n")
+    printed(capsys, "An event of ten matches", keys)
     assert keys.pressed <= 40
     await assert_clean(page)
     matches = page.page.locator("li.match")
@@ -58,7 +55,6 @@ async def test_an_event_of_ten_matches_is_made_locked_and_scored(
     await page.page.get_by_role("button", name="Take the scoring back").click()
     await expect(page.page.get_by_role("button", name="Score", exact=True)).to_be_visible()
     await assert_clean(page)
-    await page.page.context.close()
 
 
 def undecided(visited: Visited, name: str) -> int:
@@ -80,7 +76,6 @@ async def test_a_line_that_is_no_match_stays_and_says_why(visited: Visited, brow
     await expect(page.page.locator("li.match")).to_have_count(1)
     await expect(page.page.get_by_role("heading", name="<script>alert(1)</script>")).to_be_visible()
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
@@ -96,7 +91,6 @@ async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visite
     await page.page.get_by_role("button", name="Save").click()
     await expect(page.page.get_by_text("Somebody else wrote: Their night")).to_be_visible()
     await expect(page.page.locator("#event-name")).to_have_value("My night")
-    await page.page.context.close()
 
 
 async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Browser) -> None:
@@ -119,4 +113,3 @@ async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Brow
     events = ask(visited, "{ events(first: 100) { nodes { name tieBreak { answer unit } } } }")["events"]["nodes"]
     (found,) = [event["tieBreak"] for event in events if event["name"] == "Close night"]
     assert found == {"answer": 21.5, "unit": "minutes"}
-    await page.page.context.close()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.admin import Keys, ask, assert_clean, opened
+from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage, held_back, new_context
 from tests.browser.sites import Visited
 from tests.command import ringside_process
@@ -33,7 +32,6 @@ async def test_a_visitor_learns_who_may_use_the_pages(visited: Visited, browser:
     await assert_clean(page)
     await page.page.get_by_role("button", name="Sign in", exact=True).click()
     await page.page.wait_for_url("**/sign-in?returnTo=*admin*")
-    await page.page.context.close()
 
 
 @pytest.mark.parametrize(("locale", "scheme"), [("en-GB", "light"), ("de-DE", "dark"), ("ar", "light")])
@@ -42,7 +40,6 @@ async def test_an_editor_sees_what_happened(visited: Visited, browser: Browser, 
     page = await opened(visited, browser, "editor", locale=locale, color_scheme=scheme)
     await expect(page.page.get_by_role("img")).to_have_count(5)
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: Visited, browser: Browser) -> None:
@@ -59,7 +56,6 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
         await expect(articles).to_have_count(before - n - 1)
     await page.page.keyboard.press("u")
     await expect(articles).to_have_count(before - 49)
-    await page.page.context.close()
 
 
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
@@ -134,13 +130,11 @@ async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
     await keys.to("button", "Add")
     await keys.press("Enter")
     await expect(page.page.locator("section").get_by_text("20 were added.")).to_be_visible()
-    with capsys.disabled():
-        sys.stdout.write(f"\nA board of twenty contenders: {keys.pressed} keystrokes.\n")
+    printed(capsys, "A board of twenty contenders", keys)
     assert keys.pressed <= 25
     board = ask(visited, '{ board(slug: "twenty") { contenderCount contenders(first: 1) { nodes { svg } } } }')["board"]
     assert board["contenderCount"] == 20
     assert "<path" in board["contenders"]["nodes"][0]["svg"]
-    await page.page.context.close()
 
 
 async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser: Browser) -> None:
@@ -160,7 +154,6 @@ async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser
     for kind in ("member.suspended", "member.reinstated"):
         await expect(page.page.get_by_text(kind).first).to_be_visible()
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
@@ -180,7 +173,6 @@ async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
     await page.page.get_by_role("link", name="Service").click()
     await expect(page.page.get_by_text("ERASE_MEMBER").first).to_be_visible()
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def test_the_pages_may_not_be_framed_and_load_little(visited: Visited) -> None:
@@ -200,7 +192,6 @@ async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, bro
     await assert_clean(page)
     await page.page.get_by_role("button", name="Sign out").click()
     await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
-    await page.page.context.close()
 
 
 def emails_to(visited: Visited, address: str) -> list[str]:
@@ -282,7 +273,6 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
         headers={"origin": visited.service.url},
     )
     assert "data" in await again.json()
-    await context.close()
 
 
 async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visited, browser: Browser) -> None:
@@ -302,4 +292,3 @@ async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visite
     await expect(page.page.locator("#suspend-reason-refused")).to_have_count(0)
     await page.page.get_by_role("button", name="Suspend", exact=True).click()
     await expect(page.page.get_by_text("Suspended: Long.")).to_be_visible()
-    await page.page.context.close()

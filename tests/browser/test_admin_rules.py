@@ -42,7 +42,6 @@ async def test_rules_are_tried_on_the_latest_comments_and_then_saved(visited: Vi
     await page.page.get_by_role("link", name="Held and reported").click()
     held = page.page.locator("article").filter(has_text="More resale.")
     await expect(held).to_contain_text("Held by <b>Tickets</b>")
-    await page.page.context.close()
 
 
 @pytest.mark.parametrize(("locale", "scheme"), [("de-DE", "dark"), ("ar", "light")])
@@ -63,14 +62,12 @@ async def test_rules_of_somebody_else_are_shown_before_they_are_replaced(
     await assert_clean(page)
     await theirs.click()
     await expect(page.page.locator("fieldset [name=name]")).to_have_value("Theirs")
-    await page.page.context.close()
 
 
 async def test_a_moderator_tries_rules_and_does_not_save_them(visited: Visited, browser: Browser) -> None:
     page = await opened(visited, browser, "moderator", "#/rules")
     await expect(page.page.get_by_text("Admins save them.")).to_be_visible()
     await expect(page.page.get_by_role("button", name="Save the rules")).to_have_count(0)
-    await page.page.context.close()
 
 
 async def test_a_webhook_is_added_told_again_and_removed(visited: Visited, browser: Browser) -> None:
@@ -97,7 +94,6 @@ async def test_a_webhook_is_added_told_again_and_removed(visited: Visited, brows
     await page.page.get_by_role("button", name="Remove").click()
     await expect(page.page.get_by_role("status")).to_contain_text("is told nothing any more")
     await expect(page.page.get_by_role("button", name="hooks.example.com")).to_have_count(0)
-    await page.page.context.close()
 
 
 def save_theirs(visited: Visited) -> None:

@@ -82,7 +82,6 @@ async def test_a_role_that_is_taken_away_is_said_and_nothing_typed_is_lost(
     await expect(page.page.get_by_role("status")).to_have_text("Wort was added.")
     await expect(page.page.locator("#list-name")).to_have_value("Another name")
     assert terms(visited, list_id) == ["Wort"]
-    await page.page.context.close()
 
 
 async def test_an_area_whose_reading_is_refused_does_not_go_on_waiting(visited: Visited, browser: Browser) -> None:
@@ -94,7 +93,6 @@ async def test_an_area_whose_reading_is_refused_does_not_go_on_waiting(visited: 
         await expect(page.page.get_by_role("heading", name=area)).to_be_visible()
         await expect(page.page.get_by_role("status")).to_contain_text(GONE)
         await expect(page.page.get_by_text("Loading…")).to_have_count(0)
-    await page.page.context.close()
 
 
 async def test_a_network_that_drops_in_a_saving_loses_nothing(visited: Visited, browser: Browser) -> None:
@@ -113,7 +111,6 @@ async def test_a_network_that_drops_in_a_saving_loses_nothing(visited: Visited, 
     await page.page.locator("#new-word-term").press("Enter")
     await expect(page.page.get_by_role("status")).to_have_text("Zweimal was added.")
     assert terms(visited, list_id) == ["Einmal", "Zweimal"]
-    await page.page.context.close()
 
 
 async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser) -> None:
@@ -129,7 +126,6 @@ async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser)
     await page.page.locator("#card-matches").fill("Eve v Flo")
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.locator("li.match")).to_have_count(3)
-    await page.page.context.close()
 
     list_id, page = await opened_list(visited, browser, "Impatient")
     await write_word(page, "Wort")
@@ -138,7 +134,6 @@ async def test_impatience_adds_nothing_twice(visited: Visited, browser: Browser)
     await press_twice_offline(page, "Add it again")
     await expect(page.page.get_by_role("status")).to_have_text("Wort was added.")
     assert terms(visited, list_id) == ["Wort"]
-    await page.page.context.close()
 
 
 async def press_twice_offline(page: BrowserPage, name: str) -> None:
@@ -168,7 +163,6 @@ async def test_a_saving_whose_answer_is_lost_counts_once(visited: Visited, brows
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.get_by_role("status")).to_have_text("Verloren was added.")
     assert (len(lost), terms(visited, list_id)) == (1, ["Verloren"])
-    await page.page.context.close()
 
 
 async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved(
@@ -197,7 +191,6 @@ async def test_what_is_typed_while_a_saving_is_on_its_way_is_not_taken_for_saved
     await expect(page.page.get_by_role("status")).to_have_text("Eins was added.")
     await expect(page.page.locator("#new-word-term")).to_have_value("Zwei")
     await expect(page.page.locator("#new-word-definition")).to_have_value("")
-    await page.page.context.close()
 
 
 async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visited, browser: Browser) -> None:
@@ -228,7 +221,6 @@ async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visit
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.locator("li.match")).to_have_count(2)
     await expect(lines).to_have_value("")
-    await page.page.context.close()
 
 
 @pytest.mark.parametrize(("kind", "typed"), [("board", "title"), ("event", "name")])
@@ -251,7 +243,6 @@ async def test_what_was_chosen_last_is_shown(visited: Visited, browser: Browser,
         await page.page.locator(f"#{kind}-{typed}").focus()
     await expect(page.page.get_by_role("heading", name=f"quick {kind}")).to_be_visible()
     await expect(page.page.locator(f"#{kind}-{typed}")).to_be_focused()
-    await page.page.context.close()
 
 
 async def test_the_members_that_were_searched_last_are_listed(visited: Visited, browser: Browser) -> None:
@@ -265,7 +256,6 @@ async def test_the_members_that_were_searched_last_are_listed(visited: Visited, 
         await expect(page.page.get_by_role("button", name="Bo Abara")).to_be_visible()
         await expect(page.page.get_by_role("button", name="Ada Abara")).to_have_count(0)
     await expect(page.page.get_by_role("button", name="Ada Abara")).to_have_count(0)
-    await page.page.context.close()
 
 
 @pytest.mark.parametrize("contenders", [600, pytest.param(3_000, marks=pytest.mark.soak)])
@@ -296,4 +286,3 @@ async def test_a_board_of_many_contenders_is_shown_a_page_at_a_time(
     await retired.get_by_role("button", name="Retire").click()
     await expect(retired.get_by_role("button", name="Bring back")).to_be_visible()
     await expect(page.page.get_by_role("row")).to_have_count(401)
-    await page.page.context.close()

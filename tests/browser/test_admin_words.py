@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.admin import NODES, Keys, ask, assert_clean, opened
+from tests.browser.admin import NODES, Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
 from tests.queries import mutation
@@ -77,8 +76,7 @@ async def test_a_list_of_twenty_words_is_made_from_nothing(
     await keys.to("button", "Add")
     await keys.press("Enter")
     await expect(page.page.locator("section").get_by_text("20 were added.")).to_be_visible()
-    with capsys.disabled():
-        sys.stdout.write(f"\nA list of twenty words, from nothing: {keys.pressed} keystrokes.\n")
+    printed(capsys, "A list of twenty words, from nothing", keys)
     assert keys.pressed <= 40
     await page.page.get_by_role("link", name="Words").click()
     await expect(page.page.get_by_text("Words: 20.")).to_be_visible()
@@ -86,7 +84,6 @@ async def test_a_list_of_twenty_words_is_made_from_nothing(
     await expect(page.page.locator("[id^='word-']")).to_have_count(20)
     await expect(page.page.get_by_text("Wort 7 · word, 7").first).to_be_visible()
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browser: Browser) -> None:
@@ -109,7 +106,6 @@ async def test_lines_and_tables_of_words_are_told_apart(visited: Visited, browse
     await expect(page.page.locator("#import-text-refused")).to_contain_text("has no column definition")
     await expect(text).to_be_focused()
     await assert_clean(page)
-    await page.page.context.close()
     words = ask(visited, f'{{ wordList(id: "{list_id}") {{ words {{ nodes {{ term definition }} }} }} }}')
     assert {word["term"]: word["definition"] for word in words["wordList"]["words"]["nodes"]} == {
         "Semester": "term",
@@ -138,8 +134,7 @@ async def test_a_word_is_corrected_and_another_removed_and_added_again(
     await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_have_text("Verbessert was removed.")
     await expect(page.page.get_by_role("button", name="Edit Wort2", exact=True)).to_be_focused()
-    with capsys.disabled():
-        sys.stdout.write(f"\nA word corrected, and one removed: {keys.pressed} keystrokes.\n")
+    printed(capsys, "A word corrected, and one removed", keys)
     assert keys.pressed <= 8
     words = f'{{ wordList(id: "{list_id}") {{ words {{ nodes {{ term definition }} }} }} }}'
     assert [word["term"] for word in ask(visited, words)["wordList"]["words"]["nodes"]] == [
@@ -149,7 +144,6 @@ async def test_a_word_is_corrected_and_another_removed_and_added_again(
     await expect(page.page.get_by_role("button", name="Edit Verbessert", exact=True)).to_be_visible()
     again = ask(visited, words)["wordList"]["words"]["nodes"]
     assert again[-1] == {"term": "Verbessert", "definition": "word 1"}
-    await page.page.context.close()
 
 
 async def test_the_days_ahead_show_what_comes_and_follow_the_list(visited: Visited, browser: Browser) -> None:
@@ -170,7 +164,6 @@ async def test_the_days_ahead_show_what_comes_and_follow_the_list(visited: Visit
     await rows.nth(2).get_by_role("button", name="Remove").click()
     await expect(rows.nth(2)).to_contain_text(terms[3])
     await assert_clean(page)
-    await page.page.context.close()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +182,6 @@ async def test_the_area_is_readable_by_everybody(
     await page.page.locator("#word-1").click()
     await expect(page.page.locator("#word-edit-pinyin")).to_be_visible()
     await assert_clean(page)
-    await page.page.context.close()
 
 
 async def test_two_editors_of_one_list_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
@@ -226,7 +218,6 @@ async def test_two_editors_of_one_list_see_each_other_s_changes(visited: Visited
     await expect(page.page.locator("#word-edit-term")).to_be_focused()
     await page.page.get_by_role("button", name="Save").last.click()
     await expect(page.page.get_by_text("Wort0 · mine").last).to_be_visible()
-    await page.page.context.close()
 
 
 async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Browser) -> None:
@@ -270,7 +261,6 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await page.page.get_by_role("button", name="Delete the list").click()
     await expect(page.page.get_by_role("heading", name=HOSTILE)).to_have_count(0)
     await expect(page.page.get_by_role("button", name=HOSTILE)).to_have_count(0)
-    await page.page.context.close()
 
 
 async def test_a_private_list_is_filled_and_then_published(visited: Visited, browser: Browser) -> None:
@@ -298,7 +288,6 @@ async def test_a_private_list_is_filled_and_then_published(visited: Visited, bro
     (drafted,) = [each["id"] for each in lists if each["name"] == "Drafted words"]
     words = ask(visited, f'{{ wordList(id: "{drafted}") {{ words {{ nodes {{ pinyin traditional }} }} }} }}')
     assert words["wordList"]["words"]["nodes"] == [{"pinyin": "cí", "traditional": "詞"}]
-    await page.page.context.close()
 
 
 async def test_a_list_of_three_thousand_words_is_shown_a_page_at_a_time(visited: Visited, browser: Browser) -> None:
@@ -324,7 +313,6 @@ async def test_a_list_of_three_thousand_words_is_shown_a_page_at_a_time(visited:
     await page.page.get_by_role("button", name="Remove Wort250", exact=True).click()
     await expect(words).to_have_count(399)
     await expect(page.page.get_by_text("Words: 2,999.")).to_be_visible()
-    await page.page.context.close()
 
 
 async def test_more_lists_than_a_page_has_can_be_reached(visited: Visited, browser: Browser) -> None:
@@ -344,7 +332,6 @@ async def test_more_lists_than_a_page_has_can_be_reached(visited: Visited, brows
         await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("Ende\tend")
         await page.page.get_by_role("button", name="Add", exact=True).click()
         await expect(page.page.locator("section").get_by_text("1 was added.")).to_be_visible()
-        await page.page.context.close()
         assert ask(visited, f'{{ wordList(id: "{made[-1]}") {{ wordCount }} }}') == {"wordList": {"wordCount": 1}}
         for each in made:
             do(DELETE, list=each)

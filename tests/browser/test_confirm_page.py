@@ -67,4 +67,3 @@ async def test_the_button_of_the_link_s_page_confirms(
         await page.page.screenshot(path=screenshots / "confirm-used.png")
     assert await page.violations() == []
     assert [error for error in page.errors if "410" not in error] == []
-    await context.close()

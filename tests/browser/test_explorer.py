@@ -169,7 +169,6 @@ async def test_the_explorer_takes_less_than_two_megabytes_over_the_wire(browser:
     await explorer.run()
     await expect(explorer.answer).to_contain_text('"rank": 1')
     assert 500_000 < sum(received) < 2_000_000
-    await context.close()
 
 
 async def test_a_token_in_the_headers_signs_a_member_in(

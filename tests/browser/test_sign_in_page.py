@@ -12,7 +12,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -158,11 +158,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def context(browser: Browser) -> AsyncIterator[BrowserContext]:
+async def context(browser: Browser) -> BrowserContext:
     context = await new_context(browser, viewport={"width": 390, "height": 780}, locale="en-GB")
     await context.add_init_script(RECORD_VIOLATIONS)
-    yield context
-    await context.close()
+    return context
 
 
 async def by_email(world: World, page: Page, address: str = ADA, between: Callable[[], Any] | None = None) -> None:
@@ -377,7 +376,6 @@ async def test_the_page_speaks_the_visitor_s_language(
     await expect(page.get_by_label(label)).to_be_focused()
     assert await page.evaluate("document.documentElement.dir") == direction
     assert await page.evaluate("document.documentElement.scrollWidth") == 320
-    await context.close()
 
 
 async def test_the_explorer_is_signed_in_by_the_session_and_out_by_a_button(

@@ -99,7 +99,7 @@ async def test_the_longest_card_is_imported_where_ten_webhooks_want_to_know(one_
     assert len(card.matches) == MOST_MATCHES
     match_id = node_id("Match", f"{card.event.id}:{card.event.card[0]}")
     await submit(one_client.member("ada"), node_id("Event", card.event.id), [(match_id, 0)])
-    assert [breach async for breach in breaches(services)] == []
+    assert await breaches_in(services) == []
 
 
 async def test_of_two_imports_of_a_season_at_once_one_may_be_killed(one_client: Client) -> None:

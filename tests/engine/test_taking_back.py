@@ -338,7 +338,7 @@ async def test_an_event_that_is_unscored_meanwhile_is_not_scored_again(one_clien
         await work_on(services, unscoring)
     states = [(await one_client.ask(EVENT_BY_ID, id=event))["state"] for event in (first, second)]
     assert states == ["LOCKED", "SCORED"]
-    assert [breach async for breach in breaches(services)] == []
+    assert await breaches_in(services) == []
 
 
 async def test_what_an_interrupted_job_took_back_is_counted_and_shown_no_more(one_client: Client) -> None:
