@@ -27,18 +27,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import ConditionFailed, Stale, Table, optimistic_from
 from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.retries import batches, gather_or_cancel
 from datastore.dynamo.writes import Write, absent, where
-from datastore.voting.votes import VOTE, Vote, counter_updates, vote_occurrence
+from datastore.voting.votes import VOTE, Vote, counter_updates, read_vote, vote_occurrence
 
 # ── addresses ──
 
@@ -121,22 +121,36 @@ async def void_votes(
             if can_count and (origins is None or vote.origin in origins):
                 yield vote
 
+    void = partial(_void_for_good, table, unit) if job is None else partial(_void, table, unit, job=job)
     async for votes in batches(wanted(), _VOTES_AT_ONCE):
-        yield sum(await gather_or_cancel(_void(table, unit, vote, job) for vote in votes))
+        yield sum(await gather_or_cancel(map(void, votes)))
 
 
 async def _void(table: Table, unit: UnitOfWork, vote: Vote, job: str | None = None) -> bool:
-    """Void one vote; return whether this call did it. One that is void already is kept from being restored."""
-    if vote.void:
-        keep = VOTE.update(
-            VOTE.item_key(vote), values={"voided_by": None}, when=where(void=True, voided_by=vote.voided_by)
-        )
-        with suppress(ConditionFailed):  # else it was restored meanwhile, or kept by an attempt without an answer
-            await table.write(keep)
-            return False
+    """Void one vote; return whether this call did it."""
     values = {"void": True, "voided_by": job}
     change = VOTE.update(VOTE.item_key(vote), values=values, when=where(void=False))
     return await _count_again(table, unit, Kind.VOTE_VOIDED, vote, change, by=-1)
+
+
+async def _void_for_good(table: Table, unit: UnitOfWork, vote: Vote) -> bool:
+    """The same; a job that has voided the vote, before or meanwhile, cannot restore it any more."""
+
+    async def change(current: Vote | None) -> bool:
+        if current is None:
+            return False
+        if current.counts:
+            if await _void(table, unit, current):
+                return True
+            raise Stale
+        if current.voided_by is not None:
+            as_read = where(void=True, voided_by=current.voided_by)
+            await table.write(VOTE.update(VOTE.item_key(current), values={"voided_by": None}, when=as_read))
+        return False
+
+    read = partial(read_vote, table, vote.voter, vote.board, vote.number)
+    known: Vote | None = vote
+    return await optimistic_from(known, read, change, idempotent=True)
 
 
 async def _restore(table: Table, unit: UnitOfWork, vote: Vote) -> bool:

@@ -93,7 +93,6 @@ async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Vis
     await page.page.get_by_role("button", name="Publish", exact=True).click()
     await expect(articles).not_to_have_count(98)
     await expect(articles.last).to_be_visible()
-    await page.page.context.close()
 
 
 def writer(visited: Visited, user: str) -> str:

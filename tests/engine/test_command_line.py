@@ -167,7 +167,7 @@ def test_a_command_runs_without_the_schema(tmp_path: Path, command: str) -> None
     assert imported.isdisjoint({"schema", "strawberry", "graphql", "fastapi", "server.app"})
 
 
-@pytest.mark.parametrize("what", ["member ada", "comments", "votes"])
+@pytest.mark.parametrize("what", ["events", "comments", "votes"])
 def test_an_exported_file_is_readable_only_by_its_owner(tmp_path: Path, what: str) -> None:
     """It holds what members have entrusted to the service; a file that existed keeps its mode."""
     file, usual = tmp_path / "out.jsonl", os.umask(0o022)

@@ -12,6 +12,7 @@ from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, admin
+from tests.intercepted import beforehand
 from tests.jobs import ended
 from tests.queries import LEADERBOARD, VOID_VOTER, mutation
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
@@ -127,6 +128,23 @@ async def test_who_is_voided_alone_afterwards_is_not_restored_with_the_others(cl
     await settle_votes(client)
     assert (await client.ask(BOARD))["board"]["votes"] == 6
     await assert_consistent(client)
+
+
+async def test_a_job_that_voids_the_same_votes_at_the_same_time_cannot_bring_them_back(client: Client) -> None:
+    """A job voids them after an editor's request has read them, and before it voids them itself."""
+    await voted(client)
+    jobs: list[str] = []
+
+    async def void_by_a_job() -> None:
+        jobs.append(await void(client, "bob"))
+        await ended(editor(client), jobs[0])
+
+    with beforehand(client.services.table, void_by_a_job, about="VOTER#bob#main") as begun:
+        await editor(client).ask(VOID_VOTER, input={"voter": "bob"})
+    assert begun
+    assert (await ended(editor(client), await restore(client, jobs[0])))["message"] == "Votes restored: 0."
+    await assert_consistent(client)
+    assert (await client.ask(BOARD))["board"]["votes"] == 9
 
 
 async def test_a_voiding_is_restorable_for_a_day(client: Client) -> None:
