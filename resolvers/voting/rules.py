@@ -122,6 +122,10 @@ def _require_elector(board: Board, joined: datetime | None, path: tuple[str, ...
 
 
 def require_may_vote(board: Board, now: datetime, joined: datetime | None, path: tuple[str, ...]) -> None:
-    """MayNotVote if the board is closed, or if the viewer, who joined at a time, is not in its electorate."""
-    _require_elector(board, joined, path)
+    """MayNotVote if the board is closed, or if the viewer, who joined at a time, is not in its electorate.
+
+    Nobody is asked to sign in for a vote that is over.
+    """
+    if not is_over(board, now):
+        _require_elector(board, joined, path)
     _require_open(board, now, path)

@@ -49,6 +49,20 @@ async def test_only_members_vote_on_a_board_for_members(client: Client) -> None:
     await assert_consistent(client)
 
 
+async def test_nobody_is_asked_to_sign_in_for_a_vote_that_is_over(one_client: Client) -> None:
+    """Before it has begun, they are; once it is over, a visitor is told that, as everybody is."""
+    await add_contenders(one_client, "a", "b", "c")
+    now, visitor = utc_now(), one_client.visitor()
+    opens, closes = now + timedelta(hours=1), now + timedelta(hours=2)
+    await change(one_client, electorate="MEMBERS", opensAt=iso(opens), closesAt=iso(closes))
+    assert await visitor.code(DRAW_MATCHUP) == "NOT_SIGNED_IN"
+    one_client.services.clock = lambda: closes
+    told = {"code": "LOCKED", "message": f"Voting on this board ended at {iso(closes)}."}
+    for viewer in (visitor, one_client.member("ada")):
+        refused = await viewer.ask(DRAW_MATCHUP)
+        assert {name: refused[name] for name in told} == told
+
+
 async def test_a_member_who_joined_too_late_may_not_vote(client: Client) -> None:
     """The moment itself is in time, a millisecond later is not; it holds for ballots drawn before."""
     await add_contenders(client, "a", "b", "c")
