@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -23,7 +24,7 @@ from server.commands import serve
 from server.execution.documents import hash_of, read_manifest
 from server.settings import Settings, variable
 from tests.command import ROOT, environment, on_table, ringside, ringside_process
-from tests.data_folders import run_script
+from tests.data_folders import run_script, write_profiles
 from tests.engines import RunningEngine
 from tests.service import running_service
 
@@ -167,9 +168,10 @@ def test_a_command_runs_without_the_schema(tmp_path: Path, command: str) -> None
     assert imported.isdisjoint({"schema", "strawberry", "graphql", "fastapi", "server.app"})
 
 
-@pytest.mark.parametrize("what", ["events", "comments", "votes"])
+@pytest.mark.parametrize("what", ["member ada", "comments", "votes"])
 def test_an_exported_file_is_readable_only_by_its_owner(tmp_path: Path, what: str) -> None:
     """It holds what members have entrusted to the service; a file that existed keeps its mode."""
+    asyncio.run(write_profiles(tmp_path / "data", "ada"))
     file, usual = tmp_path / "out.jsonl", os.umask(0o022)
     try:
         for mode in (0o600, 0o640):
