@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
+
+from tests.http_server import Answering, serving_http
 
 CLIENT, SECRET = "ringside", "the client's secret"
 KEY = rsa.generate_private_key(65537, 2048)
@@ -80,7 +81,7 @@ class OidcProvider(ThreadingHTTPServer):
         return {"access_token": "x", "token_type": "Bearer", "id_token": self.id_token(asked)}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering):
     server: OidcProvider
     protocol_version = "HTTP/1.1"
 
@@ -95,32 +96,22 @@ class _Handler(BaseHTTPRequestHandler):
             jwk = {**RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True), "kid": "one", "use": "sig"}
             self._json({"keys": [jwk]})
         elif path == "/authorize":
-            self._send(200, _PAGE.format(query=escape(query)).encode(), {"content-type": "text/html"})
+            self.answer(200, _PAGE.format(query=escape(query)).encode(), {"content-type": "text/html"})
         else:
-            self._send(404, b"", {})
+            self.answer(404)
 
     def do_POST(self) -> None:
         url = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
         if url.path == "/authorize":
             asked = {name: values[0] for name, values in parse_qs(url.query).items()}
-            self._send(302, b"", {"location": authorized(self.server, asked)})
+            self.answer(302, b"", {"location": authorized(self.server, asked)})
             return
         answer = self.server.redeem({name: values[0] for name, values in parse_qs(body).items()})
         self._json(answer or {"error": "invalid_grant"}, 200 if answer else 400)
 
     def _json(self, value: Any, status: int = 200) -> None:
-        self._send(status, json.dumps(value).encode(), {"content-type": "application/json"})
-
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {**headers, "content-length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it is called by
-        """Stay quiet."""
+        self.answer(status, json.dumps(value).encode(), {"content-type": "application/json"})
 
 
 def authorized(provider: OidcProvider, asked: Mapping[str, str]) -> str:
@@ -133,11 +124,5 @@ def authorized(provider: OidcProvider, asked: Mapping[str, str]) -> str:
     return f"{asked['redirect_uri']}?{urlencode(query)}"
 
 
-@contextmanager
-def oidc_provider() -> Iterator[OidcProvider]:
-    with OidcProvider() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def oidc_provider() -> AbstractContextManager[OidcProvider]:
+    return serving_http(OidcProvider())

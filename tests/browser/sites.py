@@ -7,12 +7,11 @@ localhost.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.command import ROOT
+from tests.http_server import Answering, serving_http
 from tests.service import Service
 
 ALLOWED, BLOCKED = 0, 1
@@ -59,7 +59,7 @@ class Site:
         return self.address + path
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Answering):
     def __init__(self, site: Site, *arguments: object) -> None:
         self.site = site
         super().__init__(*arguments)  # type: ignore[arg-type]
@@ -78,11 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         kind = TYPES.get(file.suffix, TYPES[".html"])
-        self._send(text.replace(PLACE_OF_SERVICE, self.site.api).encode(), {"content-type": kind, **self.site.headers})
+        body = text.replace(PLACE_OF_SERVICE, self.site.api).encode()
+        self.answer(200, body, {"content-type": kind, **self.site.headers})
 
     def _cookie(self) -> None:
         """Says which cookie it was sent, and sets the one that other sites' pages may send."""
-        self._send(
+        self.answer(
+            200,
             self.headers.get("cookie", "none").encode(),
             {
                 "content-type": "text/plain",
@@ -92,30 +94,13 @@ class _Handler(BaseHTTPRequestHandler):
             },
         )
 
-    def _send(self, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(200)
-        for name, value in {**headers, "content-length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing: the test prints what matters."""
-
 
 @contextmanager
 def running_site() -> Iterator[Site]:
     site = Site()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, site))
-    site.address = f"http://localhost:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with serving_http(ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, site))) as server:
+        site.address = f"http://localhost:{server.server_port}"
         yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @asynccontextmanager

@@ -10,11 +10,10 @@ import asyncio
 import json
 import re
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
+from tests.http_server import Answering, serving_http
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, oidc_provider
 from tests.service import Service, running_service
@@ -68,7 +68,7 @@ if (code) fetch(`${{service}}/graphql`, {{ method: 'POST', headers: {{ 'content-
 """
 
 
-class _Site(BaseHTTPRequestHandler):
+class _Site(Answering):
     """A page that signs people in by the service's window; /severed cuts the tie to windows that it opens."""
 
     service = ""
@@ -77,28 +77,18 @@ class _Site(BaseHTTPRequestHandler):
         body = SITE_PAGE.format(service=self.service).encode()
         if self.path.startswith("/framing"):
             body = f'<!doctype html><iframe src="{self.service}/sign-in"></iframe>'.encode()
-        self.send_response(200)
+        headers = {"content-type": "text/html; charset=utf-8"}
         if self.path.startswith("/severed"):
-            self.send_header("cross-origin-opener-policy", "same-origin")
-        self.send_header("content-type", "text/html; charset=utf-8")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it is called by
-        """Stay quiet."""
+            headers["cross-origin-opener-policy"] = "same-origin"
+        self.answer(200, body, headers)
 
 
 @contextmanager
 def site(service: str) -> Iterator[str]:
     """A site whose pages use this service; its origin."""
     handler = type("Site", (_Site,), {"service": service})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving_http(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
         yield f"http://localhost:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def free_port() -> int:

@@ -8,7 +8,7 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import jwt
@@ -24,6 +24,7 @@ from server.auth.jwt_verification import COOLDOWN, FRESH_SECONDS, JWKS, MAX_BYTE
 from server.auth.tokens import Tokens, mint
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
+from tests.http_server import Answering, serving_http
 
 SECRET = "the secret of the service, not the provider"
 RSA = rsa.generate_private_key(65537, 2048)
@@ -88,7 +89,7 @@ class Provider(ThreadingHTTPServer):
         self.body = json.dumps({"keys": keys}).encode()
 
 
-class Answer(BaseHTTPRequestHandler):
+class Answer(Answering):
     server: Provider
     protocol_version = "HTTP/1.1"
 
@@ -96,26 +97,15 @@ class Answer(BaseHTTPRequestHandler):
         self.server.visits += 1
         self.server.asked.set()
         self.server.answering.wait(10)
-        self.send_response(self.server.status)
-        self.send_header("location", "/elsewhere")
-        self.send_header("content-length", str(len(self.server.body)))
-        self.end_headers()
-        self.wfile.write(self.server.body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it is called by
-        """Stay quiet."""
+        self.answer(self.server.status, self.server.body, {"location": "/elsewhere"})
 
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with Provider() as server:
+    with serving_http(Provider()) as server:
         server.publish(public(RSA, "one"), public(EC, "two"), public(ED, "three"))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield server
         server.answering.set()
-        server.shutdown()
-        thread.join()
 
 
 def deployment(url: str, **more: Any) -> Settings:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import jwt
@@ -30,6 +29,7 @@ from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
 from tests.examples import examples
 from tests.generated import ROOT
+from tests.http_server import Answering, serving_http
 
 KEY = rsa.generate_private_key(65537, 2048)
 RECIPES = (ROOT / "docs" / "sign-in.md").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ class Provider(ThreadingHTTPServer):
         self.documents["/keys"] = {"keys": [public_key("one")]}
 
 
-class _Answer(BaseHTTPRequestHandler):
+class _Answer(Answering):
     server: Provider
     protocol_version = "HTTP/1.1"
 
@@ -70,13 +70,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.server.asked.append(self.path)
         document = self.server.documents.get(self.path)
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
-        self.send_response(404 if document is None else 200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it is called by
-        """Stay quiet."""
+        self.answer(404 if document is None else 200, body)
 
 
 def public_key(kid: str) -> dict[str, Any]:
@@ -85,12 +79,8 @@ def public_key(kid: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
-    with Provider() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving_http(Provider()) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def signed(claims: dict[str, Any]) -> str:

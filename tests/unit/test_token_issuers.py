@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hmac
 import json
-import threading
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import jwt
@@ -22,6 +21,7 @@ from resolvers.requests.context import Role
 from server.auth.tokens import LONGEST_OF_SITES, Tokens, mint
 from server.auth.verification import Unauthenticated
 from server.settings import Settings
+from tests.http_server import Answering, serving_http
 
 OURS = "the secret of this service, which signs cookies"
 SHOP = "the secret that the shop and this service share"
@@ -31,28 +31,17 @@ PROVIDER, BLOG = (rsa.generate_private_key(65537, 2048) for _ in range(2))
 KEYS = {"/provider": PROVIDER, "/blog": BLOG}
 
 
-class _Keys(BaseHTTPRequestHandler):
+class _Keys(Answering):
     def do_GET(self) -> None:
         jwk = RSAAlgorithm.to_jwk(KEYS[self.path].public_key(), as_dict=True) | {"kid": "one"}
-        body = json.dumps({"keys": [jwk]}).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it is called by
-        """Stay quiet."""
+        self.answer(200, json.dumps({"keys": [jwk]}).encode())
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where the provider and the blog publish their keys."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Keys) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving_http(ThreadingHTTPServer(("127.0.0.1", 0), _Keys)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 @asynccontextmanager

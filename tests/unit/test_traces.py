@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from server.telemetry import Traces, open_traces
+from tests.http_server import Answering, serving_http
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = "b7ad6b7169203331"
@@ -41,18 +41,13 @@ class Receiver(ThreadingHTTPServer):
             yield from ExportTraceServiceRequest.FromString(body).resource_spans
 
 
-class Delivery(BaseHTTPRequestHandler):
+class Delivery(Answering):
     server: Receiver
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         self.server.deliveries.append((self.path, body))
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it is called by
-        """Stay quiet."""
+        self.answer(200)
 
 
 def _pairs(holder: Any) -> list[tuple[str, str]]:
@@ -61,12 +56,8 @@ def _pairs(holder: Any) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving_http(Receiver()) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 async def test_an_operation_becomes_a_span(receiver: Receiver) -> None:
@@ -125,16 +116,12 @@ async def test_the_operators_name_for_the_service_is_used(receiver: Receiver, mo
 
 async def test_two_applications_trace_separately(receiver: Receiver) -> None:
     """No provider is global, so none replaces the other."""
-    with Receiver() as other:
-        thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving_http(Receiver()) as other:
         kinds = (receiver.url, OperationType.QUERY), (other.url, OperationType.MUTATION)
         for traces, kind in ((Traces(url), kind) for url, kind in kinds):
             with traces.operation(kind, None, "d41d8cd9", []):
                 pass
             await traces.close()
-        other.shutdown()
-        thread.join()
     assert [span.name for span in receiver.spans] == ["query"]
     assert [span.name for span in other.spans] == ["mutation"]
 
