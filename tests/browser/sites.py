@@ -7,6 +7,7 @@ localhost.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -16,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.async_api import Browser, BrowserContext, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.command import ROOT
 from tests.http_server import Answering, serving_http
 from tests.service import Service
+from tests.waiting import until
 
 ALLOWED, BLOCKED = 0, 1
 """Values of Chromium's preference for third-party cookies."""
@@ -175,3 +177,24 @@ class Visited:
         await page.page.goto(self.site.show(body, language))
         yield page
         await context.close()
+
+
+def _emails_to(visited: Visited, address: str) -> list[str]:
+    """The texts that the demo shows of what was sent to an address."""
+    emails = httpx.get(f"{visited.service.url}/sign-in/emails", timeout=120).json()
+    return [email["text"] for email in emails if email["to"] == address]
+
+
+async def sign_in_by_email(visited: Visited, page: Page, address: str) -> None:
+    """On the service's own page, with the email that its demo shows."""
+    before = _emails_to(visited, address)
+    await page.get_by_label("Email address").fill(address)
+    await page.get_by_role("button", name="Send me a code").click()
+    await expect(page.get_by_label("Code from the email")).to_be_focused()
+    await until(lambda: _emails_to(visited, address) != before, "the email is there", pause=0.1)
+    (email,) = (text for text in _emails_to(visited, address) if text not in before)
+    digits = re.search(r"^\d{6}$", email, re.MULTILINE)
+    assert digits is not None
+    await page.get_by_label("Code from the email").fill(digits[0])
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in|Administration"))).to_be_visible()

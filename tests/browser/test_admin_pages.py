@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from pathlib import Path
 
 import httpx
@@ -13,7 +12,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage, held_back, new_context
-from tests.browser.sites import Visited
+from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
 from tests.waiting import until
 
@@ -191,27 +190,6 @@ async def test_a_demo_signs_in_as_an_editor_with_one_click(visited: Visited, bro
     await assert_clean(page)
     await page.page.get_by_role("button", name="Sign out").click()
     await expect(page.page.get_by_text("These pages are for moderators")).to_be_visible()
-
-
-def emails_to(visited: Visited, address: str) -> list[str]:
-    """The texts that the demo shows of what was sent to an address."""
-    emails = httpx.get(f"{visited.service.url}/sign-in/emails", timeout=120).json()
-    return [email["text"] for email in emails if email["to"] == address]
-
-
-async def sign_in_by_email(visited: Visited, page: Page, address: str) -> None:
-    """On the service's own page, with the email that its demo shows."""
-    before = emails_to(visited, address)
-    await page.get_by_label("Email address").fill(address)
-    await page.get_by_role("button", name="Send me a code").click()
-    await expect(page.get_by_label("Code from the email")).to_be_focused()
-    await until(lambda: emails_to(visited, address) != before, "the email is there", pause=0.1)
-    (email,) = (text for text in emails_to(visited, address) if text not in before)
-    digits = re.search(r"^\d{6}$", email, re.MULTILINE)
-    assert digits is not None
-    await page.get_by_label("Code from the email").fill(digits[0])
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", name=re.compile("You are signed in|Administration"))).to_be_visible()
 
 
 async def copied(page: Page, begins: str) -> str:

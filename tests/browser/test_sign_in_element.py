@@ -8,8 +8,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.pages import BrowserPage
-from tests.browser.sites import Visited
-from tests.browser.test_admin_pages import sign_in_by_email
+from tests.browser.sites import Visited, sign_in_by_email
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
