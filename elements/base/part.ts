@@ -11,7 +11,6 @@ type Texts = Record<string, Text>;
 /** Texts of another language, in the order of the English ones; null where it has none. */
 export type Translated = (Text | null)[];
 
-const RIGHT_TO_LEFT = ['ar'];
 const sheets = new Map<string, CSSStyleSheet>();
 
 function sheet(text: string) {
@@ -42,10 +41,10 @@ export abstract class Part<Data> {
   private ends: (() => void)[] = [];
   private texts: Texts;
   /** The document of the first paint. */
-  protected first: Doc<Data, any> | null = null;
+  protected declare first?: Doc<Data, any>;
   /** What the first paint asked for. */
-  protected asked: object = {};
-  /** How often it was asked again. */
+  protected declare asked: object;
+  /** How often was asked. */
   protected turn = 0;
 
   constructor(
@@ -58,12 +57,11 @@ export abstract class Part<Data> {
   ) {
     this.language = translated?.language ?? 'en';
     const [bare] = this.language.split('-');
-    this.locale = this.language !== bare ? this.language : (navigator.languages.find((one) => one.split('-')[0] === bare) ?? this.language);
+    this.locale = navigator.languages.find((one) => this.language === bare && one.split('-')[0] === bare) ?? this.language;
     this.texts = { ...inLanguage(common, translated?.common), ...inLanguage(english, translated?.[name]) };
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
-    const rtl = RIGHT_TO_LEFT.includes(bare!);
-    Object.assign(this.root, { className: 'root', lang: this.language, dir: rtl ? 'rtl' : 'ltr' });
+    Object.assign(this.root, { className: 'root', lang: this.language, dir: bare === 'ar' ? 'rtl' : 'ltr' });
     this.root.part.add('root');
     this.live.className = 'hidden';
     this.live.setAttribute('role', 'status');
@@ -80,13 +78,18 @@ export abstract class Part<Data> {
     this.render();
     if (!first) return;
     [this.first, this.asked] = request!;
-    let answer: Data | null = null;
-    try {
-      answer = await first;
-    } catch (problem) {
-      answer = await this.insist<Data>(() => this.ringside.ask(...request!), problem);
-    }
-    if (this.isStopped || this.turn) return; // or asked again meanwhile
+    await this.showLatest(first.catch((problem) => this.askFirst(problem)));
+  }
+
+  private askFirst(problem?: any) {
+    return this.insist(() => this.ringside.ask(this.first!, this.asked), problem);
+  }
+
+  /** Of several answers the one to the latest question counts. */
+  private async showLatest(asked: Promise<Data | null>) {
+    const turn = ++this.turn;
+    const answer = await asked;
+    if (this.isStopped || turn !== this.turn) return;
     if (answer) this.arrived(answer);
     else this.root.classList.add('refused');
   }
@@ -101,11 +104,9 @@ export abstract class Part<Data> {
     this.ends.push(end);
   }
 
-  /** Asks again, as somebody else. Of several answers the one to the latest question counts. */
-  protected async askAgain() {
-    const turn = ++this.turn;
-    const answer = await this.insist(() => this.ringside.ask(this.first!, this.asked));
-    if (answer && turn === this.turn) this.arrived(answer);
+  /** Asks again, as somebody else. */
+  protected askAgain() {
+    return this.showLatest(this.askFirst());
   }
 
   protected abstract arrived(data: Data): void;
@@ -188,9 +189,9 @@ export abstract class Part<Data> {
         return answer;
       } catch (failed: any) {
         problem = null;
-        if (failed.code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
-        const { code, message, retryAfterSeconds } = failed;
         if (!(failed instanceof this.ringside.Failed)) throw failed;
+        const { code, message, retryAfterSeconds } = failed;
+        if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
         const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL', 'BAD_REQUEST'].includes(code);
         this.say(this.refusal({ code: code.startsWith('PERSISTED_QUERY') ? 'OUT_OF_DATE' : code, message }));
         if (!passes) return null;

@@ -128,15 +128,8 @@ export default class Board extends Part<BoardData> {
 
   private voted(verdict: Verdict, { left, right }: Ballot) {
     const winner = { LEFT: left, RIGHT: right, TIE: null, SKIP: null }[verdict];
-    this.say(
-      this.ballot?.progress.seen === 0
-        ? this.t('again')
-        : verdict === 'SKIP'
-          ? this.t('skipped')
-          : winner
-            ? this.t('voted', { name: winner.name })
-            : this.t('tied', { left: left.name, right: right.name }),
-    );
+    const text = this.ballot?.progress.seen === 0 ? 'again' : verdict === 'SKIP' ? 'skipped' : winner ? 'voted' : 'tied';
+    this.say(this.t(text, { name: winner?.name ?? '', left: left.name, right: right.name }));
     if (this.board?.resultsHidden && verdict !== 'SKIP') void this.reveal();
     this.emit('vote', { board: this.slug, verdict, left: left.id, right: right.id, winner: winner?.id ?? null });
   }
@@ -153,9 +146,13 @@ export default class Board extends Part<BoardData> {
     this.rows = rows;
   }
 
+  private read(first: number) {
+    return this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first }));
+  }
+
   /** Results that are shown to those who voted. */
   private async reveal() {
-    const answer = await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first: FIRST }));
+    const answer = await this.read(FIRST);
     if (!answer || answer.leaderboard.resultsHidden) return;
     this.board = { ...this.board!, resultsHidden: false };
     this.learn(answer.leaderboard.nodes);
@@ -189,7 +186,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private async showAll() {
-    const answer = await this.insist(() => this.ringside.ask(BOARD_ROWS, { board: this.slug, first: 100 }));
+    const answer = await this.read(100);
     if (!answer) return;
     this.isLong = true;
     this.learn(answer.leaderboard.nodes);
@@ -213,7 +210,6 @@ export default class Board extends Part<BoardData> {
   }
 
   private pair() {
-    const ready = this.ballot && !this.chosen;
     const { seen = 0, remaining = 0 } = this.ballot?.progress ?? {};
     return (
       <div class="stack" onkeydown={this.onKey}>
@@ -223,8 +219,8 @@ export default class Board extends Part<BoardData> {
           {this.corner('RIGHT', this.ballot?.right)}
         </div>
         <div class="row verdicts">
-          <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts="ArrowUp" onclick={() => this.cast('TIE')}>{this.t('tie')}</button>
-          <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts="ArrowDown" onclick={() => this.cast('SKIP')}>{this.t('skip')}</button>
+          {this.verdict('tie', 'ArrowUp')}
+          {this.verdict('skip', 'ArrowDown')}
         </div>
         {this.note()}
         <label class="progress soft">
@@ -233,6 +229,11 @@ export default class Board extends Part<BoardData> {
         </label>
       </div>
     );
+  }
+
+  private verdict(name: string, key: string) {
+    const ready = this.ballot && !this.chosen;
+    return <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts={key} onclick={() => this.cast(KEYS[key]!)}>{this.t(name)}</button>;
   }
 
   private onKey = (event: KeyboardEvent) => {
@@ -271,13 +272,13 @@ export default class Board extends Part<BoardData> {
 
   private closed() {
     const { code, message, retryAfterSeconds } = this.refused!;
-    const since = this.board?.membersSince && this.t('membersSince', { when: this.date(this.board.membersSince, { dateStyle: 'full', timeStyle: 'short' }) });
+    const { opensAt, closesAt, membersSince } = this.board ?? {};
+    const when = (time?: string | null) => (time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '');
+    const since = membersSince && this.t('membersSince', { when: when(membersSince) });
     if (code === 'NOT_ALLOWED' && since) return <p class="notice">{since}</p>;
     if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{since || this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
     if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal({ code, message })}</p>;
-    const { opensAt, closesAt } = this.board ?? {};
-    const when = (time?: string | null) => time && this.date(time, { dateStyle: 'full', timeStyle: 'short' });
-    const text = retryAfterSeconds == null ? this.t(closesAt ? 'ended' : 'endedNow', { when: when(closesAt) ?? '' }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) ?? '' });
+    const text = retryAfterSeconds == null ? this.t(closesAt ? 'ended' : 'endedNow', { when: when(closesAt) }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) });
     return <p class="notice">{text}</p>;
   }
 
