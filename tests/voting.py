@@ -10,7 +10,7 @@ from datastore.dynamo import Table
 from datastore.voting.boards import BoardWithMarks, read_board_with_marks
 from resolvers.requests.context import Role
 from resolvers.voting.settling import BoardCache
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.intercepted import intercepted
 from tests.queries import ADD_CONTENDER, CAST_VOTE, DRAW_MATCHUP, LEADERBOARD
@@ -65,7 +65,7 @@ def let_cached_reads_expire(client: Client) -> None:
 async def assert_consistent(client: Client, board: str = "main") -> None:
     await settle_votes(client, board)
     await client.caught_up("the leaderboard shows the settled counts")
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "voting") == []
 
 
 async def vote(client: Client, verdict: str = "LEFT", board: str = "main") -> dict[str, Any]:

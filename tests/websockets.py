@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Close
 from websockets.typing import Subprotocol
 
 from tests.service import Service
@@ -33,8 +36,14 @@ async def receive(connection: ClientConnection) -> dict[str, Any]:
     return message
 
 
-async def wait_until_closed(connection: ClientConnection) -> None:
-    """Ends with the library's ConnectionClosed; if that does not come, the test fails instead of waiting for ever."""
-    async with asyncio.timeout(60):
-        while True:
-            await connection.recv()
+async def closing(connection: ClientConnection) -> Close:
+    """How the service closes the connection; if it never does, the test fails instead of waiting for ever."""
+    with pytest.raises(ConnectionClosed) as closed:
+        await asyncio.wait_for(_receive_all(connection), 60)
+    assert closed.value.rcvd is not None
+    return closed.value.rcvd
+
+
+async def _receive_all(connection: ClientConnection) -> None:
+    while True:
+        await connection.recv()

@@ -12,8 +12,8 @@ import pytest
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from resolvers.requests.context import Role
 from server import Failed
+from server.audit import find_suspects
 from server.commands.exports import write_comments
-from tests.audits import breaches_in
 from tests.client import Client
 from tests.comments import author_id, post
 from tests.erasing import ERASE
@@ -48,7 +48,7 @@ async def test_an_editor_answers_once(client: Client) -> None:
     assert (await shown(client, comment))["answer"] is None
     kinds = [one.kind async for one in client.services.table.scan(OCCURRENCE, consistent=True)]
     assert kinds.count(Kind.COMMENT_ANSWERED) == 3
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
 
 
 async def test_a_bad_answer_is_refused(client: Client) -> None:
@@ -79,7 +79,7 @@ async def test_an_answer_goes_with_its_comment(client: Client) -> None:
     await ada.ask(DELETE_COMMENT, input={"comment": comment["id"]})
     stub = await shown(client, comment)
     assert (stub["removed"], stub["answer"]) == (True, None)
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
 
 
 async def test_the_answer_of_an_erased_editor_stands_without_a_name(client: Client) -> None:

@@ -21,11 +21,11 @@ from resolvers.people.identities import Members
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
 from server import Failed
+from server.audit import find_suspects
 from server.commands.exports import write_comments
 from server.commands.imports import comments as import_comments
 from server.demo import comments as demo
 from server.settings import Settings
-from tests.audits import breaches_in
 from tests.client import Client
 from tests.command import on_table, ringside
 from tests.comments import author_id, post
@@ -65,7 +65,7 @@ async def test_exported_comments_are_imported_unchanged(one_client: Client, tmp_
     assert [await one_client.ask(COMMENTS_PAGE, product=f"p{place}", first=100) for place in range(2)] == before
     assert len((await mod.ask(MODERATION_QUEUE, status="REJECTED"))["nodes"]) == 1
     await one_client.services.close()
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []
 
 
 async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_an_import_leaves_out_what_erased_members_wrote(one_client: Client
     file.seek(0)
     assert await import_lines(services, file) == (60, 0, 30)
     await services.close()
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "comments") == []
 
 
 async def test_a_batch_of_all_different_comments_fits_into_a_transaction(one_client: Client) -> None:
@@ -242,7 +242,7 @@ async def test_an_id_belongs_to_a_comment_on_one_product(one_client: Client, pla
     assert (await one_client.ask(COMMENT_STATISTICS, product="42"))["total"] == 250
     assert len((await ada.ask(OWN_COMMENTS))["comments"]["nodes"]) == 2
     await services.close()
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "comments") == []
 
 
 async def test_an_id_belongs_to_a_comment_of_one_member(one_client: Client) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from resolvers.requests.context import Role
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.comments import Traversal, post
 from tests.queries import (
@@ -145,7 +145,7 @@ async def test_statistics_follow_every_change(client: Client) -> None:
     assert (german["language"], german["total"], german["average"]) == ("de", 2, 4.0)
     nothing = await client.ask(COMMENT_STATISTICS, product="unheard of")
     assert (nothing["total"], nothing["average"], len(nothing["histogram"])) == (0, None, 5)
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
 
 
 @pytest.mark.lagging
@@ -224,7 +224,7 @@ async def test_a_moderator_rejects_and_publishes(client: Client) -> None:
     await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": "PUBLISHED"})
     await client.caught_up("a published comment is in its lists")
     assert (await client.ask(COMMENTS_PAGE, product="42", ratings=[5]))["totalCount"] == 1
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
 
 
 @pytest.mark.lagging
@@ -244,7 +244,7 @@ async def test_statistics_equal_a_recount_after_concurrent_changes(client: Clien
     codes = {next(iter(answer["data"].values())).get("code") for answer in answers}
     assert codes <= {None, "NOT_FOUND"}
     await client.caught_up("statistics follow every change")
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
     left = await client.ask(COMMENTS_PAGE, product="42")
     statistics = await client.ask(COMMENT_STATISTICS, product="42")
     assert statistics["total"] == left["totalCount"] == len(left["edges"]) == 2
@@ -256,7 +256,7 @@ async def test_the_audit_finds_a_wrong_count(client: Client) -> None:
     await post(client.member("ada"))
     await client.services.close()
     await client.caught_up("a comment is in its lists")
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
     await client.services.table.client.update_item(
         TableName=client.services.table.name,
         Key={"pk": {"S": "STATISTICS#42"}, "sk": {"S": "COUNTS#en#00"}},
@@ -264,5 +264,5 @@ async def test_the_audit_finds_a_wrong_count(client: Client) -> None:
         ExpressionAttributeValues={":one": {"N": "1"}},
     )
     await client.caught_up("the wrong count is read")
-    [breach] = await breaches_in(client.services)
+    [breach] = await find_suspects(client.services, "comments")
     assert "42" in breach

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from resolvers.requests.context import Role
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client, next_cursor
 from tests.comments import post
 from tests.erasing import ERASE
@@ -61,7 +61,7 @@ async def test_a_member_counts_once(client: Client) -> None:
     assert await number(client, comment) == (2, False)
     for _ in range(2):
         assert (await mark(bob, comment, helpful=False))["comment"] == {"helpful": 1, "viewerFoundHelpful": False}
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
 
 
 async def test_what_cannot_be_marked_is_refused(client: Client) -> None:
@@ -101,7 +101,7 @@ async def test_the_most_helpful_come_first_and_then_the_newest(client: Client) -
         assert (await traversed(client, 3))[0] == first
     await ada.ask(DELETE_COMMENT, input={"comment": posted[4]["id"]})
     await until(lambda: is_shown([body for body in expected if body != "4"]))
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
 
 
 async def test_the_most_helpful_are_read_forwards_only(client: Client) -> None:
@@ -122,4 +122,4 @@ async def test_erasing_a_member_takes_their_marks_back(client: Client) -> None:
     job = await admin.ask(ERASE, input={"user": user, "contributions": "REMOVE"})
     await ended(admin, job["job"]["id"])
     assert await number(client, comment) == (1, False)
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []

@@ -28,7 +28,7 @@ from datastore.pickem.leagues import (
 from resolvers.pickem.rules import PER_MEMBER
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client, pages, serving
 from tests.engines import RunningEngine
 from tests.intercepted import beforehand
@@ -87,7 +87,7 @@ async def test_a_code_admits_until_it_is_rotated(client: Client) -> None:
     assert await join(eve, code=rotated["code"]) == "MEMBER"
     assert await bob.code(ROTATE_CODE, input={"league": league["id"]}) == "NOT_ALLOWED"
     assert await ada.code(ROTATE_CODE, input={"league": (await create(ada))["id"]}) == "CONFLICT"
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "leagues") == []
 
 
 async def test_a_code_is_the_same_with_the_spaces_and_hyphens_of_other_programs(one_client: Client) -> None:
@@ -172,7 +172,7 @@ async def test_a_captain_turns_away_who_waits_and_removes_members(client: Client
     assert await join(bob, league=league) == "WAITING"
     assert (await ada.ask(REMOVE, input=keyed))["league"]["memberCount"] == 1
     assert (await bob.ask(LEAGUE_BY_ID, id=league))["viewerMembership"] == "WAITING"
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "leagues") == []
 
 
 async def test_a_code_that_leaked_is_rotated_and_who_used_it_removed(one_client: Client) -> None:
@@ -211,7 +211,7 @@ async def test_a_removal_beside_an_admission_leaves_the_counts_right(one_client:
             ada.ask(REMOVE, input=given),
             member.ask(LEAVE_LEAGUE, input={"league": league}),
         )
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "leagues") == []
     for member in members:
         assert await user_id(member) not in await places(ada, league)
 
@@ -249,7 +249,7 @@ async def test_a_successor_may_be_a_captain_already(one_client: Client) -> None:
     assert (left["viewerMembership"], left["memberCount"]) == (None, 1)
     assert await places(one_client, league["league"]) == {await user_id(bob): "CAPTAIN"}
     assert await bob.code(LEAVE_LEAGUE, input=league) == "CONFLICT"
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "leagues") == []
 
 
 async def test_two_last_captains_cannot_both_leave(one_client: Client) -> None:
@@ -283,7 +283,7 @@ async def test_a_captain_who_has_just_left_changes_nothing(one_client: Client, q
     assert left
     assert await places(bob, league["id"]) == {await user_id(bob): "CAPTAIN", await user_id(eve): "MEMBER"}
     assert (await bob.ask(LEAGUE_BY_ID, id=league["id"]))["code"] == league["code"]
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "leagues") == []
 
 
 async def test_three_hundred_join_at_once(client: Client, engine: RunningEngine) -> None:
@@ -431,7 +431,7 @@ async def test_a_deletion_that_is_killed_anywhere_is_completed_by_a_repeat(one_c
         if writes[0] <= write:
             break
     assert 2 < write < 10
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "leagues") == []
 
 
 async def test_keys_repeat_answers_and_change_nothing(one_client: Client) -> None:
@@ -495,7 +495,7 @@ async def test_the_lists_of_members_and_leagues_agree(one_client: Client) -> Non
 
     await gather(*(come_and_go(member) for member in members[1:]))
     table = one_client.services.table
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "leagues") == []
     for league in leagues:
         whole = await read_whole_league(table, parse_node_key("League", league))
         assert whole is not None
@@ -513,7 +513,7 @@ async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) ->
     ada, table = one_client.member("ada"), one_client.services.table
     league, coded = await create(ada), await create(ada, "CODE")
     key = parse_node_key("League", league["id"])
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "leagues") == []
     await table.write(LEAGUE_CODE.put(LeagueCode("bababababababababa", key)))
     await table.write(LEAGUE_CODE.delete(LEAGUE_CODE.at(code=coded["code"].replace("-", ""))))
     await table.write(LEAGUE_MEMBER.put(LeagueMember("gone:2026", "bob", Membership.MEMBER, utc_now(), "t")))
@@ -527,7 +527,7 @@ async def test_the_audit_finds_members_that_do_not_add_up(one_client: Client) ->
         LEAGUE_MEMBER.update(LEAGUE_MEMBER.at(league=key, user="ada"), values={"membership": Membership.MEMBER})
     )
     await table.write(MEMBER_LEAGUES.delete(MEMBER_LEAGUES.at(user="ada")))
-    found = await breaches_in(one_client.services)
+    found = await find_suspects(one_client.services, "leagues")
     for planted in (
         f"Friends ({key}): members, captains and waiting are (7, 1, 0); there are (1, 0, 1)",
         f"Friends ({key}): it has no captain",

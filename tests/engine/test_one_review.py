@@ -14,8 +14,8 @@ from resolvers.comments.transfer import CommentStore
 from resolvers.requests.context import Role
 from resolvers.transfer.loop import OnProblem, import_records
 from resolvers.transfer.readers import json_lines
+from server.audit import find_suspects
 from server.settings import Settings
-from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.comments import author_id, post
 from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT, mutation
@@ -51,7 +51,7 @@ async def test_a_second_review_is_refused_and_names_the_first(shop: Client) -> N
     assert (await ada.ask(EDIT_COMMENT, input={"comment": first["id"], "rating": 3}))["comment"]["rating"] == 3
     await post(ada, "43")
     await post(shop.member("bob"))
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
 
 
 async def test_of_many_reviews_at_once_one_is_posted(shop: Client) -> None:
@@ -59,7 +59,7 @@ async def test_of_many_reviews_at_once_one_is_posted(shop: Client) -> None:
     answers = await asyncio.gather(*(ada.ask(POST, input=REVIEW) for _ in range(6)))
     assert [answer.get("code") for answer in answers].count("CONFLICT") == 5
     assert (await shop.ask(COMMENT_STATISTICS, product="42"))["total"] == 1
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
 
 
 async def test_a_review_that_is_gone_or_rejected_frees_its_place(shop: Client) -> None:
@@ -77,7 +77,7 @@ async def test_a_review_that_is_gone_or_rejected_frees_its_place(shop: Client) -
     assert (await ada.ask(POST, input=REVIEW))["existing"] == fourth["id"]
     await moderate(shop, fourth, "REJECTED")
     assert (await moderate(shop, third, "PUBLISHED"))["comment"]["status"] == "PUBLISHED"
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
 
 
 async def test_what_was_there_before_stays(client: Client, shop: Client) -> None:
@@ -95,7 +95,7 @@ async def test_what_was_there_before_stays(client: Client, shop: Client) -> None
     # With the setting off again nothing is refused, and the place is freed all the same.
     await client.member("ada").ask(DELETE_COMMENT, input={"comment": new["comment"]["id"]})
     assert (await ada.ask(POST, input=REVIEW))["comment"]["rating"] == 4
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
 
 
 async def test_an_import_keeps_a_second_review_without_its_rating(shop: Client) -> None:
@@ -117,4 +117,4 @@ async def test_an_import_keeps_a_second_review_without_its_rating(shop: Client) 
     refused = await shop.member(ada, name="Ada").ask(POST, input={**REVIEW, "product": "new"})
     assert refused["code"] == "CONFLICT"
     assert (await shop.ask("query ($id: ID!) { comment(id: $id) { rating } }", id=first["id"]))["rating"] == 5
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []

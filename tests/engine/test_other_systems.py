@@ -28,7 +28,7 @@ from resolvers.people.identities import Members
 from resolvers.transfer.loop import Imported, OnProblem, import_records
 from resolvers.transfer.readers import Row, Unreadable
 from resolvers.values.node_ids import node_id
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.command import ringside
 from tests.jobs import ended
@@ -85,7 +85,7 @@ async def test_disqus_is_imported_with_threads_dates_and_authors(one_client: Cli
     assert [reply["body"] for reply in older["replies"]["nodes"]] == ["The younger half of a loop."]
     assert not {"Buy pills.", "From before the web.", "On no page."} & teapot.keys()
     assert teapot["An answer to nothing."]["author"] == older["author"]
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []
 
 
 async def test_wordpress_is_imported(one_client: Client) -> None:
@@ -96,7 +96,7 @@ async def test_wordpress_is_imported(one_client: Client) -> None:
     assert first["body"] == "First line.\nSecond line with stress."
     assert first["createdAt"] == "2019-01-02T10:00:00.000Z"
     assert [reply["body"] for reply in first["replies"]["nodes"]] == ["Welcome, Ann."]
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []
 
 
 async def test_remark42_is_imported(one_client: Client, tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ async def test_a_run_that_was_killed_is_completed_by_the_next(one_client: Client
             break
     await bring(one_client, "disqus", "disqus.xml")
     assert len(await page(one_client, "/teapot/")) == 4
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []
 
 
 # ── authors ──
@@ -250,7 +250,7 @@ async def test_a_member_claims_what_was_imported_under_their_address(one_client:
     for system in ("disqus", "wordpress"):
         assert (await bring(one_client, system, f"{system}.xml")).added == 0
     assert (await ended(ann, (await ann.ask(CLAIM))["job"]["id"]))["message"] == "Comments claimed: 0."
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []
 
 
 async def test_who_has_claimed_an_address_signs_in_by_it_and_has_joined_long_ago(one_client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asyncio import gather
 from typing import Any
 
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.queries import EVENT_BY_ID, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT
 from tests.season import EventEditor, submit
@@ -20,7 +20,7 @@ query ($season: String!) { viewer {
 
 async def audited(client: Client) -> list[str]:
     await client.caught_up("standings and ranks are those of the stored predictions")
-    return await breaches_in(client.services)
+    return await find_suspects(client.services, "pickem")
 
 
 async def seen(client: Client, event: str, *users: str) -> dict[str, Any]:

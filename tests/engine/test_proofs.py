@@ -15,8 +15,8 @@ from jwt.algorithms import RSAAlgorithm
 from datastore.people.profiles import set_email
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
+from server.audit import find_suspects
 from server.settings import Settings
-from tests.audits import breaches_in
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.oidc_provider import KEY, oidc_provider
@@ -72,7 +72,7 @@ async def test_a_proof_verifies_the_comment_that_it_is_shown_for(shop: Client) -
     numbers = await shop.ask(NUMBERS)
     assert (numbers["total"], numbers["verified"]) == (2, 1)
     assert numbers["verifiedHistogram"][0] == {"rating": 5, "count": 1}
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
 
 
 NOW = int(time.time())
@@ -155,7 +155,7 @@ async def test_a_proof_counts_once_until_its_comment_is_deleted(shop: Client) ->
     await ada.ask(DELETE_COMMENT, input={"comment": comment["id"]})
     assert (await show(ada, shown))["comment"]["verifiedAt"]
     assert len(await listed(shop, verified=True)) == 1
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
 
 
 async def test_the_same_statement_with_another_signature_is_the_same_proof(shop: Client) -> None:
@@ -179,13 +179,13 @@ async def test_the_lists_of_verified_comments_follow_every_change(shop: Client) 
     await moderator.ask(MODERATE_COMMENT, input={"comment": comment, "status": "PENDING"})
     assert await listed(shop, verified=True) == []
     assert (await shop.ask(NUMBERS))["verified"] == 0
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
     await moderator.ask(MODERATE_COMMENT, input={"comment": comment, "status": "PUBLISHED"})
     assert await listed(shop, verified=True) == [comment]
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
     await ada.ask(DELETE_COMMENT, input={"comment": comment})
     assert await listed(shop, verified=True) == []
-    assert await breaches_in(shop.services) == []
+    assert await find_suspects(shop.services, "comments") == []
 
 
 async def test_the_most_helpful_can_be_the_verified_ones(shop: Client) -> None:

@@ -15,7 +15,7 @@ from datastore.voting.boards import BOARD, Board
 from datastore.voting.editing import restore_contender
 from resolvers.requests.context import utc_now
 from resolvers.voting.settling import BoardCache
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine
@@ -200,5 +200,5 @@ async def test_the_audit_finds_a_restoration_that_was_written_halfway(one_client
     await retire(one_client, cat)
     await one_client.services.table.write(BOARD.update(BOARD.at(slug="main"), values={"retired": "0"}))
     await forget_boards(one_client)
-    found = await breaches_in(one_client.services)
+    found = await find_suspects(one_client.services, "voting")
     assert found == ["voting: main: 'Cat' is retired, and the board says otherwise"]

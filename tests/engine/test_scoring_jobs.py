@@ -21,7 +21,7 @@ from resolvers.jobs.running import JobRunner, Work
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, begin_scoring, begin_unscoring, event_job
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id, parse_node_key
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table
 from tests.fault.faults import Fault
@@ -81,7 +81,7 @@ async def points(client: Client) -> list[int]:
 
 async def assert_sound(client: Client) -> None:
     await client.caught_up("standings and ranks are those of the stored predictions")
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "pickem") == []
 
 
 async def recorded(table: Table, kind: Kind) -> int:

@@ -18,8 +18,8 @@ from resolvers.comments.pages import comment_posted
 from resolvers.requests.context import Context, Kind, Role, Viewer
 from resolvers.values.node_ids import node_id, parse_node_key
 from server import Failed
+from server.audit import find_suspects
 from server.commands.exports import write_comments
-from tests.audits import breaches_in
 from tests.client import Client, pages
 from tests.comments import author_id, post
 from tests.dependent_calls import dependent_calls
@@ -73,7 +73,7 @@ async def shown(client: Client, **variables: Any) -> Any:
 async def require_audited(client: Client) -> None:
     await client.services.close()
     await client.caught_up("every index shows what was written")
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "comments") == []
 
 
 def bodies(nodes: Sequence[dict[str, Any]]) -> list[str]:
@@ -520,6 +520,6 @@ async def test_the_audit_finds_a_thread_that_is_wrong(one_client: Client) -> Non
     stored = await table.get(COMMENT.at(product="42", ulid=parse_node_key("Comment", question["id"]).split("#")[1]))
     assert stored is not None
     await table.write(COMMENT.put(replace(stored, threaded=None)))
-    assert await breaches_in(one_client.services) == [
+    assert await find_suspects(one_client.services, "comments") == [
         f"comments: product 42, thread {stored.ulid}: its comment is GONE, but it says published"
     ]

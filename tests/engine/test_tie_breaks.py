@@ -13,7 +13,7 @@ from datastore.pickem.events import read_events
 from datastore.pickem.predictions import PREDICTION, read_prediction
 from datastore.pickem.standings import STANDING
 from resolvers.values.node_ids import parse_node_key
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.leagues import STANDINGS as LEAGUE_STANDINGS
 from tests.leagues import create, join
@@ -78,10 +78,10 @@ async def test_the_nearest_guess_is_listed_first_among_equals(client: Client) ->
     await answer(editor, event, 39.0)
     await editor.score(event)
     assert await names(client, event) == ["Far", "Over", "Exact", "Under", "None", "Wrong"]
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "pickem") == []
     await editor.unscore(event)
     await client.caught_up("no standing is listed")
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "pickem") == []
 
 
 @pytest.mark.lagging
@@ -124,7 +124,7 @@ async def test_the_order_is_that_of_a_plain_model(client: Client) -> None:
         for one in events:
             keys = {user: (-correct(given[one][user]), distances[one][user], user) for user in users}
             assert [name.lower() for name in await names(client, one)] == sorted(users, key=keys.__getitem__)
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "pickem") == []
 
 
 def correct(given: tuple[int, int, float | None]) -> int:
@@ -218,7 +218,7 @@ async def test_a_guess_for_an_earlier_question_counts_as_missing(client: Client)
     await client.caught_up("the standings list every member")
     listed = [row["user"]["name"] for row in (await editor.standings())["nodes"]]
     assert listed == order
-    assert await breaches_in(client.services) == []
+    assert await find_suspects(client.services, "pickem") == []
 
 
 async def test_a_guess_is_for_one_question_only(one_client: Client) -> None:
@@ -263,7 +263,7 @@ async def test_the_audit_finds_distances_that_do_not_add_up(one_client: Client) 
     await editor.result(match, 0)
     await answer(editor, event, 21.0)
     await editor.score(event)
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "pickem") == []
     key = parse_node_key("Event", event)
     stored = await read_prediction(table, key, "ada")
     assert stored is not None
@@ -272,7 +272,7 @@ async def test_the_audit_finds_distances_that_do_not_add_up(one_client: Client) 
     await table.write(PREDICTION.update(PREDICTION.item_key(stored), values={"share": nearer}))
     standing = STANDING.at(season="2026", shard=member_shard("bob"), user="bob")
     await table.write(STANDING.update(standing, values={"closeness": 5}))
-    found = await breaches_in(one_client.services)
+    found = await find_suspects(one_client.services, "pickem")
     differs = "points, correct picks, events and closeness are (10, 1, 1, {}); the predictions add up to (10, 1, 1, {})"
     for planted in (
         f"Show ({key}): ada: {nearer}; a fresh scoring gives {replace(nearer, closeness=8000)}",

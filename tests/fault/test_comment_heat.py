@@ -12,7 +12,7 @@ import pytest
 from datastore.comments.counts import LEADER_SHARDS, MARK_SHARDS, settle_product
 from datastore.people import profiles as profile_store
 from resolvers.comments.counts import SETTLE_SECONDS
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.comments import post, settle_nothing
 from tests.engines import RunningEngine
@@ -108,4 +108,4 @@ async def test_beyond_the_limit_members_are_told_to_come_back_and_nothing_is_los
         assert (await client.ask(COMMENT_STATISTICS, product="hot"))["total"] == 40
         await client.services.close()
         await engine.catch_up()
-        assert await breaches_in(client.services) == []
+        assert await find_suspects(client.services, "comments") == []

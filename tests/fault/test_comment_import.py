@@ -12,7 +12,7 @@ import pytest
 
 from resolvers.comments.transfer import parse_line
 from resolvers.values.node_ids import node_id
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.comments import post
 from tests.intercepted import WRITES, Send, intercepted
@@ -98,7 +98,7 @@ async def test_an_import_killed_at_any_step_is_repeated_without_undoing_what_mem
         expected = [int(edited), 0, COMMENTS - edited - deleted, 0, 0]
         assert [row["count"] for row in statistics["histogram"]] == expected, f"killed at step {step}"
     await one_client.services.close()
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []
 
 
 @pytest.mark.parametrize("applied", [False, True])
@@ -124,7 +124,7 @@ async def test_of_two_imports_at_once_one_may_be_killed(one_client: Client, writ
     statistics = await one_client.ask(COMMENT_STATISTICS, product="p")
     assert [row["count"] for row in statistics["histogram"]] == [0, 0, COMMENTS, 0, 0]
     await one_client.services.close()
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []
 
 
 async def test_a_longer_file_leaves_what_it_repeats_alone(one_client: Client) -> None:
@@ -137,4 +137,4 @@ async def test_a_longer_file_leaves_what_it_repeats_alone(one_client: Client) ->
     statistics = await one_client.ask(COMMENT_STATISTICS, product="longer")
     assert [row["count"] for row in statistics["histogram"]] == [1, 0, COMMENTS - 1, 0, 0]
     await one_client.services.close()
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "comments") == []

@@ -17,8 +17,8 @@ from datastore.changes.occurrences import OCCURRENCE
 from datastore.comments.records import REPORTS
 from datastore.dynamo import Table
 from resolvers.requests.context import Role
+from server.audit import find_suspects
 from server.settings import Settings
-from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.comments import post
 from tests.conftest import settings_for
@@ -63,7 +63,7 @@ async def visitor(lagged: LaggingTable) -> AsyncIterator[Client]:
 
 async def recounted(client: Client) -> list[str]:
     await client.caught_up("the counts of all comments are settled")
-    return await breaches_in(client.services)
+    return await find_suspects(client.services, "comments")
 
 
 async def test_a_deletion_without_an_answer_is_repeated_where_a_moderator_moved_the_comment(one_client: Client) -> None:

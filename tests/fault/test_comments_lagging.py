@@ -12,7 +12,7 @@ from datastore.comments.counts import settle_product
 from datastore.values.ids import first_id
 from resolvers.comments.pages import comment_posted
 from resolvers.requests.context import Context, Kind, Role, Viewer
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client
 from tests.comments import Traversal, post
 from tests.engines import RunningEngine
@@ -90,7 +90,7 @@ async def test_two_services_agree_and_listeners_miss_nothing(
         await clients[1].services.close()
         await settle_product(services.table, "42")
         await engine.catch_up()
-        assert await breaches_in(services) == []
+        assert await find_suspects(services, "comments") == []
         for ratings in ([5], [1, 4], [1, 2, 3, 4, 5]):
             traversal = Traversal(clients[1], "42", {"ratings": ratings})
             assert await traversal.forwards(3) == await traversal.backwards(7)

@@ -9,9 +9,9 @@ import pytest
 
 from datastore.pickem import leagues as league_store
 from resolvers.values.node_ids import parse_node_key
+from server.audit import find_suspects
 from server.demo import pickem as demo
 from server.demo.people import MEMBERS
-from tests.audits import breaches_in
 from tests.client import Client
 from tests.killed import Killed, killed_at
 from tests.leagues import (
@@ -64,7 +64,7 @@ async def test_the_demo_s_leagues_are_completed_after_a_kill(one_client: Client)
             await demo.seed_leagues(services)
     for _ in range(2):
         await demo.seed_leagues(services)
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "leagues") == []
     assert len([place async for place in services.table.scan(league_store.LEAGUE_MEMBER)]) == size
     captain = one_client.member(MEMBERS[0][0])
     nodes = (await captain.ask(OWN_LEAGUES))["leagues"]["nodes"]

@@ -15,9 +15,9 @@ from datastore.pickem.events import EVENT, read_events
 from datastore.pickem.seeding import seed_event
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id
+from server.audit import find_suspects
 from server.settings import Settings
 from tests import bulk_predictions
-from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table
 from tests.engines import EnginePair
@@ -55,7 +55,7 @@ async def bad_client(through: Settings) -> AsyncIterator[Client]:
 
 async def audited(client: Client) -> list[str]:
     await client.caught_up("standings and ranks are those of the stored predictions")
-    return await breaches_in(client.services)
+    return await find_suspects(client.services, "pickem")
 
 
 @pytest.mark.parametrize("fault", [Fault.RESET_AFTER, Fault.FAILED_AFTER])
@@ -225,7 +225,7 @@ async def test_scoring_survives_kills_and_corrections(lagged: LaggingTable, thro
     assert await bulk_predictions.count_wrong_standings(lagged.leader, event, matches, 240) == 0
     await lagged.engine.catch_up()
     services = Services(lagged.table, through.seal())
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "pickem") == []
 
 
 async def _scorer(settings: Settings, event: str) -> asyncio.subprocess.Process:

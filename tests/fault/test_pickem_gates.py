@@ -19,8 +19,8 @@ from datastore.pickem.predictions import Prediction, Submission, read_prediction
 from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
+from server.audit import find_suspects
 from server.settings import Settings
-from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.engines import EnginePair
 from tests.intercepted import Send, intercepted
@@ -95,7 +95,7 @@ async def test_a_lock_succeeds_while_submissions_keep_the_gates_busy(
             assert proxy.conflicts > 0
             assert accepted["late"] == 0
             await proxy.catch_up()
-            assert await breaches_in(client.services) == []
+            assert await find_suspects(client.services, "pickem") == []
 
 
 async def _lock(editor: EventEditor, event: str, _: str) -> Any:
@@ -144,7 +144,7 @@ async def test_a_change_may_be_interrupted_at_any_gate(
     state = "UPCOMING" if not closed else "LOCKED" if change is _lock else "CANCELLED"
     assert (await stored_event(one_client, event)).state == state
     assert ["prediction" in answer for answer in answers] == [not closed] * 2
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "pickem") == []
     if change is not _remove_match:
         assert "code" not in await change(editor, event, match)
     if change is not _cancel:
@@ -152,7 +152,7 @@ async def test_a_change_may_be_interrupted_at_any_gate(
         stored = await stored_event(one_client, event)
         assert stored.revealed
         assert {gate.version for gate in await read_gates(one_client.services.table, stored.id)} == {stored.version - 1}
-    assert await breaches_in(one_client.services) == []
+    assert await find_suspects(one_client.services, "pickem") == []
     assert (await one_client.ask(EVENT_BY_ID, id=event))["state"] in ("LOCKED", "CANCELLED")
 
 

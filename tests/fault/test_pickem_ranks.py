@@ -22,9 +22,9 @@ from resolvers.pickem.cache import PickemCache
 from resolvers.pickem.scoring import score
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id
+from server.audit import find_suspects
 from server.settings import Settings
 from tests import bulk_predictions
-from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
@@ -85,7 +85,7 @@ async def test_ranks_are_exact_as_soon_as_a_scoring_is_acknowledged(tmp_path: Pa
             await EventEditor(other).score(node_id("Event", event.id))
             await assert_exact_ranks(one, expected_points((event, first[1]), second))
             await engine.catch_up()
-            assert await breaches_in(Services(table, settings.seal())) == []
+            assert await find_suspects(Services(table, settings.seal()), "pickem") == []
 
 
 async def test_a_scoring_may_be_killed_at_every_write(one_table: Table, settings: Settings) -> None:
@@ -106,7 +106,7 @@ async def test_a_scoring_may_be_killed_at_every_write(one_table: Table, settings
         if not killed:
             break
     assert writes[0] >= 6
-    assert await breaches_in(Services(one_table, settings.seal())) == []
+    assert await find_suspects(Services(one_table, settings.seal()), "pickem") == []
 
 
 async def test_scoring_again_repairs_ranks_and_points(one_client: Client) -> None:
@@ -128,11 +128,11 @@ async def test_scoring_again_repairs_ranks_and_points(one_client: Client) -> Non
             values={"picks": {**prediction.picks, event.card[1]: other_team}},
         )
     )
-    broken = await breaches_in(services)
+    broken = await find_suspects(services, "pickem")
     assert any("40 standings, 3 counted" in breach for breach in broken)
     assert any("a fresh scoring gives" in breach for breach in broken)
     await editor.client.ask(SCORE_EVENT, input=given)
-    left = await breaches_in(services)
+    left = await find_suspects(services, "pickem")
     assert all("the gates and the predictions differ" in breach for breach in left)
 
 
@@ -160,7 +160,7 @@ async def test_a_count_that_began_earlier_and_ends_later_is_not_published(
     assert (await early).total == MEMBERS
     _, ranks = await services.get(PickemCache).season_ranks("2026")
     assert ranks.total == MEMBERS + 5
-    assert await breaches_in(Services(one_table, settings.seal())) == []
+    assert await find_suspects(Services(one_table, settings.seal()), "pickem") == []
 
 
 async def test_a_credit_costs_the_same_in_every_event_of_a_season(tmp_path: Path, settings: Settings) -> None:

@@ -32,9 +32,9 @@ from resolvers.pickem.scoring import (
     unscore_event_job,
 )
 from resolvers.requests.context import Services
+from server.audit import find_suspects
 from server.settings import Settings
 from tests import bulk_predictions
-from tests.audits import breaches_in
 from tests.intercepted import Send
 from tests.jobs import work_on
 from tests.killed import Killed, killed_at
@@ -90,14 +90,14 @@ async def test_an_unscoring_may_be_killed_at_every_write(one_table: Table, setti
         stored = await read(services, event.id)
         assert (stored.state, stored.may_have_points) == ("LOCKED", False)
         assert await sums(services) == before
-        assert await breaches_in(services) == []
+        assert await find_suspects(services, "pickem") == []
         assert (await score(services, event.id)).done == MEMBERS
         assert await sums(services) == after
         await resumed.close()
         if not killed:
             break
     assert write >= 7
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "pickem") == []
 
 
 async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Table, settings: Settings) -> None:
@@ -110,7 +110,7 @@ async def test_a_scorer_that_was_held_up_adds_nothing_afterwards(one_table: Tabl
     late = [Credit(prediction, Share(event.generation, 50, 3), event.starts_at) for prediction in stored]
     await credit(one_table, event.season, late)
     assert await sums(services) == {}
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "pickem") == []
 
 
 async def begun(services: Services, name: str) -> events.Event:
@@ -251,7 +251,7 @@ async def test_one_job_at_a_time_works_on_an_event(one_table: Table, settings: S
     with between(services, ask_for_both):
         await unscore(services, event.id)
     assert await sums(services) == {}
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "pickem") == []
 
 
 async def begin_again(services: Services, new: Job) -> Job:
@@ -289,4 +289,4 @@ async def test_counting_again_beside_a_job_changes_what_it_reads(
     assert member not in await sums(services)
     assert len(await sums(services)) == (0 if is_unscored else MEMBERS - 1)
     assert (await read(services, event.id)).state == ("LOCKED" if is_unscored else "SCORED")
-    assert await breaches_in(services) == []
+    assert await find_suspects(services, "pickem") == []

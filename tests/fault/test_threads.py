@@ -14,7 +14,7 @@ from datastore.comments.threads import THREAD, Thread
 from datastore.dynamo import TransactionConflict
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id, parse_node_key
-from tests.audits import breaches_in
+from server.audit import find_suspects
 from tests.client import Client, pages, serving
 from tests.comments import post
 from tests.engines import RunningEngine
@@ -83,7 +83,7 @@ async def test_more_replies_than_a_thread_takes_are_told_to_come_back_and_none_i
         assert {answer["comment"]["id"] for answer in answers if "comment" in answer} <= posted
         assert (await client.ask(COUNT, id=root))["replyCount"] == 61
         await client.services.close()
-        assert await breaches_in(client.services) == []
+        assert await find_suspects(client.services, "comments") == []
 
 
 @pytest.mark.soak
@@ -136,7 +136,7 @@ async def test_threads_are_exact_where_reads_and_indexes_are_behind(
         for client in clients:
             await client.services.close()
         await engine.catch_up()
-        assert await breaches_in(clients[0].services) == []
+        assert await find_suspects(clients[0].services, "comments") == []
         found = await pages(clients[1], REPLIES, size=3, id=root["id"])
         assert (await clients[0].ask(COUNT, id=root["id"]))["replyCount"] == len(found)
         assert len({node["id"] for node in found}) == len(found)

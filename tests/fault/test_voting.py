@@ -21,9 +21,9 @@ from datastore.voting.boards import shard_count
 from datastore.voting.contenders import CONTENDER
 from datastore.voting.votes import TALLY, VOTE, PairVerdict, Vote, cast, counter_updates
 from resolvers.requests.context import Services, utc_now
+from server.audit import find_suspects
 from server.auth.tokens import mint
 from server.settings import Settings
-from tests.audits import breaches_in
 from tests.client import serving
 from tests.command import on_table
 from tests.conftest import SECRET, settings_for
@@ -84,7 +84,7 @@ async def breaches_of(table: Table, looks: int = 10) -> list[str]:
     """What is still broken once a reader could have settled: two seconds after somebody else did."""
     for _ in range(looks):
         services = Services(table, Seal([SECRET]))
-        found = await breaches_in(services)
+        found = await find_suspects(services, "voting")
         await services.close()
         if not found:
             break
