@@ -67,11 +67,6 @@ class Session:
     """The origin on whose pages alone it counts; None for a cookie, and for a program's."""
 
     @property
-    def latest_end(self) -> datetime:
-        """When it ends if it is used every day."""
-        return self.signed_in_at + LONGEST
-
-    @property
     def key(self) -> SessionKey:
         return self.user, self.token_hash
 
@@ -90,6 +85,11 @@ def session_end(signed_in_at: datetime, used_on: date) -> datetime:
     """When a session ends that was last used on a day."""
     unused = datetime(used_on.year, used_on.month, used_on.day, tzinfo=signed_in_at.tzinfo) + UNUSED
     return min(unused, signed_in_at + LONGEST)
+
+
+def latest_end(session: Session) -> datetime:
+    """When a session ends that is used every day."""
+    return session.signed_in_at + LONGEST
 
 
 def new_session(

@@ -174,7 +174,7 @@ async def begin(ctx: Context, member: Profile, proof: Proof) -> SignedIn:
     sessions.began(session, is_guest=member.is_guest)
     ctx.viewer = sessions.viewer(session, is_guest=member.is_guest)  # what is left of the document is theirs
     if ctx.is_own_page:
-        ctx.cookie_session = (token, session.latest_end)
+        ctx.cookie_session = (token, session_store.latest_end(session))
         return answer
     return replace(answer, token=token)
 

@@ -30,6 +30,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from starlette.routing import BaseRoute, Route
 
 from datastore.dynamo import DynamoError, deadline, iso
+from datastore.members.sessions import latest_end
 from datastore.people.identities import MemberErased
 from datastore.refusals import Conflict, InvalidInput, Refusal
 from datastore.values.seal import Forged
@@ -290,7 +291,7 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     if flow.adds_to is None:
         visitor = identification.visitor_in_cookie(request.scope["headers"])
         session, token = await sign_in_by_provider(services, named, visitor)
-        return token, int((session.latest_end - services.clock()).total_seconds())
+        return token, int((latest_end(session) - services.clock()).total_seconds())
     by = await identification.session_in_cookie(
         request.scope["headers"], secure=_is_secure(request), address=request.client.host if request.client else ""
     )
