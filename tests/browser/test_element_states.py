@@ -196,7 +196,7 @@ async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Res
 
 async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visited, browser: Browser) -> None:
     """They are not saved yet, and the button that saves them keeps the focus."""
-    event, _ = new_event(visited, "Changing", starts=timedelta(hours=1))
+    event, _ = new_event(visited, "Changing", starts=timedelta(days=400))
     async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
         element = page.page.locator("ringside-event")
         await expect(element.get_by_text("Locks in")).to_be_visible()
@@ -328,7 +328,7 @@ async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points
     visited: Visited, browser: Browser
 ) -> None:
     """Without a reload: the lock, the winner, how many picked whom, and the member's own points."""
-    event, matches = new_event(visited, "Locking", starts=timedelta(hours=1))
+    event, matches = new_event(visited, "Locking", starts=timedelta(days=400))
     async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="di-abara") as page:
         element = page.page.locator("ringside-event")
         await expect(element.locator(".count")).to_contain_text("Locks in")
