@@ -65,7 +65,7 @@ class Keys:
 
 
 def printed(capsys: pytest.CaptureFixture[str], chore: str, keys: Keys) -> None:
-    """Print how many keystrokes a chore took, for whoever compares."""
+    """Print how many keystrokes a chore took, to compare it with other runs."""
     with capsys.disabled():
         sys.stdout.write(f"\n{chore}: {keys.pressed} keystrokes.\n")
 

@@ -121,6 +121,14 @@ async def browser_with(chromium: str, profile: Path, third_party_cookies: int) -
 
 # ── visits ──
 
+END_SESSION = """async (address) => {
+  const { session } = await import(address);
+  const { member } = session;
+  session.keep({ member: { ...member, token: member.token + 'x' } });
+  return member;
+}"""
+"""With the address of the service's script on a page: the member's token counts no more. Returns what the page had."""
+
 
 @dataclass
 class Visited:

@@ -15,7 +15,7 @@ import pytest
 from playwright.async_api import Browser, Locator, Route, expect
 
 from tests.browser.pages import BrowserPage, answered_last, held_back
-from tests.browser.sites import Visited, running_site
+from tests.browser.sites import END_SESSION, Visited, running_site
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, POST_COMMENT, SUSPEND, mutation
 from tests.service import running_service
 
@@ -38,12 +38,6 @@ TOO_SMALL = """['button', 'select', 'textarea', 'input']
   .flatMap((name) => [...document.querySelector('ringside-comments').shadowRoot.querySelectorAll(name)])
   .filter((control) => Math.min(control.offsetWidth, control.offsetHeight) < 44)
   .map((control) => control.outerHTML)"""
-END_SESSION = """async (address) => {
-  const { session } = await import(address);
-  const { member } = session;
-  session.keep({ member: { ...member, token: member.token + 'x' } });
-  return member;
-}"""
 SHOPS_KEY = "the key of a shop, at least 32 letters"
 MARK_HELPFUL = mutation("markHelpful", "CommentMarked", "comment { id helpful }")
 

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, expect
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage, answered_last, held_back
-from tests.browser.sites import Site, Visited, running_site
+from tests.browser.sites import END_SESSION, Site, Visited, running_site
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
     ADD_CONTENDER,
@@ -47,12 +47,6 @@ MEANING = re.compile("^meaning [ab]$")
 STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
-END_SESSION = """async (address) => {
-  const { session } = await import(address);
-  const { member } = session;
-  session.keep({ member: { ...member, token: member.token + 'x' } });
-  return member;
-}"""
 USE = """async ([address, token]) =>
   (await import(address)).session.use({ token, expiresAt: '2100-01-01T00:00:00Z' })"""
 

@@ -63,7 +63,7 @@ async def test_a_page_that_can_open_no_window_is_left_and_led_back_to(visited: V
 
 
 async def test_a_code_that_nobody_has_asked_for_signs_nobody_in(visited: Visited, browser: Browser) -> None:
-    """Whoever leads people to the page with a code of their own would have them act in their name."""
+    """Somebody who leads people here with their own code would have them act in their name."""
     async with visited.page(browser, "") as page:
         address = visited.site.show(BODY)
         await page.page.goto(f"{address}#ringside-code={await a_code(visited, browser)}")

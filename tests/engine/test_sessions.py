@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from datastore.dynamo import Table
-from datastore.members.sessions import MOST_SESSIONS
+from datastore.dynamo import Rates, Table
+from datastore.members.sessions import MOST_SESSIONS, new_session
 from resolvers.members.sessions import Sessions
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import MailingService, mailing
+from tests.intercepted import intercepted
 from tests.sign_in import REQUEST_SIGN_IN, SIGN_IN, VIEWER, asked, in_session, on_page, signed_in
 from tests.waiting import until
 
@@ -76,6 +77,40 @@ async def test_a_browser_keeps_the_cookie_for_as_long_as_the_session_may_last(ma
     (cookie,) = [each for each in page.http.cookies.jar if "session" in each.name]
     assert cookie.expires is not None
     assert timedelta(seconds=cookie.expires - time.time()) > timedelta(days=179)
+
+
+async def test_a_session_in_use_is_looked_up_though_its_address_asks_for_unknown_ones(mail: MailingService) -> None:
+    """It goes on, and is refused once it was ended: what keeps unknown sessions out keeps no look for it out."""
+    services, now = mail.client.services, time.monotonic()
+    services.rates = Rates(lambda: now)
+    known = bearer(mail, (await signed_in(mail, ADA))["token"])
+    assert (await known.post(VIEWER)).status_code == 200
+    began = mail.clock.now
+    unknown = [new_session(services.ids.next(began), "EMAIL", None, began)[1] for _ in range(100)]
+    assert {(await bearer(mail, token).post(VIEWER)).status_code for token in unknown} == {401, 503}
+    services.cache.clock = lambda: now + 3600.0
+    assert (await known.post(VIEWER)).status_code == 200
+    await known.ask("mutation { signOut(input: {}) { __typename } }")
+    assert (await known.post(VIEWER)).status_code == 401
+
+
+async def test_a_session_that_is_used_often_is_written_once_a_day(mail: MailingService) -> None:
+    """By a process that does not read it again in between."""
+    known, written_on = bearer(mail, (await signed_in(mail, ADA))["token"]), list[object]()
+
+    async def write(_: str, send: Any) -> Any:
+        written_on.append(mail.clock.now.date())
+        return await send()
+
+    await written(mail)
+    days = [mail.clock.now.date() + timedelta(days=day) for day in (1, 2)]
+    with intercepted(mail.client.services.table, ("put_item",), write):
+        for _ in days:
+            mail.clock.now += timedelta(days=1)
+            for _ in range(5):
+                assert (await known.post(VIEWER)).status_code == 200
+                await written(mail)
+    assert written_on == days
 
 
 async def test_with_one_session_too_many_the_oldest_ends(mail: MailingService) -> None:

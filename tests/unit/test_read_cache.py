@@ -305,6 +305,19 @@ async def test_an_outdated_answer_is_for_those_who_accept_an_older_one() -> None
     assert store.reads == [["a"], ["a"], ["a"]]
 
 
+async def test_a_record_that_is_amended_is_no_younger_for_that() -> None:
+    """What others have changed in it shows when it would have; one that is not known is not kept."""
+    store, now = Store("a"), 0.0
+    reads = ReadCache(lambda: now).batches("letters", store.read, age=1.0)
+    await reads.load("a")
+    now = 0.9
+    reads.amend("a", "USED")
+    reads.amend("b", "USED")
+    assert (reads.known("a"), reads.known("b")) == ("USED", None)
+    now = 1.1
+    assert await reads.load("a") == "A"
+
+
 async def test_an_answer_is_as_old_as_the_beginning_of_its_read() -> None:
     """Who comes too late for the read under way shares the next one, which begins after it."""
     store, now = Store("a"), 0.0
