@@ -37,13 +37,13 @@ class Forged(Exception):
 
 def verify(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
     """The content of a genuine message. Packages for many languages do this: see standardwebhooks.com."""
-    message_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    message_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")[:20]
     if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE:
         raise Forged
     key = base64.b64decode(secret.removeprefix("whsec_"))
     digest = hmac.digest(key, f"{message_id}.{timestamp}.".encode() + body, "sha256")
-    expected = "v1," + base64.b64encode(digest).decode()
-    if not any(hmac.compare_digest(expected, one) for one in headers.get("webhook-signature", "").split()):
+    expected = b"v1," + base64.b64encode(digest)
+    if not any(hmac.compare_digest(expected, one) for one in headers.get("webhook-signature", "").encode().split()):
         raise Forged
     content: dict[str, Any] = json.loads(body)
     return content

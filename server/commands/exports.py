@@ -15,6 +15,7 @@ from datastore.dynamo import BadKey, key_text
 from datastore.refusals import InvalidInput
 from resolvers.comments import transfer as comment_transfer
 from resolvers.comments.rules import validate_product
+from resolvers.pickem.rules import validate_season
 from resolvers.pickem.season_files import read_cards, season_document
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import export_records
@@ -75,8 +76,9 @@ def events(
     season: Annotated[str | None, typer.Option(help="Only the events of this season.")] = None,
 ) -> None:
     """Exports cards and results as a season file, oldest event first."""
-    cards = run_with_services(lambda services: read_cards(services.table, season))
-    if season is not None and not cards:
+    name = None if season is None else validate_season(season)
+    cards = run_with_services(lambda services: read_cards(services.table, name))
+    if name is not None and not cards:
         raise Failed(f"There is no event of the season {season}.")
     indented = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     write_text(file, orjson.dumps(season_document(cards), option=indented).decode())

@@ -56,6 +56,9 @@ async def _set_roles(services: Services, member: str, roles: list[Role]) -> tupl
         user = await services.get(Members).introduce(of_address(member))
     else:
         user = await known_member(services, member)
+        profile = await services.profiles.load(user)
+        if profile is not None and profile.is_guest:
+            raise Failed(f"{member} is a guest, who has no roles: they have to sign in with an address first.")
     given = MemberRoles(user, tuple(role.value for role in Role if role in roles and role is not Role.MEMBER))
     await suspension_store.set_roles(services.table, services.unit(), given, given)
     return given.roles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +27,7 @@ from resolvers.values.node_ids import parse_node_key
 from schema import schema
 from server.settings import Settings
 from tests.client import Client
+from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
 from tests.queries import POST_COMMENT, mutation
 from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
@@ -123,6 +125,14 @@ async def test_a_guest_has_a_name_alone(mail: MailingService) -> None:
     assert await guest.ask(update, input={"name": "Anna"}) == {"user": {"name": "Anna"}}
     for settings in ({"email": ADA}, {"timeZone": "Europe/Vienna"}, {"lockReminderHours": 3}):
         assert await guest.code(update, input=settings) == "NOT_ALLOWED"
+
+
+async def test_no_command_gives_a_guest_a_role(mail: MailingService, one_table: Table, settings: Settings) -> None:
+    guest = await a_guest(mail)
+    viewer = (await guest.ask("{ viewer { id } }"))["id"]
+    variables = on_table(settings.dynamodb_url, one_table.name)
+    given = await asyncio.to_thread(ringside, "member", "role", viewer, "--role", "editor", **variables)
+    assert (given.returncode, "sign in with an address first" in given.stderr) == (1, True)
 
 
 async def test_a_guest_who_writes_nothing_ends_and_one_who_writes_stays(mail: MailingService) -> None:

@@ -489,6 +489,14 @@ async def test_the_next_event_is_the_one_that_locks_next(client: Client) -> None
     assert await client.code(NEXT, season="a#b") == "BAD_USER_INPUT"
 
 
+async def test_a_season_is_one_however_its_accents_are_typed(client: Client) -> None:
+    """Some devices type an accent apart from its letter."""
+    together, apart = "\u00c9t\u00e9", "E\u0301te\u0301"
+    await EventEditor(client, apart).event()
+    await EventEditor(client, together).event()
+    assert [(row["name"], row["events"]) for row in (await client.ask(SEASONS))["nodes"]] == [(together, 2)]
+
+
 async def test_seasons_are_listed_by_their_latest_event(client: Client) -> None:
     """With the number of their events, both ways; an event that moves takes its season with it."""
     starts = {name: in_hours(hours) for name, hours in {"2024": 1, "2025": 2, "2026": 3, "2999": 9}.items()}

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from time import time
 from typing import Any
 
 import httpx
@@ -100,5 +101,10 @@ async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> N
             "moderationNote": "Please leave out the link.",
         }
         async with httpx.AsyncClient(timeout=60) as http:
-            forged = {"webhook-id": "1", "webhook-timestamp": "1700000000", "webhook-signature": "v1,AAAA"}
-            assert (await http.post(url, headers=forged, content=b"{}")).status_code == 401
+            for timestamp, signature in (
+                ("1700000000", b"v1,AAAA"),
+                (f"{time():.0f}", b"v1,\xc3\x84"),
+                ("9" * 5_000, b""),
+            ):
+                forged = [(b"webhook-timestamp", timestamp.encode()), (b"webhook-signature", signature)]
+                assert (await http.post(url, headers=forged, content=b"{}")).status_code == 401
