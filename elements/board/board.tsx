@@ -54,14 +54,17 @@ export default class Board extends Part<BoardData> {
     if (board) {
       this.learn(board.leaderboard.nodes);
       this.watch();
-      if (board.resultsHidden && board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();
+      if (board.resultsVisible === 'AFTER_VOTING' && this.ringside.session.visit) void this.reveal();
       if (board.resultsHidden && board.closesAt) this.awaitClosing(board.closesAt);
     }
     this.render();
   }
 
   protected signedInOrOut() {
-    void this.drawing.then(() => this.drawAgain());
+    void this.drawing.then(() => {
+      this.drawAgain();
+      void this.reveal();
+    });
   }
 
   // ── voting ──
@@ -91,7 +94,7 @@ export default class Board extends Part<BoardData> {
     [this.ballot, this.refused] = drawn.token ? [drawn as Ballot, null] : [null, drawn as Refused];
     if (this.refused?.code === 'LOCKED') {
       this.awaitOpening(this.refused.retryAfterSeconds);
-      if (this.board?.resultsHidden) void this.reveal();
+      void this.reveal();
     }
     if (this.ballot) [this.ballot.left, this.ballot.right].forEach((contender) => this.keepPicture(contender));
     this.render();
@@ -108,7 +111,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private later(seconds: number, act: () => void) {
-    const timer = setTimeout(act, Math.min(Math.max(seconds, 0) + 0.5, 60) * 1000);
+    const timer = setTimeout(act, Math.min(seconds + 0.5, 60) * 1000);
     this.until(() => clearTimeout(timer));
   }
 
@@ -130,7 +133,7 @@ export default class Board extends Part<BoardData> {
     const winner = { LEFT: left, RIGHT: right, TIE: null, SKIP: null }[verdict];
     const text = this.ballot?.progress.seen === 0 ? 'again' : verdict === 'SKIP' ? 'skipped' : winner ? 'voted' : 'tied';
     this.say(this.t(text, { name: winner?.name ?? '', left: left.name, right: right.name }));
-    if (this.board?.resultsHidden && verdict !== 'SKIP') void this.reveal();
+    if (verdict !== 'SKIP') void this.reveal();
     this.emit('vote', { board: this.slug, verdict, left: left.id, right: right.id, winner: winner?.id ?? null });
   }
 
@@ -152,7 +155,7 @@ export default class Board extends Part<BoardData> {
 
   /** Results that are shown to those who voted. */
   private async reveal() {
-    const answer = await this.read(FIRST);
+    const answer = this.board?.resultsHidden && (await this.read(FIRST));
     if (!answer || answer.leaderboard.resultsHidden) return;
     this.board = { ...this.board!, resultsHidden: false };
     this.learn(answer.leaderboard.nodes);

@@ -33,7 +33,7 @@ export default class Comments extends Part<CommentsData> {
   total = 0;
   viewer: CommentsData['viewer'] = null;
   private more: string | null = null;
-  private statistics: Statistics | null = null;
+  statistics: Statistics | null = null;
   /** Comments that arrived meanwhile, and replies by their comment. They are shown when the reader asks: nothing jumps. */
   fresh: Comment[] = [];
   freshReplies = new Map<string, Reply[]>();

@@ -25,7 +25,7 @@ let count = 0;
 export class Form {
   readonly name = `form-${count++}`;
   /** A comment has a title and stars; a reply and an answer have neither. */
-  private isWhole: boolean;
+  readonly isWhole: boolean;
   values: Values;
   errors: Record<string, string> = {};
   isSending = false;

@@ -4,6 +4,7 @@ import { h } from '../base/dom';
 import { newKey } from '../base/part';
 import {
   ANSWER_COMMENT,
+  COUNTED,
   DELETE_COMMENT,
   EDIT_COMMENT,
   MARK_HELPFUL,
@@ -127,6 +128,7 @@ export class Writing {
     if (kind === 'post') this.posted(comment);
     else if (kind === 'reply') this.replied(to!.id, comment);
     else part.replace(comment);
+    if (form.isWhole) void this.count();
     part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
     if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
     if (since) this.begin(kind === 'answer' ? kind : 'edit', comment, since);
@@ -203,6 +205,7 @@ export class Writing {
     if (asking === this.asking) this.shown()?.close();
     if (toDelete) {
       this.removed(id);
+      if (root?.id === id) void this.count();
       await (root && part.comments!.includes(root) ? part.focusOn(root.id) : part.focus('button.primary'));
     }
     part.say(part.t(toDelete ? 'deleted' : 'reported'));
@@ -210,6 +213,14 @@ export class Writing {
   }
 
   // ── what becomes of what is shown ──
+
+  /** Shows the numbers of the overview as they are after a change. */
+  private async count() {
+    const { part } = this;
+    const answer = await part.ringside.ask(COUNTED, { product: part.product }).catch(() => null);
+    if (answer) part.statistics = answer.commentStatistics;
+    part.render();
+  }
 
   private posted(comment: Comment) {
     const { part } = this;

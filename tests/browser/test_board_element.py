@@ -193,6 +193,18 @@ async def test_results_that_are_hidden_appear_with_the_first_vote(visited: Visit
         await expect(page.page.locator("ringside-board tbody tr")).to_have_count(3)
 
 
+async def test_results_that_are_hidden_appear_when_somebody_signs_in_who_has_voted(
+    visited: Visited, browser: Browser
+) -> None:
+    await board(visited, "signed", "Ada", "Bea", "Cleo", resultsVisible="AFTER_VOTING")
+    async with visited.page(browser, BOARD % "signed", member="ada-abara") as page:
+        await voted(page)
+    async with visited.page(browser, BOARD % "signed") as page:
+        await expect(page.page.locator("ringside-board")).to_contain_text("Vote first: then you see how it stands.")
+        await visited.sign_in(page, member="ada-abara")
+        await expect(page.page.locator("ringside-board tbody tr")).to_have_count(3)
+
+
 async def test_a_members_board_asks_a_visitor_to_sign_in(visited: Visited, browser: Browser) -> None:
     """A member votes there."""
     await board(visited, "members", "Ada", "Bea", "Cleo", electorate="MEMBERS")

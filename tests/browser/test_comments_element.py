@@ -211,6 +211,25 @@ async def test_what_is_typed_while_a_comment_is_sent_becomes_a_change_of_it(visi
         await expect(element(page).locator("article")).to_have_text([re.compile("Take a larger one")])
 
 
+async def test_the_overview_counts_what_is_posted_changed_and_deleted(visited: Visited, browser: Browser) -> None:
+    say(visited, "averaged", "Splendid", rating=5)
+    async with visited.page(browser, COMMENTS % "averaged", member="bo-abara") as page:
+        average, dialog = element(page).locator(".average"), element(page).get_by_role("dialog")
+        await button(page, "Write a comment").click()
+        await element(page).get_by_role("radio", name="1 star", exact=True).check()
+        await element(page).get_by_label("Your comment").fill("Broken")
+        await button(page, "Post").click()
+        await expect(average).to_contain_text("3.0")
+        await expect(average).to_contain_text("2 ")
+        await button(page, "Edit the comment by").click()
+        await element(page).get_by_role("radio", name="2 stars").check()
+        await button(page, "Save").click()
+        await expect(average).to_contain_text("3.5")
+        await button(page, "Delete the comment by").click()
+        await dialog.get_by_role("button", name="Delete").click()
+        await expect(average).to_contain_text("5.0")
+
+
 async def test_a_comment_is_in_the_pages_language(visited: Visited, browser: Browser) -> None:
     """Also where the element has no texts in it; where the service knows no such language, in that of the texts."""
     for language, kept in (("fr-CA", "fr"), ("x-none", "en"), ("es-MX", "es")):
@@ -379,10 +398,7 @@ async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, brows
         await dialog.get_by_role("button", name="Report").click()
         await expect(dialog.get_by_role("alert")).to_contain_text("Your sign-in has ended.")
         await expect(dialog.get_by_role("button", name="Sign in")).to_be_visible()
-        await page.page.evaluate(
-            "async ([address, member]) => (await import(address)).session.use(member)",
-            [f"{visited.service.url}/elements.js", member],
-        )
+        await visited.sign_in(page, token=member["token"])
         await expect(dialog.get_by_label("A word for the moderators")).to_have_value("See for yourself.")
         await page.page.context.set_offline(True)
         await dialog.get_by_role("button", name="Report").click()
@@ -400,16 +416,13 @@ async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, 
         await button(page, "Reply to").click()
         reply = element(page).get_by_label("Your reply to")
         await reply.fill("A long reply")
-        token = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
         await element(page).locator("form button[type=submit]").click()
         await expect(element(page).locator(".note")).to_contain_text("Your sign-in has ended.")
         await expect(reply).to_have_value("A long reply")
         await expect(element(page).locator("form").get_by_role("button", name="Sign in")).to_be_visible()
         assert await barriers(page) == []
-        await page.page.evaluate(
-            "async ([address, token]) => (await import(address)).session.use(token)",
-            [f"{visited.service.url}/elements.js", token],
-        )
+        await visited.sign_in(page, token=member["token"])
         await element(page).locator("form button[type=submit]").click()
         await expect(thread(page)).to_contain_text(["A long reply"])
 

@@ -47,8 +47,6 @@ MEANING = re.compile("^meaning [ab]$")
 STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
-USE = """async ([address, token]) =>
-  (await import(address)).session.use({ token, expiresAt: '2100-01-01T00:00:00Z' })"""
 
 
 class Restartable(Visited):
@@ -105,11 +103,6 @@ def restartable(demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathF
         restartable.stop()
 
 
-async def use(page: BrowserPage, visited: Visited, token: str) -> None:
-    """Sign the page in with a token."""
-    await page.page.evaluate(USE, [f"{visited.service.url}/elements.js", token])
-
-
 async def pick_all(page: BrowserPage) -> None:
     for match in await page.page.locator("ringside-event").get_by_role("group").all():
         await match.get_by_role("radio").first.check()
@@ -138,7 +131,7 @@ async def test_a_service_that_is_stopped_is_asked_again_by_every_element(
     async with restartable.page(browser, body) as page:
         board, event = page.page.locator("ringside-board"), page.page.locator("ringside-event")
         with restartable.new_session() as session:
-            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
         await expect(event.get_by_role("button", name="Save picks")).to_be_visible()
         await expect(board.locator("button.corner:not([aria-disabled])").first).to_be_visible()
         await expect(board.locator(".live")).to_have_text("live")
@@ -172,7 +165,7 @@ async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Res
     async with restartable.page(browser, body) as page:
         event, word = page.page.locator("ringside-event"), page.page.locator("ringside-word")
         with restartable.new_session() as session:
-            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
             await expect(event.get_by_role("button", name="Save picks")).to_be_visible()
             await expect(word.get_by_role("button", name="Take a quiz")).to_be_visible()
             await pick_all(page)
@@ -183,7 +176,7 @@ async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Res
         await expect(word.get_by_role("button", name="Sign in")).to_be_visible()
         await expect(event.get_by_role("radio", checked=True)).not_to_have_count(0)
         with restartable.new_session() as session:
-            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
         await event.get_by_role("button", name="Save picks").click()
         await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
 
@@ -219,7 +212,7 @@ async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visit
         async with held_back(page.page, "documentId=") as held:
             await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
             await until(lambda: len(held) == 3, "each element has asked")
-            await use(page, visited, visited.service.token("bo-abara"))
+            await visited.sign_in(page, member="bo-abara")
             await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
         await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
         await expect(page.page.locator("ringside-event").get_by_role("button", name="Save picks")).to_be_visible()
@@ -251,7 +244,7 @@ async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
             "heard = []; addEventListener('ringside-signed-in', ({ detail }) => heard.push(detail))"
         )
         with restartable.new_session() as session:
-            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
             await expect(element).to_contain_text("Signed in as Ann")
             await element.get_by_role("button", name="Sign out").click()
             await expect(element).to_contain_text("You are not signed in.")
@@ -409,7 +402,7 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await review.click()
         await expect(element.locator(".note")).to_contain_text("Your sign-in has ended.")
         await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
-        await use(page, visited, member["token"])
+        await visited.sign_in(page, token=member["token"])
         await review.click()
         for _ in range(2):
             await expect(element.get_by_text(MEANING)).to_have_count(0)
