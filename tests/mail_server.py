@@ -29,11 +29,12 @@ USER, PASSWORD = "words@example.org", "a pass:word/with@signs"
 
 
 class Mailbox:
-    """The accepted emails. `answer_recipient` may answer RCPT with a rejection."""
+    """The accepted emails. `answer_recipient` and `answer_login` may answer RCPT and AUTH with a rejection."""
 
     def __init__(self) -> None:
         self.emails: list[tuple[str, EmailMessage]] = []
         self.answer_recipient: Callable[[str], str | None] = lambda _: None
+        self.answer_login: Callable[[], str | None] = lambda: None
         self.encrypted: list[bool] = []
         self.before_accepting: Callable[[Any], Awaitable[None]] | None = None
         """Called with the connection before an email is accepted."""
@@ -45,6 +46,11 @@ class Mailbox:
             return rejection
         envelope.rcpt_tos.append(address)
         return "250 OK"
+
+    def login(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+        rejection = self.answer_login()
+        valid = isinstance(data, LoginPassword) and data == LoginPassword(USER.encode(), PASSWORD.encode())
+        return AuthResult(success=valid and rejection is None, handled=False, message=rejection)
 
     async def handle_DATA(self, server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802
         if self.before_accepting is not None:
@@ -84,9 +90,13 @@ def body_of(email: EmailMessage, kind: str = "plain") -> str:
     return str(part.get_content())
 
 
-def _login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
-    valid = isinstance(data, LoginPassword) and data == LoginPassword(USER.encode(), PASSWORD.encode())
-    return AuthResult(success=valid, handled=False)
+class _Full(asyncio.Protocol):
+    """A connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.write(b"421 4.7.0 Too many connections\r\n")
+        transport.close()
 
 
 def write_certificate(folder: Path) -> Path:
@@ -123,28 +133,39 @@ async def mail_server(
     tls: bool = False,
     login: bool = False,
     utf8: bool = True,
+    most: int = 100,
 ) -> AsyncIterator[str]:
-    """Yields the server's address, in the form of RINGSIDE_SMTP_URL. Without `utf8` it takes only ASCII addresses."""
+    """Yields the server's address, in the form of RINGSIDE_SMTP_URL. Without `utf8` it takes only ASCII addresses.
+
+    `most` is how many connections it takes at the same time.
+    """
     context = None
     if starttls or tls:
         mailbox.certificate = write_certificate(folder)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(mailbox.certificate)
 
-    def protocol() -> SMTP:
+    opened: list[SMTP] = []
+
+    def protocol() -> asyncio.Protocol:
+        opened[:] = [one for one in opened if one.transport is None or not one.transport.is_closing()]
+        if len(opened) >= most:
+            return _Full()
         with warnings.catch_warnings():
             # aiosmtpd warns about logins without STARTTLS, even if the connection uses TLS from its first byte.
             warnings.simplefilter("ignore", UserWarning)
-            return SMTP(
+            smtp = SMTP(
                 mailbox,
                 hostname="mail.test",
                 enable_SMTPUTF8=utf8,
                 tls_context=context if starttls else None,
                 require_starttls=starttls,
-                authenticator=_login if login else None,
+                authenticator=mailbox.login if login else None,
                 auth_required=login,
                 auth_require_tls=starttls,
             )
+        opened.append(smtp)
+        return smtp
 
     server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, ssl=context if tls else None)
     mailbox.port = server.sockets[0].getsockname()[1]

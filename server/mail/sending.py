@@ -81,7 +81,7 @@ class LogTransport:
 
 
 class SmtpTransport:
-    """A pool of connections to one mail server.
+    """A pool of connections to one mail server: as many as it takes, and `at_once` at the most.
 
     `smtps://` uses TLS from the first byte, `smtp://` upgrades with STARTTLS. Without TLS it sends only to this machine
     or its private network, and a password only to this machine. Certificates are always checked, against the machine's
@@ -104,6 +104,7 @@ class SmtpTransport:
         self._encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
         self._connections = asyncio.Semaphore(at_once)
         self._idle: list[aiosmtplib.SMTP] = []
+        self._in_use = 0
         self._pause = pause
         self._attempts, self.timeout = (1, _TIMEOUT_OF_REQUEST) if for_requests else (_ATTEMPTS, TIMEOUT)
         self._last_step = _TIMEOUT_OF_REQUEST if for_requests else LONGEST_SEND
@@ -136,9 +137,8 @@ class SmtpTransport:
     @asynccontextmanager
     async def _connection(self, deadline: float) -> AsyncIterator[aiosmtplib.SMTP]:
         """A connection for one email. It is used again only if that was sent, or cleanly refused and reset."""
-        connection = self._idle_connection()
-        if connection is None:
-            connection = await self._repeated(partial(self._connect, deadline), deadline)
+        connection = self._idle_connection() or await self._open(deadline)
+        self._in_use += 1
         try:
             yield connection
         except (_TemporaryFailure, EmailRejected):
@@ -147,6 +147,7 @@ class SmtpTransport:
             connection.close()
             raise
         finally:
+            self._in_use -= 1
             if connection.is_connected and self._keeps_connections:
                 self._idle.append(connection)
             elif connection.is_connected:
@@ -160,6 +161,16 @@ class SmtpTransport:
                 return connection
             connection.close()
         return None
+
+    async def _open(self, deadline: float) -> aiosmtplib.SMTP:
+        """A new connection, or one that another email is done with if the server takes no more at the same time."""
+        while self._in_use and self._keeps_connections:
+            with contextlib.suppress(_TemporaryFailure):
+                return await self._connect(deadline)
+            await self._connections.acquire()  # and never released: from now on, fewer are used at the same time
+            if (connection := self._idle_connection()) is not None:
+                return connection
+        return await self._repeated(partial(self._connect, deadline), deadline)
 
     async def _connect(self, deadline: float) -> aiosmtplib.SMTP:
         """Open a connection, encrypted and logged in as the settings ask."""

@@ -454,6 +454,18 @@ async def test_connections_that_the_server_closed_meanwhile_cost_no_email(tmp_pa
     assert len(mailbox.emails) == 5
 
 
+async def test_a_server_that_takes_few_connections_gets_all_emails_in_one_run(one_table: Table, tmp_path: Path) -> None:
+    """Many take two or three at the same time, and answer 421 to more: then those that are open are enough."""
+    services, mailbox = services_for(one_table), Mailbox()
+    words = await create_list(services, "First")
+    for number in range(20):
+        await subscriber(services, f"ada{number}", words)
+    async with mail_server(mailbox, tmp_path, most=2) as url:
+        done = await run(services, url)
+    assert (done.sent, done.complete) == (20, True)
+    assert len(set(mailbox.recipients)) == len(mailbox.recipients) == 20
+
+
 class Hesitates(Mailbox):
     """A server that waits before its first answer to a command; what it has answered goes on as usual."""
 
