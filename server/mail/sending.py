@@ -210,7 +210,9 @@ def must_encrypt(host: str, *, login: bool) -> bool:
 
 def _is_permanent(error: BaseException) -> bool:
     """Whether connecting again would fail too: a wrong password, no TLS, an untrusted certificate."""
-    refused = isinstance(error, aiosmtplib.SMTPAuthenticationError | aiosmtplib.SMTPNotSupported | ValueError)
+    if isinstance(error, aiosmtplib.SMTPAuthenticationError):
+        return error.code not in _TEMPORARY
+    refused = isinstance(error, aiosmtplib.SMTPNotSupported | ValueError)
     return refused or isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
 
 

@@ -466,6 +466,19 @@ async def test_a_server_that_takes_few_connections_gets_all_emails_in_one_run(on
     assert len(set(mailbox.recipients)) == len(mailbox.recipients) == 20
 
 
+async def test_a_login_that_is_refused_for_now_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy server answers 454: that is no wrong password, which is asked for once."""
+    mailbox, email = Mailbox(), Email("ada@example.org", "", "", b"Subject: x\r\n\r\n")
+    async with mail_server(mailbox, tmp_path, tls=True, login=True) as url:
+        with trusted(monkeypatch, mailbox):
+            transport = SmtpTransport(url, "words@example.org", pause=0.01)
+        answers = iter(["454 4.7.0 Temporary authentication failure"] * 2)  # to both of its methods
+        mailbox.answer_login = lambda: next(answers, None)
+        await transport.send(email)
+        await transport.close()
+    assert mailbox.recipients == ["ada@example.org"]
+
+
 class Hesitates(Mailbox):
     """A server that waits before its first answer to a command; what it has answered goes on as usual."""
 
