@@ -104,7 +104,11 @@ class SmtpTransport:
         self._encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
         self._connections = asyncio.Semaphore(at_once)
         self._idle: list[aiosmtplib.SMTP] = []
+        self._opening: set[asyncio.Task[aiosmtplib.SMTP]] = set()
         self._in_use = 0
+        self._most = at_once
+        """Connections at the same time: fewer, once the server has refused one although it takes others."""
+        self._changed = asyncio.Event()
         self._pause = pause
         self._attempts, self.timeout = (1, _TIMEOUT_OF_REQUEST) if for_requests else (_ATTEMPTS, TIMEOUT)
         self._last_step = _TIMEOUT_OF_REQUEST if for_requests else LONGEST_SEND
@@ -137,7 +141,7 @@ class SmtpTransport:
     @asynccontextmanager
     async def _connection(self, deadline: float) -> AsyncIterator[aiosmtplib.SMTP]:
         """A connection for one email. It is used again only if that was sent, or cleanly refused and reset."""
-        connection = self._idle_connection() or await self._open(deadline)
+        connection = await self._repeated(partial(self._free_connection, deadline), deadline)
         self._in_use += 1
         try:
             yield connection
@@ -152,6 +156,35 @@ class SmtpTransport:
                 self._idle.append(connection)
             elif connection.is_connected:
                 await _quit(connection)
+            self._note_change()
+
+    async def _free_connection(self, deadline: float) -> aiosmtplib.SMTP:
+        """An idle connection or a new one; if the server takes no more of them, one that another email is done with."""
+        while (connection := self._idle_connection()) is None:
+            if self._in_use + len(self._opening) >= self._most:
+                await self._changed.wait()
+                continue
+            opening = asyncio.create_task(self._connect(deadline))
+            self._opening.add(opening)
+            opening.add_done_callback(self._opened)
+            try:
+                return await opening
+            except _TemporaryFailure:
+                if self._opening:  # these may be all that the server takes
+                    await asyncio.wait(self._opening)
+                if not self._keeps_connections or not (self._in_use or self._idle):
+                    raise
+                self._most = self._in_use + len(self._idle)
+        return connection
+
+    def _opened(self, opening: asyncio.Task[aiosmtplib.SMTP]) -> None:
+        self._opening.discard(opening)
+        self._note_change()
+
+    def _note_change(self) -> None:
+        """Wake the emails that wait for a connection."""
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _idle_connection(self) -> aiosmtplib.SMTP | None:
         """The connection used last, if the server has not closed it, as servers do with idle ones."""
@@ -161,16 +194,6 @@ class SmtpTransport:
                 return connection
             connection.close()
         return None
-
-    async def _open(self, deadline: float) -> aiosmtplib.SMTP:
-        """A new connection, or one that another email is done with if the server takes no more at the same time."""
-        while self._in_use and self._keeps_connections:
-            with contextlib.suppress(_TemporaryFailure):
-                return await self._connect(deadline)
-            await self._connections.acquire()  # and never released: from now on, fewer are used at the same time
-            if (connection := self._idle_connection()) is not None:
-                return connection
-        return await self._repeated(partial(self._connect, deadline), deadline)
 
     async def _connect(self, deadline: float) -> aiosmtplib.SMTP:
         """Open a connection, encrypted and logged in as the settings ask."""
