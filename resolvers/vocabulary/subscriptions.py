@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from datastore.dynamo import Table, gather_or_cancel
 from datastore.people import profiles as profile_store
+from datastore.people.identities import comparable_address
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, NotAllowed, NotFound
 from datastore.values.seal import Seal
@@ -163,8 +164,9 @@ def record_id(seal: Seal, email: str) -> str:
 
 
 def _record_ids(seal: Seal, email: str) -> Sequence[str]:
-    """The ids under each of the secrets, the newest first."""
-    hashes = seal.keyed_hashes("legacy member", email.lower().encode())
+    """The ids under each of the secrets, the newest first; then those that an address beyond ASCII had once."""
+    spellings = dict.fromkeys((comparable_address(email), email.lower()))
+    hashes = [each for text in spellings for each in seal.keyed_hashes("legacy member", text.encode())]
     return [RECORD_PREFIX + each.hex()[:24] for each in hashes]
 
 
@@ -177,7 +179,7 @@ async def _load_record(table: Table, seal: Seal, email: str) -> Profile | None:
     """The record of an address, also one whose subscriptions were claimed."""
     for user in _record_ids(seal, email):
         profile = await profile_store.read_profile(table, user)
-        if profile is not None and (profile.email or email).lower() == email.lower():
+        if profile is not None and comparable_address(profile.email or email) == comparable_address(email):
             return profile
     return None
 

@@ -32,6 +32,7 @@ from ulid import ULID
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, Table, chunks, foreign_rows, gather_or_cancel, key_text, open_table
 from datastore.people import profiles as profile_store
+from datastore.people.identities import comparable_address
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, Refusal
 from datastore.vocabulary import daily
@@ -163,7 +164,7 @@ class Migration:
         self._once = UnitOfWork.unkeyed(services.clock())
         self._lists: dict[str, _OldList] = {}
         self._members: dict[str, list[str]] = {}
-        """The members that have an address, by that in lower case."""
+        """The members that have an address, by its spelling for comparison."""
         self._new_members: list[Profile] = []
         self._subscribed: set[tuple[str, str, CharacterSet]] = set()
         self.summary = MigrationSummary()
@@ -344,16 +345,15 @@ class Migration:
 
     async def _map_members(self) -> None:
         """Map addresses to members: as the operator's file says, otherwise as the profiles do."""
-        users = {email.lower(): user for email, user in self._options.users.items()}
+        users = {comparable_address(email): user for email, user in self._options.users.items()}
         for email, user in users.items():
             self._add_member(email, user)
         async for _, profile in profile_store.listed_profiles(self._table):
-            if profile.email and profile.email.lower() not in users:
+            if profile.email and comparable_address(profile.email) not in users:
                 self._add_member(profile.email, profile.user)
 
     def _add_member(self, email: str, user: str) -> None:
-        # Not by casefold(), which makes one address of weiß@… and weiss@….
-        members = self._members.setdefault(email.lower(), [])
+        members = self._members.setdefault(comparable_address(email), [])
         if user not in members:
             members.append(user)
 
@@ -379,7 +379,7 @@ class Migration:
 
     def _find_member(self, email: str, since: datetime) -> str:
         """The member with an address; a new one is added to `_new_members`."""
-        members = self._members.get(email.lower(), [])
+        members = self._members.get(comparable_address(email), [])
         if len(members) > 1:
             raise InvalidInput("several members have this email address; name the right one in the users file")
         if members:

@@ -45,6 +45,7 @@ from tests.queries import SUBSCRIBE, UPDATE_PROFILE
 from tests.vocabulary import known_list
 
 ISSUER = "https://login.example.org/"
+_UNICODE, _ASCII = "ada@bücher.example", "ada@xn--bcher-kva.example"
 
 
 @pytest.mark.lagging
@@ -69,6 +70,33 @@ async def test_a_migrated_record_is_claimed_after_the_link(mail: MailingService)
     assert stored.email is None
     await mail.client.caught_up("the audit counts every subscription")
     assert await breaches_in(mail.client.services) == []
+
+
+@pytest.mark.parametrize(("asked", "entered"), [(_UNICODE, _ASCII), (_ASCII, _UNICODE)])
+async def test_an_address_is_claimed_whichever_way_its_domain_is_spelt(
+    one_mail: MailingService, asked: str, entered: str
+) -> None:
+    """Browsers send the ASCII form of a domain from a field for addresses, and people write the other one."""
+    words = await known_list(one_mail.client)
+    await one_mail.ask(asked, words)
+    await one_mail.press(one_mail.links(_ASCII)[0])
+    ada = one_mail.client.member("ada")
+    await ada.ask(UPDATE_PROFILE, input={"email": entered})
+    await one_mail.press(one_mail.links(_ASCII)[1])
+    claimed = await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
+    assert [each["list"]["id"] for each in claimed["subscriptions"]] == [words]
+    assert [each.user for each in await active_subscriptions(one_mail.client)] == ["ada"]
+
+
+async def test_an_address_has_one_record_whichever_way_its_domain_is_spelt(one_mail: MailingService) -> None:
+    """It would get an email a day for each, and an email's link would end the subscriptions of one."""
+    for name, address in (("First", _UNICODE), ("Second", _ASCII)):
+        await one_mail.ask(address, await known_list(one_mail.client, name))
+        await one_mail.press(one_mail.links(_ASCII)[-1])
+        one_mail.clock.now += timedelta(days=1)
+    owners = [each.user for each in await active_subscriptions(one_mail.client)]
+    assert len(owners) == 2
+    assert len(set(owners)) == 1
 
 
 @pytest.mark.lagging

@@ -233,12 +233,13 @@ async def test_a_moment_before_the_first_year_is_reported(
 async def test_one_address_in_two_spellings_is_one_member(
     one_table: Table, legacy: LegacySource, tmp_path: Path
 ) -> None:
-    """Upper and lower case are the same mailbox; the second row for the same subscription is reported."""
-    for email in ("Twice@example.org", "twice@example.org"):
+    """Case and a domain's two forms mean the same mailbox; the second row for the same subscription is reported."""
+    spellings = {"Twice@bücher.example", "twice@xn--bcher-kva.example"}
+    for email in spellings:
         await subscribe(legacy, email, "2022-01-01")
     await migrate(one_table, legacy, tmp_path / "report.csv")
     profiles = [profile async for profile in one_table.scan(PROFILE)]
-    [user] = [profile.user for profile in profiles if (profile.email or "").casefold() == "twice@example.org"]
+    [user] = [profile.user for profile in profiles if profile.email in spellings]
     [subscription] = await read_subscriptions(one_table, user)
     assert subscription.character_set is CharacterSet.SIMPLIFIED
     assert subscription.since.date() == date(2022, 1, 1)
