@@ -34,10 +34,11 @@ from datastore.dynamo import BadKey, Table, chunks, foreign_rows, gather_or_canc
 from datastore.people import profiles as profile_store
 from datastore.people.identities import comparable_address
 from datastore.people.profiles import Profile
-from datastore.refusals import InvalidInput, Refusal
+from datastore.refusals import Conflict, InvalidInput, Refusal
+from datastore.values.folding import folded
 from datastore.vocabulary import daily
 from datastore.vocabulary.daily import DailyWord
-from datastore.vocabulary.lists import WordList, create_list, read_list
+from datastore.vocabulary.lists import ListNameTaken, WordList, create_list, read_list, read_public_list_id
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription, import_subscription, read_same_subscriptions
 from datastore.vocabulary.words import (
     LONGEST_LIST,
@@ -163,6 +164,8 @@ class Migration:
         self._progress = progress
         self._once = UnitOfWork.unkeyed(services.clock())
         self._lists: dict[str, _OldList] = {}
+        self._names: set[str] = set()
+        """Of the lists that this run created."""
         self._members: dict[str, list[str]] = {}
         """The members that have an address, by its spelling for comparison."""
         self._new_members: list[Profile] = []
@@ -240,10 +243,11 @@ class Migration:
 
     async def _migrate_list(self, old: str, mapped: _OldList) -> None:
         """A list, then the words it lacks, in the order of the file."""
-        word_list = await self._ensure_list(mapped.new)
-        if word_list.deleted_at is not None:
+        try:
+            word_list = await self._ensure_list(mapped.new)
+        except Conflict as refused:
             for row, _ in mapped.words:
-                self._reject(row, "the list was deleted here")
+                self._reject(row, refused.message)
             del self._lists[old]  # so that nothing else is migrated into it
             return
         ordinals = await self._ordinals(word_list)
@@ -264,14 +268,29 @@ class Migration:
         self._progress(f"words of {mapped.new.name}", self.summary.rows["word"])
 
     async def _ensure_list(self, new: WordList) -> WordList:
+        """The list, created if it does not exist; Conflict if nothing can be migrated into it."""
         existing = await read_list(self._table, new.list, consistent=True)
         if existing is not None:
+            if existing.deleted_at is not None:
+                raise Conflict("the list was deleted here")
             self.summary.existing["list"] += 1
             return existing
+        await self._take_name(new)
         self.summary.written["list"] += 1
-        if not self._options.dry_run:
-            await create_list(self._table, new, self._once)
         return new
+
+    async def _take_name(self, new: WordList) -> None:
+        """Create the list; in a dry run only note its name."""
+        taken = Conflict(f"another list has the name {new.name}: choose another ListName, or name that list in --lists")
+        named = await read_public_list_id(self._table, new.name)
+        if folded(new.name) in self._names or named not in {None, new.list}:
+            raise taken
+        self._names.add(folded(new.name))
+        if not self._options.dry_run:
+            try:
+                await create_list(self._table, new, self._once)
+            except ListNameTaken:  # a moment ago
+                raise taken from None
 
     async def _ordinals(self, word_list: WordList) -> dict[WordContent, int]:
         """The ordinal of each of a list's words, also of those that were removed here."""

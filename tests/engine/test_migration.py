@@ -166,6 +166,26 @@ async def test_an_old_list_can_continue_in_an_existing_one(
     assert await breaches_in(services) == []
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_a_list_whose_name_is_taken_is_reported_and_the_others_are_migrated(
+    one_table: Table, legacy: LegacySource, tmp_path: Path, *, dry_run: bool
+) -> None:
+    """By a list that was made here, or by another old one; the report says what to do."""
+    services = services_for(one_table)
+    made = WordList(services.ids.next(utc_now()), "old LIST 1", public=True, created_at=utc_now())
+    await lists.create_list(one_table, made, UnitOfWork.unkeyed(utc_now()))
+    text = legacy.words.read_text(encoding="utf-8").replace("Old list 2", "Old list 0")
+    legacy.words.write_text(text, encoding="utf-8")
+    summary = await migrate(one_table, legacy, tmp_path / "report.csv", dry_run=dry_run)
+    with (tmp_path / "report.csv").open(encoding="utf-8") as file:
+        reasons = {row["list"]: row["reason"] for row in csv.DictReader(file) if row["kind"] == "word"}
+    assert [reasons[old].partition(":")[0] for old in ("L1", "L2")] == [
+        "another list has the name Old list 1",
+        "another list has the name Old list 0",
+    ]
+    assert (summary.written["list"], summary.rejected["word"]) == (1, 2 * SAMPLE.words + 1)
+
+
 async def test_two_migrations_at_once_add_each_word_once(
     one_table: Table, legacy: LegacySource, tmp_path: Path
 ) -> None:
