@@ -15,7 +15,18 @@ from datastore.comments.counts import LEADER, PRODUCT_TALLY
 from datastore.comments.helpful import HELPFUL, MARK
 from datastore.comments.hold_rules import PLACED_RULE, RULES_REVISION
 from datastore.comments.notices import DIGEST_MAIL, REPLY_MAIL, REPLY_NOTICE
-from datastore.comments.records import COMMENT, HELD, LATE_ARRIVAL, POINTER, REPLY, REPORTS, Pointer, Reports
+from datastore.comments.records import (
+    COMMENT,
+    HELD,
+    LATE_ARRIVAL,
+    POINTER,
+    REPLY,
+    REPORTS,
+    Pointer,
+    Reports,
+    comments_of,
+    entity_for,
+)
 from datastore.comments.reviews import REVIEW_PLACE
 from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
@@ -52,11 +63,9 @@ async def _read(table: Table, user: str) -> Records:
     rest: Partition[Pointer] | None = POINTER.on(author=user).newest_first()
     while rest is not None:
         some = await table.query(rest, limit=_AT_ONCE, consistent=True)
-        for entity in (COMMENT, REPLY, HELD):
-            keys = [entity.at(product=pointer.product, ulid=pointer.ulid) for pointer in some.records]
-            for comment in await table.get_many(keys, consistent=True):
-                if comment is not None and not comment.removed:
-                    yield entity, comment
+        for comment in await comments_of(table, some.records, with_held=True):
+            if comment is not None and not comment.removed:
+                yield entity_for(comment), comment
         rest = rest.past(some.last) if some.last else None
     async for reports in table.iterate(REPORTS.on("gsi1")):
         if user in reports.reasons:

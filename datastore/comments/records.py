@@ -254,7 +254,7 @@ async def read_member_comments(table: Table, author: str, window: Window, *, wit
     """Newest first."""
     request = window.open(f"comments of:{author}:{with_held}")
     page = await table.page([_of_member(author, with_held=with_held)], request, consistent=True)
-    comments = await _shown(table, page.nodes, with_held=with_held)
+    comments = await comments_of(table, page.nodes, with_held=with_held)
     return MemberComments.of(page, comments, author=author, with_held=with_held)
 
 
@@ -290,11 +290,11 @@ async def read_latest_comments(table: Table, status: Status | None, window: Wind
     if status is Status.PUBLISHED:
         shards = [shard.where(absent("held")) for shard in shards]
     page = await table.page(shards, request, limit=shard_limit(request.wanted, LATEST_SHARDS))
-    return page.map(await _shown(table, page.nodes, with_held=status is None))
+    return page.map(await comments_of(table, page.nodes, with_held=status is None))
 
 
-async def _shown(table: Table, pointers: Sequence[Pointer], *, with_held: bool) -> list[Comment | None]:
-    """The comment of each pointer; None if it was deleted, or is held and those are not wanted."""
+async def comments_of(table: Table, pointers: Sequence[Pointer], *, with_held: bool) -> list[Comment | None]:
+    """The comment of each pointer, consistent; None if it was deleted, or is held and those are not wanted."""
     found = await table.get_many([_place(pointer) for pointer in pointers], consistent=True)
     comments = [None if comment is None or comment.removed else comment for comment in found]
     if with_held:  # a moderator may have moved some since the pointers were read

@@ -29,6 +29,7 @@ from tests.client import Client
 from tests.command import on_table, ringside
 from tests.comments import post
 from tests.engines import RunningEngine
+from tests.intercepted import beforehand
 from tests.jobs import SECRET, ended, run_of, work_on
 from tests.killed import Killed, killed_at
 from tests.lagging import Lag
@@ -116,6 +117,28 @@ async def test_a_file_says_when_comments_were_written_and_what_was_done_when(one
     assert datetime.fromisoformat(after["arrivedAt"]) == creation_time(after["arrived"])
     done = next(line["record"] for line in published if line["record"].get("object", "").startswith("Comment:"))
     assert datetime.fromisoformat(done["at"]) == creation_time(done["ulid"])
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "read"), [("REJECTED", "PUBLISHED", "HELD#"), ("PUBLISHED", "REJECTED", "COMMENT#")]
+)
+async def test_a_comment_that_a_moderator_moves_while_the_file_is_written_is_in_it_once(
+    one_client: Client, earlier: str, later: str, read: str
+) -> None:
+    """It is looked for where it was, and then where a decision has put it."""
+    table, mia = one_client.services.table, one_client.member("mia", Role.MODERATOR)
+    comment = (await post(one_client.member("eve")))["id"]
+    await mia.ask(MODERATE_COMMENT, input={"comment": comment, "status": earlier})
+
+    async def move() -> None:
+        await mia.ask(MODERATE_COMMENT, input={"comment": comment, "status": later})
+
+    with beforehand(table, move, "batch_get_item", about=read) as moved:
+        lines = [orjson.loads(line) async for line in file_lines(table, "eve", "now")][1:]
+    assert moved
+    assert [line["kind"] for line in lines if "body" in line["record"]] == [
+        "comment" if later == "PUBLISHED" else "heldComment"
+    ]
 
 
 def test_every_time_that_a_record_has_only_inside_an_id_is_in_the_file() -> None:
