@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from server import Failed
 from server.commands import err, out
-from server.commands.files import STANDARD, open_input, open_output, progress_bar
+from server.commands.files import STANDARD, named_input, open_output, progress_bar
 from server.engine import EngineInUse, back_up, locked_folder, required_binary, run_engine
 from server.engine.backup import staged_copy
 from server.engine.folder import install
@@ -58,16 +58,10 @@ def restore(
     you no longer need it.
     """
     settings = _embedded_settings("restore")
-    if file == STANDARD:
-        with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
-            received = Path(folder, "backup")
-            with open_input(file) as (source, _), received.open("wb") as target:
-                shutil.copyfileobj(source, target)
-            replaced = _restore(settings, received)
-    else:
-        if not file.is_file():
+    with named_input(file) as named:
+        if not named.is_file():
             raise Failed(f"There is no file {file}.")
-        replaced = _restore(settings, file)
+        replaced = _restore(settings, named)
     out.print("The table was restored." + (f" The one that it replaces is kept in {replaced}." if replaced else ""))
 
 

@@ -7,7 +7,9 @@ file. An option names a further file: the output of a command that reads several
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +42,19 @@ def open_input(file: Path) -> Iterator[tuple[BinaryIO, int | None]]:
         raise Failed(f"{file} cannot be read: {error.strerror}.") from None
     with source:
         yield source, os.fstat(source.fileno()).st_size
+
+
+@contextmanager
+def named_input(file: Path) -> Iterator[Path]:
+    """For what is read by its name: the file, or a copy of standard input."""
+    if file != STANDARD:
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+        received = Path(folder, "standard-input")
+        with open_input(file) as (source, _), received.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        yield received
 
 
 def read_text(file: Path) -> str:

@@ -26,7 +26,7 @@ from resolvers.vocabulary import transfer as vocabulary
 from resolvers.voting import transfer as voting
 from server import Failed
 from server.commands import err, out
-from server.commands.files import STANDARD, open_input, progress_bar, read_text, write_text
+from server.commands.files import STANDARD, named_input, open_input, progress_bar, read_text, write_text
 from server.commands.running import run_with_services
 from server.commands.whole_table import import_all
 
@@ -150,7 +150,12 @@ def _of_other_system(name: str, what: str) -> None:
 
     @imports.command(name, help=text)
     def import_from(
-        file: Annotated[Path, typer.Argument(help="What the other system has exported, compressed or not.")],
+        file: Annotated[
+            Path,
+            typer.Argument(
+                allow_dash=True, help="What the other system has exported, compressed or not; - reads standard input."
+            ),
+        ],
         product: Annotated[
             str, typer.Option(help="The product of a page: a text with {url}, {path} or {id}, such as {path}.")
         ],
@@ -176,7 +181,8 @@ def _import_from(system: str, file: Path, product: str, language: str) -> None:
         open_store = partial(
             OtherSystemStore, system=system, product=Product(product), language=parse_language(language, ())
         )
-        imported = _import("comments", in_threads(READERS[system](file)), open_store, OnProblem.SKIP)
+        with named_input(file) as named:
+            imported = _import("comments", in_threads(READERS[system](named)), open_store, OnProblem.SKIP)
     except OSError as error:
         raise Failed(f"{file} cannot be read: {error.strerror or error}.") from None
     _tell_of_comments(imported)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -339,6 +340,23 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
     template = ringside("import", "disqus", sample, "--product", "{nothing}", **variables)
     assert "--product is a text with {url}, {path}, {id}" in template.stderr.replace("\n", " ")
     assert ringside("audit", **variables).returncode == 0
+
+
+@pytest.mark.parametrize("system", ["disqus", "isso"])
+def test_the_command_reads_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str) -> None:
+    """As every import does: a container is given no file of its host. A database too, which is read by its name."""
+    if system == "isso":
+        isso_database(tmp_path / "given")
+    else:
+        (tmp_path / "given").write_bytes((SAMPLES / "disqus.xml").read_bytes())
+    variables = {"RINGSIDE_DATA": str(tmp_path / "data")}
+    named = ringside("import", system, str(tmp_path / "given"), "--product", "{path}", **variables)
+    with (tmp_path / "given").open() as given_file:
+        monkeypatch.setattr("sys.stdin", given_file)
+        read = ringside("import", system, "-", "--product", "{path}", **variables)
+    counted = re.search(r"([0-9]+) are new", named.stdout)
+    assert counted is not None, named.stderr
+    assert f"0 are new, {counted[1]} existed already." in read.stdout, read.stderr
 
 
 # ── HTML and threads ──
