@@ -414,7 +414,7 @@ def _parse_key(entry: Any, fields: frozenset[str]) -> TokenKey:
         raise ValueError(f"the secret of {issuer} has fewer than {MIN_SECRET_LENGTH} characters")
     if address is not None and not isinstance(address, str):
         raise ValueError(f"the jwks of {issuer} is not an address")
-    if roles not in (None, True, False):
+    if not any(roles is known for known in (None, True, False)):  # 1 and 0 equal those
         raise ValueError(f"the roles of {issuer} are neither true nor false")
     return TokenKey(
         issuer,

@@ -230,6 +230,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("SITE_KEYS", '[{"issuer": "shop", "jwks": "http://8.8.8.8/"}]', "must come over https", '[{"issuer": "shop"'),
         ("SITE_KEYS", f'[{{"issuer": "a", "hs256": "{SECRET}", "role": true}}]', "an entry is not", "jwks.json"),
         ("SITE_KEYS", json.dumps([{"issuer": "a", "hs256": SECRET}] * 2), "names an issuer twice", "jwks.json"),
+        ("SITE_KEYS", f'[{{"issuer": "a", "hs256": "{SECRET}", "roles": 1}}]', "neither true nor false", "jwks.json"),
         (
             "SITE_KEYS",
             json.dumps([{"issuer": "import:disqus", "hs256": SECRET}]),
