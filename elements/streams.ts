@@ -22,14 +22,16 @@ export default (api: URL, session: Session) => {
   function connect() {
     if (socket || !streams.size || document.hidden) return;
     const opened = (socket = new WebSocket(String(api).replace('http', 'ws'), 'graphql-transport-ws'));
-    const Authorization = session.authorization;
-    opened.onopen = () => tell({ type: 'connection_init', payload: Authorization ? { Authorization } : {} });
+    /** Null once the socket is open: a token whose rights change then still counts, and is sent again. */
+    let Authorization = session.authorization;
+    opened.onopen = () => tell({ type: 'connection_init', payload: { Authorization } });
     opened.onmessage = ({ data }) => {
       const { type, id, payload } = JSON.parse(data);
       if (type === 'ping') tell({ type: 'pong' });
       if (type === 'connection_ack') {
         pause = 1;
         isReady = true;
+        Authorization = null;
         streams.forEach((stream, key) => {
           stream.state(true);
           subscribe(key, stream);

@@ -21,7 +21,7 @@ from datastore.refusals import NotSignedIn, Overloaded
 from resolvers.requests.context import Context
 from resolvers.values.network_addresses import network
 from server.auth.cookies import session_cookie
-from server.auth.identification import Credentials, Identified
+from server.auth.identification import CHANGED, Credentials, Identified
 from server.compiler import encode_json
 from server.execution.answers import Answer
 from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
@@ -316,7 +316,8 @@ async def _events(
 
 
 def _signed_out(reason: str) -> Answer:
-    refused = NotSignedIn(f"The stream ended: {reason.removesuffix('.')}. Ask again with a new token.")
+    advice = "Ask again." if reason == CHANGED else "Ask again with a new token."
+    refused = NotSignedIn(f"The stream ended: {reason.removesuffix('.')}. {advice}")
     return Answer.not_executed(GraphQLError(refused.message, original_error=refused))
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, WebSocketRoute, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
@@ -47,6 +47,8 @@ MEANING = re.compile("^meaning [ab]$")
 STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
+
+IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
 class Restartable(Visited):
@@ -250,6 +252,49 @@ async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
             await expect(element).to_contain_text("You are not signed in.")
             assert session.post("/graphql", json={"query": "{ viewer { id } }"}).status_code == 401
         assert [each["user"] and each["user"]["name"] for each in await page.page.evaluate("heard")] == ["Ann", None]
+
+
+class Sockets:
+    """The sockets of a page, which the test can close in the service's place: it looks at rights twice a minute."""
+
+    def __init__(self) -> None:
+        self.acknowledged = 0
+        self._latest: WebSocketRoute | None = None
+
+    def open(self, socket: WebSocketRoute) -> None:
+        self._latest, server = socket, socket.connect_to_server()
+        server.on_message(lambda message: self._hand_on(message, socket))
+
+    def _hand_on(self, message: str | bytes, socket: WebSocketRoute) -> None:
+        socket.send(message)
+        self.acknowledged += "connection_ack" in str(message)
+
+    async def end_for_changed_rights(self) -> None:
+        assert self._latest is not None
+        await self._latest.close(code=4403, reason="Forbidden: the token's rights have changed")
+
+
+async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: Restartable, browser: Browser) -> None:
+    """A guest, say, who has added an address: the socket that ends for it opens again, by the same session.
+
+    One that is refused then has ended.
+    """
+    sockets = Sockets()
+    async with restartable.page(browser, "<main></main>") as page:
+        await page.page.route_web_socket("**/graphql", sockets.open)
+        with restartable.new_session() as session:
+            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            body = "<ringside-board></ringside-board><ringside-sign-in></ringside-sign-in>"
+            await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
+            element = page.page.locator("ringside-sign-in")
+            await expect(element).to_contain_text("Signed in as Ann")
+            await until(lambda: sockets.acknowledged == 1, "the socket is open")
+            await sockets.end_for_changed_rights()
+            await until(lambda: sockets.acknowledged == 2, "the socket is open again")
+            assert await page.page.evaluate(IS_MEMBER, f"{restartable.service.url}/elements.js")
+            session.post("/graphql", json={"query": SIGN_OUT}).raise_for_status()
+            await sockets.end_for_changed_rights()
+            await expect(element).to_contain_text("You are not signed in.")
 
 
 async def test_a_suspended_member_is_told_by_each_element(visited: Visited, browser: Browser) -> None:

@@ -23,7 +23,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.members import introduce
 from tests.queries import SUSPEND
-from tests.sign_in import SIGN_OUT, with_session
+from tests.sign_in import SIGN_OUT, in_session, with_session
 from tests.websockets import PROTOCOL, closing, receive, send
 
 pytestmark = pytest.mark.usefixtures("quick_checks")
@@ -124,3 +124,22 @@ async def test_sockets_and_streams_end_with_the_session(visitor: Client, served:
             assert (await receive(of_another))["payload"]["data"] == {"viewer": {"name": "Ada"}}
     [error] = json.loads(event.removeprefix("data: "))["errors"]
     assert error["extensions"]["code"] == "NOT_SIGNED_IN"
+    assert error["message"].endswith(". Ask again with a new token.")
+
+
+async def test_a_stream_of_a_member_whose_rights_change_asks_for_no_other_token(
+    visitor: Client, served: Served
+) -> None:
+    """The one that it began with still signs them in."""
+    ada = await in_session(visitor, "ada")
+    bearer = {"authorization": ada.http.headers["authorization"]}
+    async with httpx.AsyncClient(base_url=served.url, timeout=60, headers=bearer) as http:
+        stream = http.stream("POST", "/graphql", json={"query": WATCH}, headers={"accept": "text/event-stream"})
+        async with stream as response:
+            lines = response.aiter_lines()
+            assert await anext(lines) == ":"
+            await in_session(visitor, "ada", Role.MODERATOR)
+            [event] = [line async for line in lines if line.startswith("data: ")]
+        assert (await http.post("/graphql", json={"query": VIEWER})).json() == {"data": {"viewer": {"name": "Ada"}}}
+    [error] = json.loads(event.removeprefix("data: "))["errors"]
+    assert error["message"] == "The stream ended: the token's rights have changed. Ask again."
