@@ -44,6 +44,7 @@ class OidcProvider(ThreadingHTTPServer):
         """Replace those with which the browser is sent back."""
         self.codes: dict[str, Mapping[str, str]] = {}
         self.refusals: list[str] = []
+        self.keys_fail = False
 
     @property
     def issuer(self) -> str:
@@ -94,7 +95,7 @@ class _Handler(Answering):
             self._json({"issuer": issuer, **addresses})
         elif path == "/keys":
             jwk = {**RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True), "kid": "one", "use": "sig"}
-            self._json({"keys": [jwk]})
+            self._json({"keys": [jwk]}, 500 if self.server.keys_fail else 200)
         elif path == "/authorize":
             self.answer(200, _PAGE.format(query=escape(query)).encode(), {"content-type": "text/html"})
         else:

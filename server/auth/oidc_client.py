@@ -28,7 +28,7 @@ from datastore.values.seal import Seal
 from resolvers.requests.context import Viewer
 from server.auth.jwt_verification import FETCH_SECONDS, MAX_BYTES, JWTVerifier
 from server.auth.tokens import MemberClaims, parse_expiry
-from server.auth.verification import Unauthenticated
+from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
 
 FLOW_SECONDS = 600
@@ -129,7 +129,7 @@ class OidcClient:
             verified = await self._verifier.verify(token)
             viewer = self._claims.parse_member(verified.claims, verified.source)
             parse_expiry(verified.claims, self._clock())
-        except Unauthenticated as refused:
+        except (Unauthenticated, Unverifiable) as refused:
             raise NotSignedInThere(refused.detail) from None
         _validate_flow(verified.claims, flow, self._client)
         return viewer

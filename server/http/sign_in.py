@@ -41,6 +41,7 @@ from resolvers.requests.policy import Policy
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.whole.signing_in import add_provider, sign_in_by_provider
 from server.auth.cookies import bound_to_host, cookie_values, session_cookie, set_cookie
+from server.auth.verification import Unverifiable
 from server.http.browser_pages import CONTENT_TYPES, FILES_POLICY, DemoEmails, content_policy, may_see_emails
 from server.http.messages import SECURITY_HEADERS
 from server.settings import Settings
@@ -277,7 +278,7 @@ async def from_provider(request: Request) -> Response:
         return _back(request, flow.asked, "CONFLICT")
     except MemberErased:
         return _back(request, flow.asked, "erased")
-    except (Refusal, DynamoError) as error:
+    except (Refusal, DynamoError, Unverifiable) as error:
         _log.warning("a sign-in by the provider failed", reason=str(error))
         return _back(request, flow.asked, "failed")
     return _back(request, flow.asked, None, session)

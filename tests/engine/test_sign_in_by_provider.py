@@ -15,14 +15,17 @@ import jwt
 import pytest
 from pydantic import SecretStr
 
-from datastore.dynamo import Table
+from datastore.dynamo import Rejected, Table
+from datastore.members.sessions import key_in
 from datastore.people.profiles import read_profiles
+from resolvers.members.sessions import Sessions
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from server.settings.values import parse_site_keys
 from tests.client import Client, serving
 from tests.confirmations import list_key, migrated_record, subscriptions_of
+from tests.intercepted import Send, intercepted
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider
 from tests.queries import CREATE_LIST
 from tests.sign_in import VIEWER, in_session, on_page
@@ -44,6 +47,7 @@ def local_provider() -> Iterator[OidcProvider]:
 def provider(local_provider: OidcProvider) -> OidcProvider:
     """With nothing wrong about it yet."""
     local_provider.claims, local_provider.parameters, local_provider.refusals = {}, {}, []
+    local_provider.keys_fail = False
     return local_provider
 
 
@@ -163,6 +167,28 @@ async def test_a_forged_answer_signs_nobody_in(browser: Browser, forgery: dict[s
     back = await browser.sign_in()
     assert back.headers["location"] == "/sign-in?error=provider"
     assert await browser.name() is None
+
+
+async def test_who_comes_back_while_the_provider_s_keys_cannot_be_read_is_led_to_the_page(browser: Browser) -> None:
+    """Which says that it did not work: a person comes back, not a program."""
+    browser.provider.keys_fail = True
+    assert (await browser.sign_in()).headers["location"] == "/sign-in?error=provider"
+
+
+async def test_who_comes_back_while_sessions_cannot_be_read_is_led_to_the_page(browser: Browser) -> None:
+    """To add what the provider says to the member whose session it is."""
+    await browser.sign_in()
+    services, address = browser.client.services, authorized(browser.provider, await browser.begin(add=True))
+    token = next(each.value for each in browser.client.http.cookies.jar if "session" in each.name)
+    key = key_in(token or "")
+    assert key is not None
+    services.get(Sessions).ended([key])  # what is known of it is read again
+
+    async def reject(_: str, __: Send) -> None:
+        raise Rejected("a call that may not be made")
+
+    with intercepted(services.table, ("batch_get_item",), reject):
+        assert (await browser.come_back(address)).headers["location"] == "/sign-in?error=failed"
 
 
 async def test_an_answer_counts_in_the_browser_that_asked_and_once(browser: Browser) -> None:
