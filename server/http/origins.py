@@ -37,7 +37,8 @@ def public_host(public_url: str) -> tuple[str, ...]:
 
 
 # ── origins ──
-# Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket.
+# Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket. Whoever opens
+# a page or sends a form waits for no answer in a script, and the forms of our own pages name the origin `null`.
 
 SECONDS = 60.0
 MOST_LOGGED = 10
@@ -67,6 +68,8 @@ class ForeignOrigins:
                 origin = value.decode("latin-1")
             elif name == b"host":
                 host = value
+            elif name == b"sec-fetch-mode" and value == b"navigate":
+                return
         own = f"{scope['scheme'].replace('ws', 'http')}://{host.decode('latin-1').lower()}"
         if origin and not scope["state"]["pipeline"].services.policy.admits_page(origin, own):
             self._log_once(origin)

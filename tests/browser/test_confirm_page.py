@@ -67,3 +67,5 @@ async def test_the_button_of_the_link_s_page_confirms(
         await page.page.screenshot(path=screenshots / "confirm-used.png")
     assert await page.violations() == []
     assert [error for error in page.errors if "410" not in error] == []
+    # Its form names the origin null, by the page's Referrer-Policy. That is no page of another site.
+    assert [line for line in mailing_service.lines if "CORS_ORIGINS" in line] == []
