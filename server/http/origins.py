@@ -37,8 +37,8 @@ def public_host(public_url: str) -> tuple[str, ...]:
 
 
 # ── origins ──
-# Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket. Whoever opens
-# a page or sends a form waits for no answer in a script, and the forms of our own pages name the origin `null`.
+# Logs pages of origins that are not listed: their browsers show only "Failed to fetch", or a closed socket. Opening
+# a page or sending a form makes no script wait for an answer, and the forms of our own pages name the origin `null`.
 
 SECONDS = 60.0
 MOST_LOGGED = 10
