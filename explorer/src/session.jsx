@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 
 const SESSION = '{ viewer { name } signInMethods }';
+const NOBODY = { viewer: null, signInMethods: [] };
 const SIGN_OUT = 'mutation SignOut { signOut(input: {}) { __typename } }';
 
 async function read() {
@@ -8,7 +9,9 @@ async function read() {
     headers: { Accept: 'application/json' },
   });
   // An ended session is answered with 401, which takes its cookie away: the next answer is a visitor's.
-  return answer.status === 401 ? read() : (await answer.json()).data;
+  if (answer.status === 401) return read();
+  // There may be no answer: at the service's limit, say, or where only trusted documents run.
+  return (await answer.json()).data ?? NOBODY;
 }
 
 async function signOut() {
@@ -21,7 +24,7 @@ async function signOut() {
 
 /** Whom the cookie of this origin has signed in, as { viewer, signInMethods }, and a function that signs them out. */
 export function useSession() {
-  const [session, setSession] = useState({ viewer: null, signInMethods: [] });
+  const [session, setSession] = useState(NOBODY);
   const refresh = () => read().then(setSession);
   useEffect(() => void refresh(), []);
   return [session, () => signOut().then(refresh)];

@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.pages import ExplorerPage, new_context
-from tests.service import Service
+from server.execution.documents import write_manifest
+from tests.browser.pages import VIEWPORT, ExplorerPage, new_context
+from tests.service import Service, running_service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -84,6 +85,24 @@ async def test_what_is_pasted_and_run_at_once_is_what_runs(explorer: ExplorerPag
     await explorer.page.keyboard.insert_text("{ boards(first: 1) { nodes { slug } } ")  # the editor adds a bracket
     await explorer.page.keyboard.press("ControlOrMeta+Enter")
     await expect(explorer.answer).to_contain_text('"slug": "main"')
+
+
+async def test_where_only_trusted_documents_run_the_explorer_runs_those(browser: Browser, tmp_path: Path) -> None:
+    """What the page asks about its session and the schema are none of them, and are refused."""
+    manifest, text = tmp_path / "manifest.json", "{ boards(first: 1) { nodes { slug } } }"
+    manifest.write_text(write_manifest([text]), encoding="utf-8")
+    variables = {"RINGSIDE_DATA": str(tmp_path / "data"), "RINGSIDE_TRUSTED_DOCUMENTS": str(manifest)}
+    with running_service(variables) as service:
+        context = await new_context(browser, viewport=VIEWPORT)
+        explorer = ExplorerPage(await context.new_page(), service.url)
+        async with explorer.page.expect_response(lambda response: "signInMethods" in response.url) as asked:
+            await explorer.page.goto(f"{service.url}/graphql")
+        assert "data" not in await (await asked.value).json()
+        await explorer.query.click()
+        await explorer.page.keyboard.press("ControlOrMeta+A")
+        await explorer.page.keyboard.insert_text(text.removesuffix("}"))  # the editor adds a bracket
+        await explorer.page.keyboard.press("ControlOrMeta+Enter")
+        await expect(explorer.answer).to_contain_text('"slug": "main"')
 
 
 async def test_one_click_signs_in_as_a_member_or_an_editor_of_the_demo(explorer: ExplorerPage) -> None:
