@@ -89,6 +89,35 @@ async def test_disqus_is_imported_with_threads_dates_and_authors(one_client: Cli
     assert await find_suspects(one_client.services, "comments") == []
 
 
+DISQUS = """<disqus xmlns="http://disqus.com" xmlns:dsq="http://disqus.com/disqus-internals">%s%s</disqus>"""
+DISQUS_THREAD = """<thread dsq:id="%s"><id>page-%s</id><link>%s</link></thread>"""
+DISQUS_POST = """<post dsq:id="%s"><message>%s</message><createdAt>2020-01-01T10:00:00Z</createdAt>
+  <author><name>Ann</name></author><thread dsq:id="%s" /></post>"""
+
+
+def disqus_file(file: Path, links: dict[str, str], posts: dict[str, str]) -> Path:
+    """A file with pages, by their addresses, and one post on each, of this text."""
+    numbers = {name: number for number, name in enumerate(links, 1)}
+    threads = "".join(DISQUS_THREAD % (numbers[name], name, link) for name, link in links.items())
+    written = (DISQUS_POST % (text, text, numbers[name]) for text, name in posts.items())
+    file.write_text(DISQUS % (threads, "".join(written)), encoding="utf-8")
+    return file
+
+
+async def test_a_page_without_an_address_or_with_a_broken_one_is_no_other_page(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """Its comments are skipped and named, unless the template asks for what the other system calls the page."""
+    links = {"none": "", "broken": "http://[example/", "good": "https://example.com/good"}
+    file = disqus_file(tmp_path / "disqus.xml", links, {name: name for name in links})
+    imported = await bring(one_client, "disqus", file)
+    assert [problem.message for problem in imported.problems] == ["The file has no address of its page."] * 2
+    assert [each["body"] for each in await page(one_client, "/good")] == ["good"]
+    assert await page(one_client, "/") == []
+    assert (await bring(one_client, "disqus", file, "shop-{id}")).added == 2
+    assert [each["body"] for each in await page(one_client, "shop-page-broken")] == ["broken"]
+
+
 async def test_wordpress_is_imported(one_client: Client) -> None:
     """What waits there waits here; pingbacks and spam stay behind."""
     imported = await bring(one_client, "wordpress", "wordpress.xml", "post-{id}")

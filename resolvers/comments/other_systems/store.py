@@ -7,6 +7,7 @@ has the same id in each run, so a second one finds it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -31,14 +32,20 @@ class Product:
     def __init__(self, template: str) -> None:
         try:
             self._template = template
-            self.of("https://example.com/page", "1")
+            template.format_map(dict.fromkeys(FIELDS, "1"))
         except (KeyError, IndexError, ValueError, AttributeError):
             names = ", ".join(f"{{{name}}}" for name in FIELDS)
             raise InvalidInput(f"--product is a text with {names}, such as {{path}}.") from None
 
     def of(self, thread: str, thread_id: str) -> str:
-        path = urlsplit(thread).path or "/"
-        return self._template.format_map({"url": thread, "path": path, "id": thread_id})
+        """InvalidInput if it needs an address and the page has none, or one that is broken."""
+        named = {"id": thread_id}
+        with suppress(ValueError):
+            named |= {"url": thread, "path": urlsplit(thread).path or "/"} if thread else {}
+        try:
+            return self._template.format_map(named)
+        except KeyError:
+            raise InvalidInput("The file has no address of its page.") from None
 
 
 class OtherSystemStore(CommentStore):
