@@ -85,11 +85,11 @@ IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires
 
 
 class IdTaken(Exception):
-    """A comment on another product has the id of this one. Some of the others may have been imported."""
+    """Comments on other products have the ids of these. Some of the others may have been imported."""
 
-    def __init__(self, comment: Comment) -> None:
-        super().__init__(comment.node_key)
-        self.comment = comment
+    def __init__(self, *comments: Comment) -> None:
+        super().__init__(*(comment.node_key for comment in comments))
+        self.comments = comments
 
 
 async def import_comments(table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
@@ -200,9 +200,13 @@ async def find_roots(table: Table, answered: Sequence[tuple[str, str]]) -> dict[
 
 async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
     found = await asyncio.gather(*(find_pointers(table, comment.ulid) for comment in comments))
-    for comment, pointers in zip(comments, found, strict=True):
-        if any(pointer.product != comment.product for pointer in pointers):
-            raise IdTaken(comment)
+    taken = [
+        comment
+        for comment, pointers in zip(comments, found, strict=True)
+        if any(pointer.product != comment.product for pointer in pointers)
+    ]
+    if taken:
+        raise IdTaken(*taken)
 
 
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:

@@ -54,6 +54,9 @@ from resolvers.values.texts import parse_line as parse_name
 
 BATCH_LIFETIME = timedelta(days=30)
 _SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
+_ID_TAKEN = InvalidInput(
+    "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`.", path=("id",)
+)
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
     "thread", "answer", "verifiedAt",
@@ -89,6 +92,7 @@ class CommentStore(Store[Line]):
     """Adds comments in batches that are written and counted once."""
 
     at_once = transfer.AT_ONCE
+    id_taken = _ID_TAKEN
 
     def __init__(self, services: Services) -> None:
         self._table = services.table
@@ -108,9 +112,8 @@ class CommentStore(Store[Line]):
         try:
             new = await transfer.import_comments(self._table, comments, self._expires, self._once)
         except transfer.IdTaken as taken:
-            message = "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`."
-            line = records[named.index(taken.comment)]
-            raise RecordRefused(line, InvalidInput(message, path=("id",))) from None
+            lines = [line for line, comment in zip(records, named, strict=True) if comment in taken.comments]
+            raise RecordRefused(lines, self.id_taken) from None
         return Added(new, left_out=len(records) - len(comments), altered=altered)
 
     async def _refuse_second_reviews(
@@ -142,7 +145,7 @@ class CommentStore(Store[Line]):
                 root = roots.get((one.product, one.reply_to))
                 if root is None:
                     message = "There is no such comment on the product. The answered comment comes first."
-                    raise RecordRefused(line, InvalidInput(message, path=("inReplyTo",)))
+                    raise RecordRefused([line], InvalidInput(message, path=("inReplyTo",)))
             roots[one.product, one.ulid] = root or one.ulid
             placed.append(line if root is one.root else line._replace(comment=replace(one, root=root)))
         return placed

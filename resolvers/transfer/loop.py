@@ -63,7 +63,7 @@ class Store(ABC, Generic[T]):
 
     @abstractmethod
     async def add(self, records: Sequence[T]) -> Added:
-        """Add those that are missing. RecordRefused if one cannot be added; then it is given those before it alone."""
+        """Add those that are missing. RecordRefused if some cannot be added; then it is given others of them alone."""
 
     async def finish(self) -> None:
         """Called last, unless nothing was imported because of a problem."""
@@ -78,11 +78,11 @@ class PreviewedStore(Store[T]):
 
 
 class RecordRefused(Exception):
-    """What only the table shows to be wrong with a record."""
+    """What only the table shows to be wrong with records. There may be further ones."""
 
-    def __init__(self, record: object, refused: Refusal) -> None:
+    def __init__(self, records: Sequence[object], refused: Refusal) -> None:
         super().__init__(refused.message)
-        self.record = record
+        self.records = records
         self.refused = refused
 
 
@@ -129,10 +129,9 @@ async def import_records(
         if done.problems:
             return done
     for some in batches(records, store.at_once, lambda pair: len(pair[0].raw)):
-        problem = await _add(some, store, done)
+        goes_on = await _add(some, store, done, on_problem)
         advance(passed + done.read)
-        if problem is not None:
-            done.problems.append(problem)
+        if not goes_on:
             break
     await store.finish()
     return done
@@ -157,20 +156,26 @@ async def preview_records(rows: Iterable[Row], store: PreviewedStore[T], on_prob
     return Preview([row for (row, _), is_missing in zip(records, missing, strict=True) if is_missing], problems)
 
 
-async def _add(some: Sequence[tuple[Row, T]], store: Store[T], done: Imported) -> Problem | None:
-    """Add records. If one is refused, those before it are added, and what is wrong with it is returned."""
+async def _add(some: Sequence[tuple[Row, T]], store: Store[T], done: Imported, on_problem: OnProblem) -> bool:
+    """Add records, and say whether others follow. If some are refused, all others are added, or those before them."""
     try:
         added = await store.add([record for _, record in some])
     except RecordRefused as failed:
-        place = next(place for place, (_, record) in enumerate(some) if record is failed.record)
-        earlier = await _add(some[:place], store, done) if place else None
-        return earlier or Problem.of(some[place][0], failed.refused)
+        refused = set(map(id, failed.records))
+        places = [place for place, (_, record) in enumerate(some) if id(record) in refused]
+        if on_problem is OnProblem.SKIP:
+            done.problems += [Problem.of(some[place][0], failed.refused) for place in places]
+            others = [pair for pair in some if id(pair[1]) not in refused]
+            return not others or await _add(others, store, done, on_problem)
+        if places[0] == 0 or await _add(some[: places[0]], store, done, on_problem):
+            done.problems.append(Problem.of(some[places[0]][0], failed.refused))
+        return False
     done.read += len(some)
     done.added += added.new
     done.left_out += added.left_out
     rows = {id(record): row for row, record in some}
     done.altered += [Problem(rows[id(record)], message) for record, message in added.altered]
-    return None
+    return True
 
 
 def _parsed(

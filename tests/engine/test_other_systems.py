@@ -118,6 +118,25 @@ async def test_a_page_without_an_address_or_with_a_broken_one_is_no_other_page(
     assert [each["body"] for each in await page(one_client, "shop-page-broken")] == ["broken"]
 
 
+async def test_comments_of_a_page_that_has_moved_since_are_left_where_they_are(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """Each is named; what is new on the others is imported, also behind them."""
+    links = {"moved": "https://example.com/old", "stays": "https://example.com/stays"}
+    first = {f"{number}": "moved" for number in range(30)} | {"before": "stays"}
+    assert (await bring(one_client, "disqus", disqus_file(tmp_path / "first.xml", links, first))).added == 31
+    await one_client.caught_up("the ids are found")
+    grown = first | {f"{number}": "stays" for number in range(30, 150)}
+    links["moved"] = "https://example.com/new"
+    imported = await bring(one_client, "disqus", disqus_file(tmp_path / "grown.xml", links, grown))
+    assert [problem.message for problem in imported.problems] == [
+        "It was imported before, on another product, and stays there."
+    ] * 30
+    assert (await one_client.ask(THREADS, product="/stays"))["totalCount"] == 121
+    assert (await one_client.ask(THREADS, product="/old"))["totalCount"] == 30
+    assert await page(one_client, "/new") == []
+
+
 async def test_wordpress_is_imported(one_client: Client) -> None:
     """What waits there waits here; pingbacks and spam stay behind."""
     imported = await bring(one_client, "wordpress", "wordpress.xml", "post-{id}")

@@ -45,7 +45,7 @@ class Names(Store[tuple[str, int]]):
         for record in records:
             name, line = record
             if name == "taken":
-                raise RecordRefused(record, InvalidInput("It is taken."))
+                raise RecordRefused([record], InvalidInput("It is taken."))
             if name not in self.kept:
                 if self.lives == 0:
                     raise Killed
@@ -96,6 +96,17 @@ def test_every_row_is_imported_or_named_with_its_line(names: list[str], at_once:
         expected = set() if bad and on_problem is OnProblem.REFUSE else set(good) - {"bad"}
         assert set(kept) == expected
         assert all(str(problem) == f"line {problem.row.number}: name: It is bad." for problem in done.problems)
+
+
+@given(NAMES, st.integers(1, 5))
+def test_what_only_the_table_refuses_is_skipped_too(names: list[str], at_once: int) -> None:
+    """Each is named, and all others are imported."""
+    kept: dict[str, int] = {}
+    done = _run(names, Names(kept, at_once), OnProblem.SKIP)
+    wrong = [line for line, name in enumerate(names, 1) if name in ("bad", "taken")]
+    assert sorted(problem.row.number for problem in done.problems) == wrong
+    assert set(kept) == set(names) - {"bad", "taken"}
+    assert done.read == len(names) - len(wrong)
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=6), st.sampled_from(",;\t"))

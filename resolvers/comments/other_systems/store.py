@@ -51,6 +51,8 @@ class Product:
 class OtherSystemStore(CommentStore):
     """Adds comments that another system has, in threads."""
 
+    id_taken = InvalidInput("It was imported before, on another product, and stays there.")
+
     def __init__(self, services: Services, system: str, product: Product, language: str) -> None:
         super().__init__(services)
         self._system = system
