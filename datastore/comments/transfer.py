@@ -3,7 +3,7 @@
 | wanted                   | read or write                                                        | requests |
 |--------------------------|----------------------------------------------------------------------|----------|
 | which batches are done   | BatchGetItem IMPORT#<digest> BATCH, consistent                       | 1 for 100 |
-| which comments exist     | BatchGetItem COMMENT#…, HELD#… or REPLY#…, consistent                | 1 for 25 |
+| which comments exist     | BatchGetItem COMMENT#…, HELD#… and REPLY#…, consistent               | 1 for 25 |
 | who has an id            | gsi1 LATEST#<shard>, for each missing comment                        | 25 at once |
 | threads of replies       | BatchGetItem THREAD#…, then COMMENT#…, HELD#…; consistent            | 2 for 25 |
 | a batch                  | one transaction: comments, pointers, ADD to STATISTICS#…, a record;  | 1 for 25 |
@@ -210,7 +210,8 @@ async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
 
 
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:
-    keys = [entity.item_key(one) for one in comments for entity in (HELD, COMMENT if one.root is None else REPLY)]
+    """Those that are nowhere: a comment may have come as an answer at first, or without what it answers."""
+    keys = [entity.item_key(one) for one in comments for entity in _IN_ORDER]
     stored = await table.get_many(keys, consistent=True)
     existing = {comment.node_key for comment in stored if comment is not None}
     return [comment for comment in comments if comment.node_key not in existing]

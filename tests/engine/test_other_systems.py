@@ -137,6 +137,23 @@ async def test_comments_of_a_page_that_has_moved_since_are_left_where_they_are(
     assert await page(one_client, "/new") == []
 
 
+async def test_a_question_that_a_grown_file_has_at_last_does_not_bring_its_answer_twice(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """Each answer stays where it was imported: at the top, or in the thread."""
+    head = DISQUS_THREAD % (1, "kettle", "https://example.com/kettle")
+    question, first, second = (DISQUS_POST % (name, name, 1) for name in ("question", "first", "second"))
+    first, second = (post.replace("</post>", '<parent dsq:id="question" /></post>') for post in (first, second))
+    for number, posts in enumerate((first, question + first + second, second)):
+        file = tmp_path / f"{number}.xml"
+        file.write_text(DISQUS % (head, posts), encoding="utf-8")
+        assert (await bring(one_client, "disqus", file)).added == (1, 2, 0)[number]
+    assert {(one["body"], one["replyCount"]) for one in await page(one_client, "/kettle")} == {
+        ("question", 1), ("first", 0),
+    }  # fmt: skip
+    assert await find_suspects(one_client.services, "comments") == []
+
+
 async def test_wordpress_is_imported(one_client: Client) -> None:
     """What waits there waits here; pingbacks and spam stay behind."""
     imported = await bring(one_client, "wordpress", "wordpress.xml", "post-{id}")
