@@ -47,7 +47,7 @@ export default class Comments extends Part<CommentsData> {
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'comments', english, css);
     this.product = host.getAttribute('product') ?? '';
-    this.languages = listed(host.getAttribute('languages'));
+    this.languages = listed(host.getAttribute('languages')).map(kept);
     this.order = host.getAttribute('order') === 'helpful' ? 'HELPFUL' : 'NEWEST';
     this.rated = host.getAttribute('rated');
     this.draft = `ringside draft ${ringside.base} ${this.product}`;
@@ -259,7 +259,8 @@ export default class Comments extends Part<CommentsData> {
   private overview(statistics: Statistics) {
     const { total, rated, verified, average, histogram, languages } = statistics;
     const hasStars = this.rated !== 'no' && rated > 0;
-    if (!hasStars && total < 2) return null;
+    const chosen = this.languages.join();
+    if (!hasStars && total < 2 && !chosen) return null;
     return (
       <div class={hasStars ? 'overview' : 'row'}>
         {hasStars && (
@@ -271,11 +272,12 @@ export default class Comments extends Part<CommentsData> {
         )}
         {hasStars && this.histogram(histogram)}
         <div class="choices">
-          {languages.length > 1 && (
+          {(languages.length > 1 || chosen) && (
             <label>
               {this.t('language')}
-              <select value={this.languages.length === 1 ? this.languages[0] : ''} onchange={(event: any) => this.filter({ languages: listed(event.target.value) })}>
+              <select value={chosen} onchange={(event: any) => this.filter({ languages: listed(event.target.value) })}>
                 <option value="">{this.t('allLanguages')}</option>
+                {chosen && !languages.some(({ language }) => language === chosen) && <option key="chosen" value={chosen}>{this.languages.map(this.languageName).join(', ')}</option>}
                 {languages.map(({ language, count }) => <option key={language} value={language}>{this.t('counted', { what: this.languageName(language), n: count })}</option>)}
               </select>
             </label>
@@ -320,9 +322,7 @@ export default class Comments extends Part<CommentsData> {
     );
   }
 
-  private languageName(language: string) {
-    return new Intl.DisplayNames(this.language, { type: 'language', fallback: 'code' }).of(language) ?? language;
-  }
+  private languageName = (language: string) => new Intl.DisplayNames(this.language, { type: 'language', fallback: 'code' }).of(language) ?? language;
 
   stars(rating: number, label = ''): View {
     return (
@@ -331,6 +331,16 @@ export default class Comments extends Part<CommentsData> {
         <span aria-hidden="true">{'★'.repeat(rating)}<span>{'★'.repeat(5 - rating)}</span></span>
       </span>
     );
+  }
+}
+
+/** A language as the service keeps it: without region, with its script where that is not the usual one. */
+function kept(tag: string) {
+  try {
+    const { language, script } = new Intl.Locale(tag).maximize();
+    return script === new Intl.Locale(language).maximize().script ? language : `${language}-${script}`;
+  } catch {
+    return tag; // which the service refuses
   }
 }
 

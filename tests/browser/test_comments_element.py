@@ -137,6 +137,29 @@ async def test_the_most_helpful_come_first_if_a_reader_or_the_page_wants_it(visi
         await expect(element(page).locator("article")).to_have_text(both)
 
 
+async def test_the_languages_that_a_page_begins_with_are_those_that_a_reader_sees_and_changes(
+    visited: Visited, browser: Browser
+) -> None:
+    """However the page writes them: with a region, several, or one in which nobody has written."""
+    for language, body in (("en", "One"), ("de", "Eins"), ("zh-Hant", "\u4e00"), ("es", "Uno")):
+        say(visited, "languages", body, language=language)
+    for given, chosen, shown in (
+        ("en-GB", "English (1)", ["One"]),
+        ("zh-TW, de-AT", "Traditional Chinese, German", ["\u4e00", "Eins"]),
+        ("fr", "French", []),
+    ):
+        body = f'<ringside-comments product="languages" languages="{given}"></ringside-comments>'
+        async with visited.page(browser, body) as page:
+            await expect(element(page).locator("article")).to_contain_text(shown)
+            select = element(page).get_by_label("Language")
+            await expect(select.locator("option:checked")).to_have_text(chosen)
+            if given == "en-GB":
+                say(visited, "languages", "Two", language="en-US", user="bo-abara")
+                await expect(button(page, "Show 1 new comment")).to_be_visible()
+            await select.select_option("All languages")
+            await expect(element(page).locator("article")).to_have_count(5)
+
+
 async def test_a_removed_comment_leaves_a_stub_until_its_last_reply_is_gone(visited: Visited, browser: Browser) -> None:
     root = say(visited, "stubs", "Regretted")
     say(visited, "stubs", "I saw that", user="bo-abara", inReplyTo=root)
