@@ -164,9 +164,8 @@ def record_id(seal: Seal, email: str) -> str:
 
 
 def _record_ids(seal: Seal, email: str) -> Sequence[str]:
-    """The ids under each of the secrets, the newest first; then those that an address beyond ASCII had once."""
-    spellings = dict.fromkeys((comparable_address(email), email.lower()))
-    hashes = [each for text in spellings for each in seal.keyed_hashes("legacy member", text.encode())]
+    """The ids under each of the secrets, the newest first."""
+    hashes = seal.keyed_hashes("legacy member", comparable_address(email).encode())
     return [RECORD_PREFIX + each.hex()[:24] for each in hashes]
 
 

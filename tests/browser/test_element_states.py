@@ -283,7 +283,7 @@ async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: R
     async with restartable.page(browser, "<main></main>") as page:
         await page.page.route_web_socket("**/graphql", sockets.open)
         with restartable.new_session() as session:
-            await use(page, restartable, session.headers["authorization"].removeprefix("Bearer "))
+            await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
             body = "<ringside-board></ringside-board><ringside-sign-in></ringside-sign-in>"
             await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
             element = page.page.locator("ringside-sign-in")
