@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from schema import schema
 from schema.framework.declarations import AWAITED, READ
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
 from server.execution.limits import Cost
+from server.http.browser_pages import Elements
+from server.settings import settings_table
+from tests.command import ROOT
 
 SCHEMA = build_schema(
     """
@@ -191,3 +195,24 @@ def test_a_page_of_members_with_many_lists_each_is_refused() -> None:
     assert documents.operation(page(2), introspection=True)
     with pytest.raises(InvalidOperation, match="asks for up to"):
         documents.operation(page(5), introspection=True)
+
+
+def test_the_guide_says_which_complexity_the_service_s_own_pages_need() -> None:
+    """An operator who allows less has pages that are refused."""
+    documents, folder = Elements().documents(), ROOT / "elements" / "documents"
+    if not documents:
+        pytest.skip("the elements are not here: make pages")
+    admin = (folder / "admin.graphql").read_text()
+    of_admins = set(re.findall(r"^(?:query|mutation|subscription) (\w+)", admin, re.MULTILINE))
+    most = {True: 0, False: 0}
+    for text in documents.values():
+        document = parse(text)
+        fragments = {one.name.value: one for one in document.definitions if isinstance(one, FragmentDefinitionNode)}
+        (operation,) = [one for one in document.definitions if isinstance(one, OperationDefinitionNode)]
+        is_of_admins = operation.name is not None and operation.name.value in of_admins
+        most[is_of_admins] = max(most[is_of_admins], Cost(schema._schema, operation, fragments)({"first": 100}))
+    said = re.search(r"elements ask for up to ([0-9,]+), the admin pages for up to ([0-9,]+)", settings_table())
+    assert said is not None
+    elements, admins = (int(number.replace(",", "")) for number in said.groups())
+    assert 0.8 * elements <= most[False] <= elements
+    assert 0.8 * admins <= most[True] <= admins
