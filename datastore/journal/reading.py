@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from datastore.changes.occurrences import (
@@ -101,20 +101,27 @@ def _checked(entity: Entity[Any], item: Item) -> JournalItem:
 
 
 # ── member items ──
-# What the journal keeps of a member: what they did.
+# What the journal keeps of a member: what they did, and what others did about them.
 
 
 async def _read(table: Table, user: str) -> Records:
-    for shard in range(ACTOR_SHARDS):
-        done_by = OCCURRENCE.on("gsi1", actor=f"User:{user}", actor_shard=shard)
+    name = f"User:{user}"
+    for done_by in _of_actor(name):
         async for occurrence in table.iterate(done_by):
             yield OCCURRENCE, occurrence
+    async for occurrence in table.iterate(OCCURRENCE.on("gsi2", object_key=object_key(name))):
+        if occurrence.actor != name:
+            yield OCCURRENCE, replace(occurrence, actor=None)
 
 
 MEMBER_ITEMS = MemberItems(
     {
         OCCURRENCE: in_file(
-            "occurrence", "Something that you did, with its time and object.", KEPT, times_in_id=("at",)
+            "occurrence",
+            "Something that you did, with its time and object; or that was done about you, such as a suspension: by whom "
+            "is left out.",
+            KEPT,
+            times_in_id=("at",),
         ),
         DELIVERY: left_out("Says nothing about a member.", KEPT),
         **of_nobody(ACTIVITY, OPERATIONS, REVISIONS, WEBHOOK),

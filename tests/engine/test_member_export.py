@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore.dynamo import Table
+from datastore.dynamo import Table, iso
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JobState
 from datastore.members.exports import EXPORT, EXPORT_PIECE
@@ -40,6 +40,7 @@ from tests.queries import (
     CREATE_LIST,
     MODERATE_COMMENT,
     REPORT_COMMENT,
+    SUSPEND,
     UPDATE_PROFILE,
     mutation,
 )
@@ -48,6 +49,7 @@ from tests.voting import add_contenders, editor, vote
 
 EXPORT_QUERY = mutation("exportMember", "MemberExport", "job { id } url")
 EVE = node_id("User", "eve")
+REINSTATE = mutation("reinstateMember", "MemberReinstated", "user { id }")
 
 
 async def contribute(client: Client) -> None:
@@ -139,6 +141,23 @@ async def test_a_comment_that_a_moderator_moves_while_the_file_is_written_is_in_
     assert [line["kind"] for line in lines if "body" in line["record"]] == [
         "comment" if later == "PUBLISHED" else "heldComment"
     ]
+
+
+async def test_a_file_has_what_moderators_did_about_the_member_and_not_who_they_are(one_client: Client) -> None:
+    """The journal keeps the reason of a suspension for long after its end."""
+    await one_client.member("eve").ask(UPDATE_PROFILE, input={"name": "Eve"})
+    mia = one_client.member("mia", Role.MODERATOR)
+    until = iso(utc_now() + timedelta(days=1))
+    await mia.ask(SUSPEND, input={"user": EVE, "until": until, "reason": "Insults, after two warnings"})
+    await mia.ask(REINSTATE, input={"user": EVE})
+    await one_client.caught_up("the index of objects lists both")
+    lines = [line async for line in file_lines(one_client.services.table, "eve", "now")]
+    done = [line["record"] for line in map(orjson.loads, lines) if line["kind"] == "occurrence"]
+    assert {each["kind"]: each["note"] for each in done if each["kind"].startswith("member.")} == {
+        "member.suspended": "Insults, after two warnings", "member.reinstated": None
+    }  # fmt: skip
+    assert [each["kind"] for each in done].count("profile.changed") == 1
+    assert b"mia" not in b"".join(lines)
 
 
 def test_every_time_that_a_record_has_only_inside_an_id_is_in_the_file() -> None:
