@@ -118,8 +118,8 @@ MEMBER_ITEMS = MemberItems(
     {
         OCCURRENCE: in_file(
             "occurrence",
-            "Something that you did, with its time and object; or that was done about you, such as a suspension: by whom "
-            "is left out.",
+            "Something that you did, with its time and object; or that others did about you, such as a suspension, "
+            "without their names.",
             KEPT,
             times_in_id=("at",),
         ),
