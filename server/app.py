@@ -67,7 +67,7 @@ from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.plain_routes import Readiness, alive, member_export, product_jsonld
 from server.http.process import end_with_parent, tune_process
 from server.http.protocol import ConnectionLimits
-from server.http.sign_in import SignInPage
+from server.http.sign_in import SignInPage, page_documents
 from server.http.websocket import serve_socket
 from server.mail.pages import confirm, unsubscribe
 from server.mail.requested import send_requested_emails
@@ -96,7 +96,7 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
         schema._schema,  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
         Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity),
         manifest=manifest,
-        own=elements.documents(),
+        own={**elements.documents(), **page_documents()},
         cache_bytes=settings.document_cache_bytes,
     )
     backups = partial(backup_figures, settings.data) if settings.backup_hours is not None else None

@@ -9,8 +9,9 @@
 | POST /sign-in/done    | with a session: a token for the origin that asks, or the address that leads back to it |
 | GET /sign-in/emails   | the emails of a demo on this machine                                                   |
 
-The page is four files without a build step and an ordinary client of the API. What it asks for is checked here, not in
-the page: other sites must be listed, and it leads nowhere else. Its POSTs count only from the service's own pages.
+The page is a few files without a build step and an ordinary client of the API. What it asks for is checked here, not in
+the page: other sites must be listed, and it leads nowhere else. Its POSTs count only from the service's own pages. Its
+documents are a file that the service reads too, so that they run where only trusted documents do.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.whole.signing_in import add_provider, sign_in_by_provider
 from server.auth.cookies import bound_to_host, cookie_values, session_cookie, set_cookie
 from server.auth.verification import Unverifiable
+from server.execution.documents import hash_of
 from server.http.browser_pages import CONTENT_TYPES, FILES_POLICY, DemoEmails, content_policy, may_see_emails
 from server.http.messages import SECURITY_HEADERS
 from server.settings import Settings
@@ -60,6 +62,20 @@ FRAGMENT: Final = "ringside-code"
 """What the fragment of an address is called that leads back to a page of another origin."""
 ASKED: Final = "{asked}"
 """The page's placeholder for what it is asked for."""
+
+
+def _documents() -> Mapping[str, str]:
+    texts = (_FOLDER / "documents.graphql").read_text(encoding="utf-8").strip().split("\n\n")
+    return {text.partition("(")[0].split()[1]: text for text in texts}
+
+
+_DOCUMENTS: Final = _documents()
+"""What the page asks the API, by the names of the operations."""
+
+
+def page_documents() -> Mapping[str, str]:
+    """The same by their hashes."""
+    return {hash_of(text): text for text in _DOCUMENTS.values()}
 
 
 class SignInPage:
@@ -89,7 +105,7 @@ class SignInPage:
 
     async def _page(self, request: Request) -> Response:
         asked = self.asked(request.state.services, request.query_params)
-        asked["demo"] = may_see_emails(self._settings, request.scope)
+        asked |= {"demo": may_see_emails(self._settings, request.scope), "documents": _DOCUMENTS}
         html = (_FOLDER / "sign-in.html").read_text(encoding="utf-8")
         return HTMLResponse(html.replace(ASKED, escape(orjson.dumps(asked).decode())), headers=self._headers)
 

@@ -22,7 +22,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
+from server.execution.documents import write_manifest
 from tests.browser.pages import RECORD_VIOLATIONS, VIEWPORT, ExplorerPage, new_context
+from tests.browser.sites import Visited, running_site, sign_in_by_email
 from tests.http_server import Answering, serving_http
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, oidc_provider
@@ -232,6 +234,29 @@ async def test_the_service_may_be_started_again_between_code_and_sign_in(world: 
 
     await by_email(world, page, "restarted@example.org", between)
     await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+
+
+async def test_people_sign_in_where_only_trusted_documents_run(
+    demo_data: Callable[[], str], tmp_path: Path, context: BrowserContext
+) -> None:
+    """By each method of the page itself, with a proof of work, and out again: the service knows its own documents."""
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(write_manifest([]), encoding="utf-8")
+    variables = {
+        "RINGSIDE_DATA": demo_data(),
+        "RINGSIDE_TRUSTED_DOCUMENTS": str(manifest),
+        "RINGSIDE_GUESTS": "comments",
+        "RINGSIDE_CHALLENGE": "guests",
+    }
+    with running_service(variables, ["--demo"]) as service, running_site() as other:
+        page = await context.new_page()
+        await page.goto(f"{service.url}/sign-in?language=en")
+        await page.get_by_label("Your name").fill("Ann")
+        await page.get_by_role("button", name="Go on as a guest").click()
+        await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
+        await page.get_by_role("button", name="Sign out").click()
+        await sign_in_by_email(Visited(service, other), page, ADA)
+    assert await violations(page) == []
 
 
 async def test_the_link_signs_in_the_browser_that_opens_it_and_the_digits_do_not_any_more(

@@ -56,35 +56,26 @@ async function ask(query, variables = {}, again = true) {
   return value;
 }
 
-const REFUSED = '... on Refused { code message path }';
-const VIEWER = 'query Viewer { viewer { id name } }';
-const REQUEST = `mutation Request($input: RequestSignInInput!) { requestSignIn(input: $input) {
-  ... on SignInRequested { request } ${REFUSED} } }`;
-const SIGN_IN = `mutation SignIn($input: SignInInput!) { signIn(input: $input) {
-  ... on SignedIn { user { id name } } ${REFUSED} } }`;
-const AS_GUEST = `mutation AsGuest($input: SignInAsGuestInput!) { signInAsGuest(input: $input) {
-  ... on SignedIn { user { id name } } ${REFUSED} } }`;
-const CHALLENGE = 'query Challenge { challenge { token salt target } }';
-const SIGN_OUT = `mutation SignOut($input: SignOutInput!) { signOut(input: $input) {
-  ... on SignedOut { signedOut } ${REFUSED} } }`;
+// The service knows them and runs them where it runs trusted documents alone.
+const { Viewer, Request, SignIn, AsGuest, Challenge, SignOut } = asked.documents;
 
 // By the digits or the link of an email. Only the member of an address who was erased may not.
 function signIn(input) {
-  return ask(SIGN_IN, { input }).catch(error => {
+  return ask(SignIn, { input }).catch(error => {
     throw error.code === 'NOT_ALLOWED' ? new Refused('erased') : error;
   });
 }
 
 // With a proof of work, where the site asks for one. Who is signed in becomes somebody else.
 async function asGuest(input) {
-  if (signedIn) await ask(SIGN_OUT, { input: {} });
+  if (signedIn) await ask(SignOut, { input: {} });
   signedIn = null;
   try {
-    return await ask(AS_GUEST, { input });
+    return await ask(AsGuest, { input });
   } catch (error) {
     if (error.code !== 'CHALLENGE_NEEDED') throw error;
     const { solve } = await import('/sign-in/challenge.js');
-    return ask(AS_GUEST, { input: { ...input, solution: await solve(await ask(CHALLENGE)) } });
+    return ask(AsGuest, { input: { ...input, solution: await solve(await ask(Challenge)) } });
   }
 }
 
@@ -240,7 +231,7 @@ function listen() {
     working(async () => {
       const variables = { email, language: document.documentElement.lang };
       if (asked.returnTo) variables.returnTo = asked.returnTo;
-      const { request } = await ask(REQUEST, { input: variables }).catch(error => {
+      const { request } = await ask(Request, { input: variables }).catch(error => {
         throw error.code === 'INVALID_INPUT' ? new Refused('badAddress') : error;
       });
       sessionStorage.setItem(KEPT, JSON.stringify({ request, email, until: Date.now() + 15 * 60_000 }));
@@ -283,7 +274,7 @@ function listen() {
   by('somebody-else').addEventListener('click', showMethods);
   by('sign-out').addEventListener('click', () =>
     working(async () => {
-      await ask(SIGN_OUT, { input: {} });
+      await ask(SignOut, { input: {} });
       signedIn = null;
       showMethods();
       tell(say('signedOut'));
@@ -309,7 +300,7 @@ async function begin() {
     }
     return;
   }
-  signedIn = await ask(VIEWER).catch(() => null);
+  signedIn = await ask(Viewer).catch(() => null);
   const isDone = location.pathname.endsWith('/done');
   if (isDone && signedIn && !asked.site && asked.returnTo) {
     location.replace(asked.returnTo); // back from the provider
