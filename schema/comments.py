@@ -115,6 +115,11 @@ class Comment(Node):
     in_reply_to: Comment | None = field(
         visibility.in_reply_to, "What a reply answers; null for other comments, and if the answered reply is gone."
     )
+    thread: strawberry.ID | None = field(
+        visibility.thread,
+        "The id of the comment in whose thread a reply stands, also if what it answers is gone; null for other "
+        "comments.",
+    )
     reply_count: int = field(visibility.reply_count, "How many replies stand in its thread.")
     replies: CommentConnection = field(
         visibility.replies,

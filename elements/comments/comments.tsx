@@ -163,7 +163,7 @@ export default class Comments extends Part<CommentsData> {
 
   private arrivedLive(comment: Arrived) {
     if (this.replace(comment)) return;
-    if (comment.inReplyTo) this.replyArrived(comment);
+    if (comment.thread) this.replyArrived(comment);
     else if (this.fits(comment) && !this.fresh.some(({ id }) => id === comment.id)) {
       this.fresh.unshift(comment);
       this.say(this.t('arrived', { n: this.fresh.length }));
@@ -172,8 +172,7 @@ export default class Comments extends Part<CommentsData> {
 
   /** A reply to a thread with further pages is on one of these, and is counted there if it was posted before the page was read. */
   private replyArrived(reply: Arrived) {
-    const { id, inReplyTo } = reply.inReplyTo!;
-    const root = this.rootOf(id, this.arrivedToo) ?? (inReplyTo && this.rootOf(inReplyTo.id, this.arrivedToo));
+    const root = this.rootOf(reply.thread!, this.arrivedToo);
     if (!root) return;
     const { nodes, pageInfo } = root.replies;
     if (pageInfo.hasNextPage && reply.createdAt < this.readAt) return;

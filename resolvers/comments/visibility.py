@@ -24,6 +24,7 @@ from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.loading import batched
 from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
+from resolvers.values.node_ids import node_id
 
 # ── who may ──
 
@@ -208,6 +209,11 @@ async def reply_count(ctx: Context, comments: Sequence[ShownComment], /) -> list
 async def _reply_counts(ctx: Context, keys: Sequence[tuple[str, str]]) -> list[int]:
     found = await ctx.services.get(thread_reads).load_many(keys) if keys else []
     return [0 if thread is None else thread.replies for thread in found]
+
+
+def thread(_: Context, comment: ShownComment, /) -> str | None:
+    """The id of the comment in whose thread a reply stands, whose stub is there if it is gone itself."""
+    return None if comment.root is None else node_id("Comment", f"{comment.product}#{comment.root}")
 
 
 @batched

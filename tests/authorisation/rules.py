@@ -178,8 +178,8 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Comment": {
         **_each(
             EVERYBODY,
-            "id product language rating title body author createdAt editedAt status removed inReplyTo replyCount "
-            "replies answer helpful verifiedAt",
+            "id product language rating title body author createdAt editedAt status removed inReplyTo thread "
+            "replyCount replies answer helpful verifiedAt",
         ),
         "viewerFoundHelpful": PERSONAL,
         "viewerCanEdit": PERSONAL,

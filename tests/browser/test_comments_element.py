@@ -16,7 +16,7 @@ from playwright.async_api import Browser, Locator, Route, expect
 
 from tests.browser.pages import BrowserPage, answered_last, held_back
 from tests.browser.sites import END_SESSION, Visited, running_site
-from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, POST_COMMENT, SUSPEND, mutation
+from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, MODERATE_COMMENT, POST_COMMENT, SUSPEND, mutation
 from tests.service import running_service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -210,6 +210,24 @@ async def test_replies_to_a_comment_that_waits_to_be_shown_are_shown_with_it(
         await expect(button(page, "Show 2 new comments")).to_be_visible()
         await button(page, "Show 2 new comments").click()
         await expect(thread(page)).to_contain_text(["I was."])
+
+
+async def test_a_reply_that_arrives_after_what_it_answers_is_gone_stands_in_its_thread(
+    visited: Visited, browser: Browser
+) -> None:
+    """It is announced as a reply, not as a comment."""
+    root = say(visited, "orphans", "Who was there?")
+    gone = say(visited, "orphans", "I was.", user="bo-abara", inReplyTo=root)
+    late = say(visited, "orphans", "So was I.", user="cy-abara", inReplyTo=gone)
+    decide = {"by": "mod-abara", "role": "moderator", "comment": late}
+    visited.edit(MODERATE_COMMENT, **decide, status="REJECTED")
+    visited.edit(DELETE_COMMENT, by="bo-abara", role="member", comment=gone)
+    async with visited.page(browser, COMMENTS % "orphans") as page:
+        await expect(element(page).locator("article")).to_have_count(1)
+        visited.edit(MODERATE_COMMENT, **decide, status="PUBLISHED")
+        await expect(element(page).locator(".fresh button")).to_have_text(["Show 1 new reply"])
+        await button(page, "Show 1 new reply").click()
+        await expect(thread(page)).to_contain_text(["So was I."])
 
 
 # ── writing ──

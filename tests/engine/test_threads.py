@@ -36,7 +36,7 @@ from tests.queries import (
 )
 from tests.transfers import import_lines
 
-THREAD = "id body rating title removed replyCount viewerCanEdit author { id name } inReplyTo { id body removed }"
+THREAD = "id body rating title removed replyCount viewerCanEdit author { id name } thread inReplyTo { id body removed }"
 PAGE = f"""query ($product: ID! = "42", $first: Int = 10) {{
   comments(product: $product, first: $first) {{
     totalCount nodes {{ {THREAD} replies(first: 12) {{ totalCount nodes {{ {THREAD} }} }} }} }} }}"""
@@ -207,7 +207,7 @@ async def test_what_cannot_be_answered_is_refused(client: Client) -> None:
 
 
 async def test_a_reply_to_a_removed_reply_answers_nothing(client: Client) -> None:
-    """It stays in its thread; what it answered is null, whether that was deleted or rejected."""
+    """It stays in its thread, and says in which; what it answered is null, whether that was deleted or rejected."""
     ada, bob = client.member("ada"), client.member("bob")
     question = await post(ada, rating=None)
     deleted, rejected = await reply(bob, question), await reply(bob, question)
@@ -215,8 +215,10 @@ async def test_a_reply_to_a_removed_reply_answers_nothing(client: Client) -> Non
         await reply(ada, answered, body="Why?")
     await delete(bob, deleted)
     await moderate(client, rejected, "REJECTED")
-    thread = (await shown(client))["nodes"][0]["replies"]
+    (top,) = (await shown(client))["nodes"]
+    thread = top["replies"]
     assert [(node["body"], node["inReplyTo"]) for node in thread["nodes"]] == [("Why?", None)] * 2
+    assert (top["thread"], {node["thread"] for node in thread["nodes"]}) == (None, {question["id"]})
     assert thread["totalCount"] == 2
     await require_audited(client)
 
