@@ -102,7 +102,6 @@ class SmtpTransport:
         self._user = unquote(address.username) if address.username else None
         self._password = unquote(address.password) if address.password else None
         self._encrypt = True if must_encrypt(self.host, login=self._user is not None) else None
-        self._connections = asyncio.Semaphore(at_once)
         self._idle: list[aiosmtplib.SMTP] = []
         self._opening: set[asyncio.Task[aiosmtplib.SMTP]] = set()
         self._in_use = 0
@@ -124,8 +123,7 @@ class SmtpTransport:
             async with self._connection(deadline) as connection:
                 await _send(connection, email, self.sender, deadline, self._last_step)
 
-        async with self._connections:
-            await self._repeated(unit, deadline)
+        await self._repeated(unit, deadline)
 
     async def _repeated(self, step: Callable[[], Awaitable[T]], deadline: float) -> T:
         """What a step returns, tried again after a temporary failure while attempts and time are left."""
