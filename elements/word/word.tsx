@@ -20,7 +20,8 @@ const GRADES = ['AGAIN', 'HARD', 'GOOD', 'EASY'];
 
 export default class WordOfTheDay extends Part<Data> {
   private words: Daily[] | null = null;
-  private shown = 0;
+  /** The list that the reader chose, or else the first one: it stays theirs while others come and go. */
+  private chosen = '';
   private viewer: Data['viewer'] = null;
   private quiz: Quiz | null = null;
   private answers: string[] = [];
@@ -43,6 +44,7 @@ export default class WordOfTheDay extends Part<Data> {
     this.setClock(data.now);
     this.viewer = data.viewer;
     this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];
+    this.chosen ||= this.words[0]?.list.id ?? '';
     this.render();
   }
 
@@ -51,7 +53,7 @@ export default class WordOfTheDay extends Part<Data> {
   }
 
   private get daily() {
-    return this.words?.[this.shown];
+    return this.words?.find(({ list }) => list.id === this.chosen) ?? this.words?.[0];
   }
 
   /** Pressing again while the answer takes its time sends nothing twice. */
@@ -64,10 +66,10 @@ export default class WordOfTheDay extends Part<Data> {
   // ── quiz ──
 
   private async startQuiz() {
-    const { shown } = this;
-    const input = { list: this.daily!.list.id, size: QUESTIONS, idempotencyKey: newKey() };
+    const list = this.daily!.list.id;
+    const input = { list, size: QUESTIONS, idempotencyKey: newKey() };
     const started = await this.mutate(START_QUIZ, { input });
-    if (!started || shown !== this.shown) return; // another list was chosen meanwhile
+    if (!started || list !== this.daily?.list.id) return; // another list was chosen meanwhile
     if (started.code) {
       this.say(this.refusal(started));
       return;
@@ -208,8 +210,8 @@ export default class WordOfTheDay extends Part<Data> {
     return (
       <label>
         <span class="hidden">{this.t('list')}</span>
-        <select value={String(this.shown)} onchange={(event: any) => { this.shown = +event.target.value; this.quiz = this.graded = this.due = null; this.render(); }}>
-          {this.words!.map(({ list }, index) => <option key={list.id} value={String(index)}>{list.name}</option>)}
+        <select value={this.daily!.list.id} onchange={(event: any) => { this.chosen = event.target.value; this.quiz = this.graded = this.due = null; this.render(); }}>
+          {this.words!.map(({ list }) => <option key={list.id} value={list.id}>{list.name}</option>)}
         </select>
       </label>
     );
