@@ -159,14 +159,14 @@ export default class WordOfTheDay extends Part<Data> {
     const [{ word }] = due as [Due[number]];
     const answer = await this.mutate(REVIEW_WORD, { input: { word: word.id, grade, idempotencyKey: newKey() } });
     if (!answer) return;
-    if (answer.code) {
+    if (answer.code && answer.code !== 'NOT_FOUND') { // which says that the word's list was deleted meanwhile
       this.say(this.refusal(answer));
       return;
     }
     due.shift();
     const dueCount = Math.max(0, (this.viewer?.dueCount ?? 0) - 1);
     this.viewer = this.viewer && { ...this.viewer, dueCount };
-    this.emit('review', { word: word.id, grade });
+    if (!answer.code) this.emit('review', { word: word.id, grade });
     if (this.due !== due) return this.render(); // the reader has gone on to something else
     this.isOpen = false;
     if (due.length) await this.focus('#due');

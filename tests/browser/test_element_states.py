@@ -25,6 +25,7 @@ from tests.queries import (
     CREATE_BOARD,
     CREATE_EVENT,
     CREATE_LIST,
+    DELETE_LIST,
     POST_COMMENT,
     RECORD_RESULT,
     SCORE_EVENT,
@@ -424,8 +425,12 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
 ) -> None:
     """The meaning is shown when it is asked for; the next word follows each grade, and the last one ends the review.
 
-    A grade that is pressed twice counts once. Where the session has ended, nothing was reviewed.
+    A grade that is pressed twice counts once. Where the session has ended, nothing was reviewed. A word whose list is
+    deleted meanwhile is passed over.
     """
+    gone = visited.edit(CREATE_LIST, name="Smells", public=True, level=1)["list"]["id"]
+    [smell] = visited.edit(ADD_WORDS, list=gone, words=[{"term": "smell", "definition": "soon gone"}])["words"]
+    visited.edit(REVIEW_WORD, by="flo-abara", role="member", word=smell["id"], grade="AGAIN")
     words = visited.edit(CREATE_LIST, name="Tastes", public=True, level=1)["list"]["id"]
     terms = [
         {"term": f"taste {n}", "definition": f"meaning {n}", "audioUrl": "https://127.0.0.1:9/a.mp3"} for n in "ab"
@@ -434,21 +439,25 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         visited.edit(REVIEW_WORD, by="flo-abara", role="member", word=each["id"], grade="AGAIN")
     with visited.client("flo-abara") as client:
         await until(
-            lambda: client.post("/graphql", json={"query": DUE_COUNT}).json()["data"]["viewer"]["dueCount"] == 2,
-            "both words are due, after a minute",
+            lambda: client.post("/graphql", json={"query": DUE_COUNT}).json()["data"]["viewer"]["dueCount"] == 3,
+            "all words are due, after a minute",
             pause=1.0,
         )
     async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>', member="flo-abara") as page:
         element = page.page.locator("ringside-word")
         await element.get_by_role("button", name="Listen").click()
         await expect(element.locator(".note")).to_have_text("The sound cannot be played.")
-        review = element.get_by_role("button", name="Review 2 words")
+        review = element.get_by_role("button", name="Review 3 words")
         member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
         await review.click()
         await expect(element.locator(".note")).to_contain_text("Your sign-in has ended.")
         await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
         await visited.sign_in(page, token=member["token"])
         await review.click()
+        await element.get_by_role("button", name="Show the meaning").click()
+        await expect(element.get_by_text("soon gone")).to_be_visible()
+        visited.edit(DELETE_LIST, list=gone)
+        await element.get_by_role("button", name="Good").click()
         for _ in range(2):
             await expect(element.get_by_text(MEANING)).to_have_count(0)
             await element.get_by_role("button", name="Show the meaning").click()
@@ -460,6 +469,34 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await expect(element.locator(".note")).to_have_text("All reviewed. Well done.")
         await expect(element.get_by_role("heading")).to_be_focused()
         await expect(element.get_by_role("button", name=re.compile("^Review"))).to_have_count(0)
+
+
+async def test_the_chosen_list_stays_chosen_when_a_private_one_comes_or_goes(
+    visited: Visited, browser: Browser
+) -> None:
+    """Whose session ends sees the words of the public lists, and their own list again once they have signed in."""
+    for name in ("Aardvarks", "Zebras"):
+        made = visited.edit(CREATE_LIST, by="gus-abara", role="member", name=name)["list"]["id"]
+        visited.edit(ADD_WORDS, by="gus-abara", role="member", list=made, words=[{"term": name, "definition": "own"}])
+    async with visited.page(browser, "<ringside-word></ringside-word>", member="gus-abara") as page:
+        element = page.page.locator("ringside-word")
+        chooser, term = element.get_by_label("List"), element.locator(".term").first
+        await chooser.select_option(label="Zebras")
+        await expect(term).to_have_text("Zebras")
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await element.get_by_role("button", name="Take a quiz").click()
+        await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(term).to_be_visible()
+        await expect(chooser.get_by_role("option", name="Zebras")).to_have_count(0)
+        public = await chooser.get_by_role("option").all_inner_texts()
+        await use(page, visited, member["token"])
+        await expect(term).to_have_text("Zebras")
+        await chooser.select_option(label=public[1])
+        shown = await term.inner_text()
+        await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await element.get_by_role("button", name="Take a quiz").click()
+        await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(term).to_have_text(shown)
 
 
 async def test_a_guest_s_name_is_marked_as_one(restartable: Restartable, browser: Browser) -> None:
