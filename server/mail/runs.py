@@ -459,7 +459,7 @@ class DigestSchedule(TurnSchedule):
 
     async def _send(self, lease: Held[Turn]) -> None:
         template = email_template(self._settings)
-        email = await self.render(template, f"{self._address} {lease.record.place}")
+        email = await self.render(template, lease.record.place)
         if email is None:
             return
         now = self._services.clock()
@@ -471,9 +471,10 @@ class DigestSchedule(TurnSchedule):
             except (SendingFailed, Refusal) as error:
                 _digests_log.warning("a digest was not sent", reason=str(error))
 
-    async def render(self, template: EmailTemplate, occasion: str) -> Email | None:
-        """The email; None if nothing waits."""
-        table, since = self._services.table, self._services.clock() - self._digest.period
+    async def render(self, template: EmailTemplate, due_at: str | None) -> Email | None:
+        """The email that was due at a time, a period after the last one; None if nothing waits."""
+        table, now = self._services.table, self._services.clock()
+        since = min(now, datetime.fromisoformat(due_at) if due_at else now) - self._digest.period
         waiting = await count_queue(table, Status.PENDING)
         reported = await count_queue(table, Status.PUBLISHED)
         if not waiting and not reported:
@@ -489,7 +490,7 @@ class DigestSchedule(TurnSchedule):
         }
         values = in_language(EmailKind.MODERATION_DIGEST, self._digest.language, shown)
         rendered = template.templates.render(EmailKind.MODERATION_DIGEST, values)
-        identifier = message_id("digest", template.sender, occasion)
+        identifier = message_id("digest", template.sender, f"{self._address} {due_at}")
         return compose(template.sender, self._digest.address, rendered, identifier)
 
     async def _oldest(self) -> list[Comment]:

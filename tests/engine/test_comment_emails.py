@@ -279,6 +279,26 @@ async def test_moderators_are_told_what_waits(client: Client, mailed: tuple[Sett
     assert len(await run()) == 1
 
 
+async def test_what_is_new_since_the_last_digest_is_counted_however_long_ago_that_was(
+    one_client: Client, mailed: tuple[Settings, Mailbox]
+) -> None:
+    """Also if no process ran for hours."""
+    settings, mailbox = mailed
+    now = [one_client.services.clock()]
+    services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
+    one_client.services.clock = lambda: now[0]
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
+    digest = DigestSchedule(services, settings, Digest("m@example.org", HOUR, "en"))
+    ada = one_client.member("ada")
+    for hours in (0, 1):
+        await post(ada, body=f"After {hours} hours")
+        now[0] += timedelta(seconds=1) + hours * 8 * HOUR
+        assert await digest.run_if_due()
+        now[0] += timedelta(seconds=1)
+    told = [re.search(r"New among them since the last email: (\d+)", body_of(email)) for _, email in mailbox.emails]
+    assert [found and found[1] for found in told] == ["1", "1"]
+
+
 async def test_the_service_sends_both_by_itself(one_client: Client, mailed: tuple[Settings, Mailbox]) -> None:
     """Replies, and a digest for each address; without a mail server neither."""
     settings, mailbox = mailed
