@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
 import structlog
@@ -39,6 +40,7 @@ from datastore.vocabulary.subscriptions import (
     LATEST,
     NOTE_LIFETIME,
     RECORD_LIFETIME,
+    CharacterSet,
     Mail,
     SentNote,
     Subscription,
@@ -384,15 +386,17 @@ class DailyRun:
 
     async def _sections(self, subscriptions: Sequence[Subscription], on: date) -> list[Section]:
         """The words of a member's subscriptions. A private list is sent to its owner alone."""
-        sections = []
+        sections: dict[tuple[str, CharacterSet | None], Section] = {}
         for subscription in subscriptions:
             drawn = await self._list_word(ListDate(subscription.list, on))
             if subscription.list in self._deleted_lists:
                 await self._end(subscription)
             elif drawn is not None and drawn.list.visible_to(subscription.user):
-                name, word = drawn.list.name, drawn.daily.word
-                sections.append(Section(subscription.list, name, subscription.character_set, word))
-        return sorted(sections, key=lambda section: (section.list_name, section.list, section.character_set.value))
+                word = drawn.daily.word
+                characters = subscription.character_set if word.chinese else None
+                section = Section(subscription.list, drawn.list.name, characters, word)
+                sections[subscription.list, characters] = section
+        return sorted(sections.values(), key=attrgetter("place"))
 
     async def _end(self, subscription: Subscription) -> None:
         """End a subscription to a list that was deleted."""

@@ -358,12 +358,17 @@ class Unsubscription:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One subscription's word of the day."""
+    """One subscription's word of the day; that of both character sets, if the word is the same in them."""
 
     list: str
     list_name: str
-    character_set: CharacterSet
+    character_set: CharacterSet | None
     word: Word
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What sections are ordered by."""
+        return self.list_name, self.list, self.character_set.value if self.character_set else ""
 
     @property
     def characters(self) -> str:

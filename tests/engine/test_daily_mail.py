@@ -124,6 +124,27 @@ async def test_every_subscriber_gets_one_email(table: Table, engine: RunningEngi
     assert "简" not in texts["bob@example.org"]
 
 
+async def test_a_word_without_chinese_characters_comes_once_and_its_link_ends_it(
+    one_client: Client, tmp_path: Path
+) -> None:
+    """Whoever subscribed in both character sets, maybe once by an address: only Chinese words differ in them."""
+    services, mailbox = one_client.services, Mailbox()
+    words = await create_list(services, "Palabras", words=0)
+    spanish = Word(words, 0, "la escuela", "school", any_language=True)
+    batch = WordBatch(services.ids.next(NOW), [spanish], 500)
+    await add_words(services.table, words, batch, UnitOfWork("test", None, "", NOW))
+    for traditional in (False, True):
+        await subscriber(services, "ada", words, traditional=traditional)
+    async with mail_server(mailbox, tmp_path) as url:
+        await run(services, url)
+    [(_, email)] = mailbox.emails
+    assert body_of(email).count("la escuela") == 1
+    link = re.search(r"unsubscribe from this list: https://api\.example\.org(\S+)\)", body_of(email))
+    assert link is not None
+    await one_client.http.post(link[1])
+    assert [each.active for each in await read_subscriptions(services.table, "ada")] == [False, False]
+
+
 async def test_an_email_has_what_mail_programs_need(one_table: Table, tmp_path: Path) -> None:
     """Text and HTML, a repeatable Message-ID, one click to unsubscribe, and no markup from outside."""
     services, mailbox = services_for(one_table), Mailbox()
