@@ -335,10 +335,24 @@ async def record_use(table: Table, identity: Identity, now: datetime) -> None:
 # ── erasing ──
 
 
-def erase_profile(profile: Profile, now: datetime, until: datetime) -> list[Write]:
-    """The writes that erase a profile, if it has the same identities, and leave these as erased until a time."""
-    keys = map(IdentityKey.parse, profile.identities)
-    left = [IDENTITY.put(Identity(key.method, key.hash, now, expires=until)) for key in keys]
+async def address_of_nobody(table: Table, profile: Profile, now: datetime) -> IdentityKey | None:
+    """The address of a profile that nobody signs in to, unless somebody else signs in by it."""
+    if profile.identities or profile.email is None:
+        return None
+    key = of_address(profile.email).key
+    found = (await read_identities(table, [key])).get(key)
+    return key if found is None or found.is_free_at(now) else None
+
+
+def erase_profile(profile: Profile, now: datetime, until: datetime, address: IdentityKey | None = None) -> list[Write]:
+    """The writes that erase a profile, if it has the same identities, and leave these as erased until a time.
+
+    An `address` of nobody is left so, too.
+    """
+    erased = [Identity(key.method, key.hash, now, expires=until) for key in map(IdentityKey.parse, profile.identities)]
+    left = [IDENTITY.put(identity) for identity in erased]
+    if address is not None:
+        left.append(put_new(Identity(address.method, address.hash, now, expires=until), now))
     return [PROFILE.delete(PROFILE.item_key(profile), when=where(identities=profile.identities)), *left]
 
 

@@ -21,7 +21,7 @@ from datastore.dynamo import optimistic
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, later_job
 from datastore.members import suspensions as suspension_store
-from datastore.people.identities import IdentityKey, erase_profile
+from datastore.people.identities import IdentityKey, address_of_nobody, erase_profile
 from datastore.people.member_items import clear_member
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
@@ -113,7 +113,8 @@ async def erase_member(ctx: Context, /, *, user: UserId, contributions: Contribu
 async def _begin(ctx: Context, member: Profile, contributions: Contributions) -> Job:
     job = new_job(ctx, ERASE_MEMBER, {"user": member.user, "contributions": contributions.value})
     again = later_job(job, ERASE_MEMBER, job.started_at + AGAIN_AFTER, "Waits until every process refuses the member.")
-    erased = erase_profile(member, ctx.now(), await _refused_until(ctx, member.user))
+    address = await address_of_nobody(ctx.table, member, ctx.now())
+    erased = erase_profile(member, ctx.now(), await _refused_until(ctx, member.user), address)
     occurred = ctx.unit.occurred(Kind.MEMBER_ERASED, f"User:{member.user}")
     answer = replace(job, input={})
     await begin_job_once(ctx, job, answer, job_store.job_put(again), *erased, *occurred)

@@ -9,7 +9,8 @@
 
 Lists and words come first, then past daily words, then subscriptions; each record is verified. The source is only read.
 New ids are derived from it, so a second run, or one after a crash, finds the records of the first. A decision made in
-the new table, such as a word drawn or a subscription ended, is never overwritten.
+the new table, such as a word drawn or a subscription ended, is never overwritten; and who was erased lately is not
+migrated again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ulid import ULID
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import BadKey, Table, chunks, foreign_rows, gather_or_cancel, key_text, open_table
 from datastore.people import profiles as profile_store
-from datastore.people.identities import comparable_address
+from datastore.people.identities import comparable_address, of_address, read_identities
 from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, Refusal
 from datastore.values.folding import folded
@@ -169,6 +170,8 @@ class Migration:
         self._members: dict[str, list[str]] = {}
         """The members that have an address, by its spelling for comparison."""
         self._new_members: list[Profile] = []
+        self._erased: set[str] = set()
+        """Those of them who are not created."""
         self._subscribed: set[tuple[str, str, CharacterSet]] = set()
         self.summary = MigrationSummary()
 
@@ -326,6 +329,7 @@ class Migration:
     async def _store(self, kind: _Kind[R], wanted: Sequence[tuple[SourceRow, R]]) -> None:
         """Write the missing records, then read all of them again and compare."""
         await self._create_members()
+        wanted = [(row, record) for row, record in wanted if not self._rejects_erased(row, record)]
         records = [record for _, record in wanted]
         stored = await kind.read(self._table, records)
         missing = [record for record, existing in zip(records, stored, strict=True) if existing is None]
@@ -411,11 +415,25 @@ class Migration:
         return profile.user
 
     async def _create_members(self) -> None:
-        new, self._new_members = self._new_members, []
+        """Those of the addresses so far, unless they were erased lately."""
+        keys = {profile.user: of_address(profile.email or "").key for profile in self._new_members}
+        found = await read_identities(self._table, list(keys.values()))
+        now = self._services.clock()
+        for user, key in keys.items():
+            if key in found and found[key].user is None and not found[key].is_free_at(now):
+                self._erased.add(user)
+        new, self._new_members = [each for each in self._new_members if each.user not in self._erased], []
         self.summary.written["member"] += len(new)
         if not self._options.dry_run:
             writes = (profile_store.create_profile(self._table, profile, self._once) for profile in new)
             await gather_or_cancel(writes, _WRITES_AT_ONCE)
+
+    def _rejects_erased(self, row: SourceRow, record: object) -> bool:
+        """Whether a row is a subscription of somebody who was erased, which is reported."""
+        is_erased = isinstance(record, Subscription) and record.user in self._erased
+        if is_erased:
+            self._reject(row, "whoever had this address was erased")
+        return is_erased
 
 
 def list_id(old: str) -> str:

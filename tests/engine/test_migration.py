@@ -15,6 +15,7 @@ import pytest
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, foreign_rows, open_table
+from datastore.people.identities import of_address
 from datastore.people.profiles import PROFILE, Profile
 from datastore.values.seal import Seal
 from datastore.vocabulary import lists
@@ -28,11 +29,16 @@ from datastore.vocabulary.subscriptions import (
     unsubscribe,
 )
 from datastore.vocabulary.words import WORD, Word, WordBatch, add_words
+from resolvers.people.identities import Members
 from resolvers.requests.context import Services, utc_now
+from resolvers.values.node_ids import node_id
 from server.commands.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
 from tests.audits import breaches_in
+from tests.client import Client
 from tests.conftest import SECRET
 from tests.engines import RunningEngine
+from tests.erasing import ERASE, admin
+from tests.jobs import ended
 from tests.legacy_sample import Sample
 
 SAMPLE = Sample(lists=3, words=30, days=20, subscriptions=60)
@@ -215,6 +221,28 @@ async def test_decisions_made_in_the_new_table_stay(one_table: Table, legacy: Le
     assert replace(active, active=False) in subscriptions
     assert await read_daily_word(one_table, list_id("L0"), SAMPLE.last_day) == other
     assert again.rejected["past word"] == first.rejected["past word"] + 1
+
+
+async def test_whoever_was_erased_is_not_migrated_again(
+    one_client: Client, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """Neither a member who had signed in by an address of the old table, nor a reader whom an earlier run brought."""
+    table, services = one_client.services.table, one_client.services
+    await services.get(Members).make(of_address("reader0@example.org"))
+    await migrate(table, legacy, tmp_path / "first.csv")
+    users = {profile.email: profile.user async for profile in table.scan(PROFILE)}
+    for email in ("reader0@example.org", "reader1@example.org"):
+        erased = await admin(one_client).ask(
+            ERASE, input={"user": node_id("User", users[email]), "contributions": "REMOVE"}
+        )
+        assert (await ended(admin(one_client), erased["job"]["id"]))["state"] == "DONE"
+    again = await migrate(table, legacy, tmp_path / "report.csv")
+    assert not any(again.written.values())
+    with (tmp_path / "report.csv").open(encoding="utf-8") as file:
+        reasons = {row["key"]: row["reason"] for row in csv.DictReader(file)}
+    assert ["erased" in reasons.get(f"reader{number}@example.org", "") for number in range(3)] == [True, True, False]
+    owners = {each.user for each in [each async for each in table.scan(SUBSCRIPTION)]}
+    assert owners.isdisjoint({users["reader0@example.org"], users["reader1@example.org"]})
 
 
 async def subscribe(legacy: LegacySource, email: str, since: str) -> None:
