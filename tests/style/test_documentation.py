@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
 from graphql import parse, validate
 
+from datastore.refusals import InvalidInput
+from resolvers.comments import transfer
+from resolvers.comments.transfer import parse_line
 from schema import schema
 from server.execution.limits import Limits, check_counts
 from tests.generated import ROOT
@@ -82,6 +86,20 @@ def test_every_page_of_the_guide_is_in_its_menu() -> None:
     """Nobody finds the others."""
     config = (ROOT / "zensical.toml").read_text(encoding="utf-8")
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f'"{page.name}"' not in config] == []
+
+
+def test_the_guide_names_every_field_of_an_imported_comment() -> None:
+    """An export has them, and any other is refused. Which of them a line needs is what the import asks for."""
+    text = (ROOT / "docs" / "imports.md").read_text(encoding="utf-8")
+    section = text[text.index("## Comments\n") : text.index("## Comments of another system")]
+    named = dict(re.findall(r"^\| `(\w+)` \| (required: )?", section, re.MULTILINE))
+    assert named.keys() == transfer._FIELDS
+    given = {"language": "en", "product": "42", "body": "Fine.", "author": "0" * 26, "createdAt": "2026-01-01T00:00Z"}
+    assert parse_line(orjson.dumps(given)).rating is None
+    for name in (name for name, required in named.items() if required):
+        with pytest.raises(InvalidInput):
+            parse_line(orjson.dumps({key: value for key, value in given.items() if key != name}))
+    assert {name for name, required in named.items() if required} == given.keys() - {"createdAt"}
 
 
 def test_the_costs_that_are_advertised_are_the_calculator_s() -> None:
