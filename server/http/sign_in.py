@@ -16,6 +16,7 @@ documents are a file that the service reads too, so that they run where only tru
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from html import escape
@@ -33,13 +34,14 @@ from starlette.routing import BaseRoute, Route
 from datastore.dynamo import DynamoError, deadline, iso
 from datastore.members.sessions import latest_end
 from datastore.people.identities import MemberErased
-from datastore.refusals import Conflict, InvalidInput, Refusal
+from datastore.refusals import Conflict, InvalidInput, RateLimited, Refusal
 from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Services, Viewer
 from resolvers.requests.policy import Policy
 from resolvers.values.languages import PAGE_LANGUAGES
+from resolvers.values.network_addresses import network
 from resolvers.whole.signing_in import add_provider, sign_in_by_provider
 from server.auth.cookies import bound_to_host, cookie_values, session_cookie, set_cookie
 from server.auth.verification import Unverifiable
@@ -215,10 +217,8 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
         parsed = None
     if not isinstance(parsed, dict):
         raise HTTPException(400, "Send a JSON object.")
-    address = request.client.host if request.client else ""
-    secure = request.url.scheme == "https"
     identified = await request.state.pipeline.identification.identify(
-        request.scope["headers"], secure=secure, address=address
+        request.scope["headers"], secure=_is_secure(request), address=_address(request)
     )
     return identified.viewer, parsed
 
@@ -245,6 +245,9 @@ def _sent(path: Path) -> Response:
 
 # ── the provider ──
 
+PER_ADDRESS: Final = "60/minute"
+"""Sign-ins at the provider that a network address may begin, and as many that it may end, per process: the provider is
+asked for each."""
 _COOKIE: Final = "ringside_sign_in"
 _LONGEST_ASKED: Final = 2800
 """Browsers keep cookies of 4,096 characters: this much and the rest of a flow, sealed."""
@@ -261,6 +264,11 @@ async def to_provider(request: Request, viewer: Viewer, body: Mapping[str, Any])
     asked, adds = body.get("asked"), body.get("add") is True and viewer.session is not None
     if not isinstance(asked, str) or len(asked) > _LONGEST_ASKED:
         raise HTTPException(400, "`asked` is the query of the page's address.")
+    try:
+        _count(request, "begun at the provider")
+    except RateLimited as limited:
+        headers = {"retry-after": f"{math.ceil(limited.retry_after or 1.0)}"}
+        raise HTTPException(429, "Too many sign-ins came from this address. Try again later.", headers) from None
     flow = Flow.begin(time.time(), asked, viewer.id if adds else None)
     try:
         sealed = flow.sealed(services.seal)
@@ -304,18 +312,24 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
     """The token of the session that began and its age; None if an identity was added instead."""
     client, services = _client(request), _services(request)
     identification: Identification = request.state.pipeline.identification
+    _count(request, "ended at the provider")
     named = await client.member(flow, request.query_params)
     if flow.adds_to is None:
         visitor = identification.visitor_in_cookie(request.scope["headers"])
         session, token = await sign_in_by_provider(services, named, visitor)
         return token, int((latest_end(session) - services.clock()).total_seconds())
     by = await identification.session_in_cookie(
-        request.scope["headers"], secure=_is_secure(request), address=request.client.host if request.client else ""
+        request.scope["headers"], secure=_is_secure(request), address=_address(request)
     )
     if by is None or by.id != flow.adds_to:
         raise Conflict("The session that asked for this has ended.")
     await add_provider(services, named, by)
     return None
+
+
+def _count(request: Request, step: str) -> None:
+    """RateLimited if too many came from this address: anyone may begin, and end what they began with invented codes."""
+    _services(request).rates.hit(PER_ADDRESS, step, network(_address(request)))
 
 
 def _back(request: Request, asked: str, error: str | None, session: tuple[str, int] | None = None) -> Response:
@@ -359,6 +373,10 @@ def _client(request: Request) -> OidcClient:
 def _services(request: Request) -> Services:
     services: Services = request.state.services
     return services
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _is_secure(request: Request) -> bool:

@@ -15,7 +15,7 @@ import jwt
 import pytest
 from pydantic import SecretStr
 
-from datastore.dynamo import Rejected, Table
+from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.sessions import key_in
 from datastore.people.profiles import read_profiles
 from resolvers.members.sessions import Sessions
@@ -189,6 +189,27 @@ async def test_who_comes_back_while_sessions_cannot_be_read_is_led_to_the_page(b
 
     with intercepted(services.table, ("batch_get_item",), reject):
         assert (await browser.come_back(address)).headers["location"] == "/sign-in?error=failed"
+
+
+async def test_nobody_makes_the_service_ask_the_provider_without_end(browser: Browser) -> None:
+    """By invented codes, with the flow of a browser of their own, or by beginning flows; other networks go on."""
+    browser.client.services.rates = Rates(clock=lambda: 0.0)  # all of it within a minute
+    asked = await browser.begin()
+    flow = browser.client.http.cookies
+    invented = f"{PUBLIC}/sign-in/callback?state={asked['state']}&code="
+    answers = []
+    for number in range(70):
+        browser.client.http.cookies = httpx.Cookies(flow)
+        answers.append((await browser.come_back(f"{invented}{number}")).headers["location"])
+    assert len(browser.provider.refusals) == answers.count("/sign-in?error=provider") == 60
+    assert answers[60:] == ["/sign-in?error=failed"] * 10
+    begun = [(await browser.client.http.post("/sign-in", json={"asked": ""})) for _ in range(70)]
+    assert [answer.status_code for answer in begun] == [200] * 59 + [429] * 11
+    assert int(begun[-1].headers["retry-after"]) > 0
+    elsewhere = Browser(on_page(browser.client), browser.provider)
+    transport = httpx.ASGITransport(browser.client.served, client=("192.0.2.7", 1))
+    elsewhere.client.http = httpx.AsyncClient(transport=transport, base_url=PUBLIC, headers={"origin": PUBLIC})
+    assert (await elsewhere.sign_in()).headers["location"] == "/sign-in/done"
 
 
 async def test_an_answer_counts_in_the_browser_that_asked_and_once(browser: Browser) -> None:

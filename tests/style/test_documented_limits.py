@@ -19,6 +19,7 @@ from resolvers.vocabulary import quizzes, subscriptions
 from resolvers.voting import boards
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
+from server.http import sign_in
 from server.http.pipeline import DEAR, DEAR_AT_ONCE
 from tests.generated import ROOT
 
@@ -45,6 +46,7 @@ FIGURES = {
     "characters in a name of a document": [MAX_NAME],
     "digits in a number of a document": [MAX_DIGITS],
     "league codes tried, per member; per address": [rules.PER_MEMBER.limit, rules.PER_ADDRESS.limit],
+    "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
     "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
     "accents and other combining marks in a row, in every text that is compared": [folding.MOST_MARKS],
     "letters of a comment; of its title": [comment_rules.LONGEST_BODY, comment_rules.LONGEST_TITLE],
