@@ -489,7 +489,7 @@ async def test_the_chosen_list_stays_chosen_when_a_private_one_comes_or_goes(
         await expect(term).to_be_visible()
         await expect(chooser.get_by_role("option", name="Zebras")).to_have_count(0)
         public = await chooser.get_by_role("option").all_inner_texts()
-        await use(page, visited, member["token"])
+        await visited.sign_in(page, token=member["token"])
         await expect(term).to_have_text("Zebras")
         await chooser.select_option(label=public[1])
         shown = await term.inner_text()
