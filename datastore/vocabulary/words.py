@@ -18,6 +18,7 @@ from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, chunks
 from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.refusals import Conflict, NotFound
+from datastore.values.folding import in_form
 from datastore.vocabulary.lists import LIST, WordList, read_list
 
 # ── records ──
@@ -51,7 +52,11 @@ class ListGrown(Conflict):
         self.word_list = word_list
 
 
-WordContent: TypeAlias = tuple[str, str | None, str | None, str]
+WordContent: TypeAlias = tuple[str | None, ...]
+
+
+def _composed(text: str | None) -> str | None:
+    return text if text is None or text.isascii() else in_form("NFC", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,9 @@ class Word:
 
     @property
     def content(self) -> WordContent:
-        """Two words with the same content are the same word."""
-        return (self.term, self.traditional, self.pinyin or self.own_reading, self.definition)
+        """Two words with the same content are the same word, however their accents are stored."""
+        reading = self.pinyin or self.own_reading
+        return _composed(self.term), _composed(self.traditional), _composed(reading), _composed(self.definition)
 
 
 WORD = Entity(Word, Key("LIST#{list}", "WORD#{ordinal:06d}"))

@@ -218,6 +218,18 @@ async def test_a_file_has_words_of_any_language(one_client: Client, tmp_path: Pa
     ]
 
 
+async def test_a_word_is_imported_once_however_its_accents_are_stored(one_client: Client, tmp_path: Path) -> None:
+    """Systems store é as one character or as two; to people the words are the same."""
+    file, text = tmp_path / "Caffè.csv", "term,reading,definition\ncafé,kafé,une boisson corsée\n"
+    added = []
+    for spelling in (normalize("NFC", text), normalize("NFD", text)):
+        file.write_text(spelling, encoding="utf-8")
+        added.append((await import_words(one_client.services, file, "Caffè")).added)
+    assert added == [1, 0]
+    (listed,) = (await one_client.ask("{ wordLists { nodes { wordCount } } }"))["nodes"]
+    assert listed["wordCount"] == 1
+
+
 async def test_a_file_that_is_imported_twice_at_once_adds_each_word_once(
     one_table: Table, settings: Settings, tmp_path: Path
 ) -> None:
