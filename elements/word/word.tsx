@@ -182,11 +182,16 @@ export default class WordOfTheDay extends Part<Data> {
     this.problem = answer.code ? this.refusal(answer) : '';
     if (this.problem) void this.focus('#email');
     else {
-      this.isSubscribing = false;
+      this.closeSubscription();
       this.say(this.t('sent', { email: answer.email }));
-      this.emit('subscription', { list: this.daily!.list.id });
+      this.emit('subscription', { list: input.list });
     }
-    this.render();
+  }
+
+  private closeSubscription() {
+    this.isSubscribing = false;
+    this.problem = '';
+    void this.focus('#subscribe');
   }
 
   // ── views ──
@@ -228,7 +233,7 @@ export default class WordOfTheDay extends Part<Data> {
         <div class="row">
           {this.hasQuiz && (viewer ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
-          {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
+          {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" id="subscribe" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
         {this.hasQuiz && !viewer && <p class="soft">{this.t('quizNeeds')}</p>}
         {this.isSubscribing && this.subscription()}
@@ -298,7 +303,7 @@ export default class WordOfTheDay extends Part<Data> {
           {this.isOpen ? GRADES.map((grade) => <button type="button" part="button" onclick={() => this.once(() => this.grade(grade))}>{this.t(grade)}</button>) : (
             <button type="button" class="primary" part="button" onclick={() => { this.isOpen = true; void this.focus('#due button'); }}>{this.t('show')}</button>
           )}
-          <button type="button" class="plain" onclick={() => { this.due = null; void this.focus('button.primary'); }}>{this.t('back')}</button>
+          <button type="button" class="plain" onclick={() => { this.due = null; void this.focus('#title'); }}>{this.t('back')}</button>
         </div>
       </div>
     );
@@ -312,7 +317,7 @@ export default class WordOfTheDay extends Part<Data> {
           <input id="email" type="email" required autocomplete="email" dir="ltr" value={this.email} aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : 'how'} oninput={(event: any) => { this.email = event.target.value; this.problem = ''; this.render(); }} />
         </label>
         <button type="submit" class="primary" part="button">{this.t('send')}</button>
-        <button type="button" part="button" onclick={() => { this.isSubscribing = false; this.render(); }}>{this.t('cancel')}</button>
+        <button type="button" part="button" onclick={() => this.closeSubscription()}>{this.t('cancel')}</button>
         {this.problem ? <p class="error" id="problem">{this.problem}</p> : <p class="soft" id="how">{this.t('how')}</p>}
       </form>
     );

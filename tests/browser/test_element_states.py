@@ -443,6 +443,11 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
             "all words are due, after a minute",
             pause=1.0,
         )
+    bare = f'<ringside-word list="{words}" quiz="no"></ringside-word>'
+    async with visited.page(browser, bare, member="flo-abara") as page:
+        await page.page.get_by_role("button", name="Review 3 words").click()
+        await page.page.get_by_role("button", name="Back").click()
+        await expect(page.page.get_by_role("heading", name="Word of the day")).to_be_focused()
     async with visited.page(browser, f'<ringside-word list="{words}"></ringside-word>', member="flo-abara") as page:
         element = page.page.locator("ringside-word")
         await element.get_by_role("button", name="Listen").click()
@@ -515,13 +520,20 @@ async def test_a_guest_s_name_is_marked_as_one(restartable: Restartable, browser
 async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_field(
     restartable: Restartable, visited: Visited, browser: Browser
 ) -> None:
-    """The element says that a link is on its way. Where no emails are sent, it offers none."""
+    """The element says that a link is on its way. Where no emails are sent, it offers none.
+
+    Whoever uses the keyboard is then where they were before.
+    """
     async with visited.page(browser, "<ringside-word></ringside-word>") as page:
         await expect(page.page.locator("ringside-word .entry")).to_be_visible()
         await expect(page.page.get_by_role("button", name="One a day by email")).to_have_count(0)
     async with restartable.page(browser, "<ringside-word></ringside-word>") as page:
         element = page.page.locator("ringside-word")
-        await element.get_by_role("button", name="One a day by email").click()
+        ask = element.get_by_role("button", name="One a day by email")
+        await ask.click()
+        await element.get_by_role("button", name="Cancel").click()
+        await expect(ask).to_be_focused()
+        await ask.click()
         field = element.get_by_label("Your address")
         await field.fill("ada@localhost")
         await element.get_by_role("button", name="Send me the link").click()
@@ -530,6 +542,7 @@ async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_fi
         await field.fill("ada@example.org")
         await element.get_by_role("button", name="Send me the link").click()
         await expect(element.locator(".note")).to_have_text("A link is on its way to ada@example.org.")
+        await expect(ask).to_be_focused()
 
 
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
