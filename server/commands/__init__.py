@@ -14,8 +14,8 @@ from rich.console import Console
 
 operator: ContextVar[str | None] = ContextVar("operator", default=None)
 """The id of the member who runs the command, as `ringside --as` gives it."""
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""All but tabs and line ends."""
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""All but tabs and line ends; and the halves of characters that stand for bytes which are no text."""
 
 
 class _Console(Console):

@@ -342,6 +342,26 @@ async def test_an_address_bounces_by_the_ascii_form_of_its_domain(
     assert "Members without an address now: 2. Addresses that belong to nobody: 0." in done.stdout
 
 
+async def _refuse_in_latin_1(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A mail server that knows nobody, and says so in French and in the letters of an old system."""
+    writer.write(b"220 mail.test\r\n")
+    while command := (await reader.readline())[:4].upper():
+        answers = {b"RCPT": b"550 5.1.1 Bo\xeete aux lettres inconnue", b"QUIT": b"221 Au revoir"}
+        writer.write(answers.get(command, b"250 OK") + b"\r\n")
+    writer.close()
+
+
+async def test_the_command_reports_a_refusal_in_any_encoding(one_client: Client, variables: dict[str, str]) -> None:
+    """What a mail server answers is whatever it likes."""
+    ada = await wants(one_client, "ada")
+    await ada.ask(SUBSCRIBE, input={"list": await public_list(one_client)})
+    async with await asyncio.start_server(_refuse_in_latin_1, "127.0.0.1", 0) as server:
+        url = f"smtp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        done = await asyncio.to_thread(ringside, "emails", **variables, RINGSIDE_SMTP_URL=url)
+    assert "5.1.1 Bo\\udceete aux lettres inconnue" in done.stdout
+    assert done.stderr.strip().endswith("Not everything was sent. Run it again: nobody gets a second email.")
+
+
 async def test_the_command_sends_words_and_reminders(one_client: Client, variables: dict[str, str]) -> None:
     """Without a mail server they go to the log."""
     ada = await wants(one_client, "ada", lockReminderHours=24)
