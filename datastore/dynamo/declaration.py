@@ -98,12 +98,17 @@ def _keys(schema: Any) -> str:
 
 
 async def refuses_transactions(table: Table) -> str | None:
-    """The reason why an engine cannot be used: it has no transactions. None if it has them."""
+    """The reason why an engine cannot be used: it has no transactions. None if it has them.
+
+    Rejected if it only does not let this process use them.
+    """
     probe = {"pk": {"S": PROBE}, "sk": {"S": PROBE}}
     check = {"TableName": table.name, "Key": probe, "ConditionExpression": "attribute_not_exists(pk)"}
     try:
         await retry(lambda: table.client.transact_write_items(TransactItems=[{"ConditionCheck": check}]))
     except Rejected as refused:
+        if refused.is_denied:
+            raise
         return str(refused)
     return None
 

@@ -109,6 +109,11 @@ class Rejected(DynamoError):
         super().__init__(message)
         self.code = code
 
+    @property
+    def is_denied(self) -> bool:
+        """Whether it is at fault that no policy allows the request."""
+        return self.code == "AccessDeniedException"
+
 
 _BY_CODE: Mapping[str, type[DynamoError]] = {
     "ProvisionedThroughputExceededException": Throttled,

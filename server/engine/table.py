@@ -49,11 +49,15 @@ async def read_layout(table: Table) -> Layout | None:
                 )
             return await ensure_layout(table)
     except Rejected as error:
-        raise UnusableTable(
-            f"The table {table.name} cannot be used: {error}. `ringside table create` makes it."
-        ) from None
+        raise UnusableTable(f"The table {table.name} cannot be used: {error}. {_remedy(error)}") from None
     except DynamoError as error:
         raise not_answered(error) from None
+
+
+def _remedy(error: Rejected) -> str:
+    if error.is_denied:
+        return "Give the role of this process the permissions in deploy/iam: docs/operations.md says what each is for."
+    return "`ringside table create` makes it."
 
 
 def not_answered(error: DynamoError) -> UnusableTable:

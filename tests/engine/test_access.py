@@ -102,6 +102,23 @@ async def test_a_role_that_lacks_a_permission_is_refused_as_dynamodb_refuses_it(
         assert proxy.refused == {("dynamodb:ConditionCheckItem", ARN)}
 
 
+@pytest.mark.parametrize("action", ["DescribeTable", "ConditionCheckItem", "GetItem"])
+async def test_a_missing_permission_is_not_taken_for_a_missing_table_or_engine(
+    default_engine: RunningEngine, one_table: Table, action: str
+) -> None:
+    """Whoever has forgotten one is sent to the policies, neither to make a table nor to choose another engine."""
+    lacking = policy("auditor", ARN)
+    lacking["Statement"][0]["Action"].remove(f"dynamodb:{action}")
+    async with RestrictingProxy(default_engine.url, lacking) as proxy:
+        variables = on_table(proxy.url, one_table.name, COLUMNS="1000")
+        refused = await asyncio.to_thread(ringside, "table", "check", **variables)
+    assert refused.returncode == 1
+    assert f"not authorized to perform: dynamodb:{action}" in refused.stderr
+    assert "deploy/iam" in refused.stderr
+    assert "table create" not in refused.stderr
+    assert "transactions" not in refused.stderr
+
+
 def test_the_auditor_can_write_nothing() -> None:
     """ConditionCheckItem only compares an item, inside a transaction."""
     reads = {"BatchGetItem", "ConditionCheckItem", "DescribeTable", "GetItem", "Query", "Scan"}
