@@ -52,7 +52,7 @@ async def restricted(engine: RunningEngine, role: str) -> AsyncIterator[Restrict
 
 async def run(proxy: RestrictingProxy, table: Table, *arguments: str, **more: str) -> None:
     """A command, which must succeed."""
-    variables = on_table(proxy.url, table.name, RINGSIDE_SECRETS=SECRET, **more)
+    variables = on_table(proxy.url, table.name, RINGSIDE_SECRETS=SECRET, COLUMNS="1000", **more)
     done = await asyncio.to_thread(ringside, *arguments, **variables)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr, proxy.refused)
 
