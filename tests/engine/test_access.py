@@ -54,7 +54,7 @@ async def run(proxy: RestrictingProxy, table: Table, *arguments: str, **more: st
     """A command, which must succeed."""
     variables = on_table(proxy.url, table.name, RINGSIDE_SECRETS=SECRET, COLUMNS="1000", **more)
     done = await asyncio.to_thread(ringside, *arguments, **variables)
-    assert done.returncode == 0, (arguments, done.stdout, done.stderr, proxy.refused)
+    assert done.returncode == 0, f"{arguments} {done.stdout} {done.stderr} {proxy.refused}"
 
 
 async def let_a_message_wait(table: Table, webhook: str) -> None:
