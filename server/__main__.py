@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from errno import ENOSPC
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated, Any, Final
 
 import typer
@@ -115,6 +116,8 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command, by default the process's. An expected failure prints one readable message; the exit code is 1."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal's encoding may lack letters, as standard error expects
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app(arguments)
     except Exception as failure:

@@ -346,3 +346,12 @@ def test_a_manifest_with_a_document_that_is_not_valid_is_refused_at_the_start(tm
 def _written(file: Path, text: str) -> Path:
     file.write_text(text)
     return file
+
+
+def test_a_name_that_the_terminal_s_encoding_lacks_is_escaped(tmp_path: Path) -> None:
+    """A list has a name in any language, and a terminal some encoding: what was done is told, and has not failed."""
+    words = tmp_path / "words.csv"
+    words.write_text("term,definition\n词,word\n", encoding="utf-8")
+    data = {"RINGSIDE_DATA": str(tmp_path / "data"), "PYTHONIOENCODING": "ascii"}
+    imported = ringside_process("import", "words", str(words), "--list", "词汇", **data)
+    assert (imported.returncode, imported.stdout) == (0, "1 words added to \\u8bcd\\u6c47, 0 existed already.\n")
