@@ -16,8 +16,10 @@ export default (api: URL, session: Session) => {
   let count = 0;
 
   const tell = (message: object) => socket!.send(JSON.stringify(message));
-  const subscribe = (id: string, { parameters }: Stream) =>
+  const subscribe = (id: string, { parameters, state }: Stream) => {
+    state(true);
     tell({ id, type: 'subscribe', payload: { query: '', ...parameters } });
+  };
 
   function connect() {
     if (socket || !streams.size || document.hidden) return;
@@ -27,20 +29,22 @@ export default (api: URL, session: Session) => {
     opened.onopen = () => tell({ type: 'connection_init', payload: { Authorization } });
     opened.onmessage = ({ data }) => {
       const { type, id, payload } = JSON.parse(data);
-      if (type === 'ping') tell({ type: 'pong' });
       if (type === 'connection_ack') {
         pause = 1;
         isReady = true;
         Authorization = null;
-        streams.forEach((stream, key) => {
-          stream.state(true);
-          subscribe(key, stream);
-        });
+        streams.forEach((stream, key) => subscribe(key, stream));
       }
       const stream = streams.get(id);
+      if (type === 'error' && stream) {
+        stream.state(false);
+        // At a limit, say, there may be room in a while. Another socket has asked again by itself.
+        if (payload[0].extensions.retryAfterSeconds)
+          setTimeout(() => socket === opened && streams.has(id) && subscribe(id, stream), 30_000);
+      }
       if (type !== 'next' || !stream) return;
-      const { variables } = stream.parameters;
-      if (payload.extensions?.eventId && 'after' in variables) variables.after = payload.extensions.eventId;
+      const after = payload.extensions?.eventId;
+      if (after) Object.assign(stream.parameters.variables, { after });
       if (payload.data) stream.take(payload.data);
     };
     opened.onclose = ({ code }) => {
@@ -66,10 +70,8 @@ export default (api: URL, session: Session) => {
   return (stream: Stream) => {
     const id = String(count++);
     streams.set(id, stream);
-    if (isReady) {
-      stream.state(true);
-      subscribe(id, stream);
-    } else connect();
+    if (isReady) subscribe(id, stream);
+    else connect();
     return () => {
       streams.delete(id);
       if (isReady) tell({ id, type: 'complete' });

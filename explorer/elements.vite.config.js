@@ -67,6 +67,7 @@ export default defineConfig({
         entryFileNames: 'elements.[hash].js',
         chunkFileNames: 'elements/[name].[hash].js',
         minify: true,
+        comments: false,
       },
     },
   },

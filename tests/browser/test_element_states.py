@@ -49,6 +49,8 @@ STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
 
+REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
+  .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
 
 
@@ -149,6 +151,26 @@ async def test_a_service_that_is_stopped_is_asked_again_by_every_element(
         await expect(board.locator(".note")).to_contain_text("A vote for")
         await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
         await expect(board.locator(".live")).to_have_text("live")
+
+
+async def test_a_board_whose_stream_is_refused_says_so_and_is_live_once_there_is_room(
+    demo_data: Callable[[], str], browser: Browser
+) -> None:
+    """At the limit of subscriptions, which a network address shares."""
+    limit = {"RINGSIDE_SUBSCRIPTIONS_PER_ADDRESS": "1"}
+    with running_site() as site:
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": site.address, **limit}
+        with running_service(variables, ["--demo"]) as service:
+            site.api = service.url
+            boards = "<ringside-board></ringside-board>" * 2
+            async with Visited(service, site).page(browser, boards, settable_clock=True) as page:
+                live, paused = page.page.locator(".live.on"), page.page.get_by_text("not live")
+                await expect(paused).to_have_count(1)
+                await expect(live).to_have_count(1)
+                await page.page.evaluate(REMOVE_LIVE_BOARD)
+                await expect(live).to_have_count(0)
+                await page.page.clock.fast_forward("01:00")
+                await expect(live).to_have_count(1)
 
 
 async def test_a_page_that_is_opened_while_the_service_is_stopped_shows_what_stands_between_the_tags(
