@@ -480,5 +480,6 @@ class CommentsSubscription:
         "an older one that was still being written may be missed. A comment's id names no others: what became visible "
         "out of chronological order may be missed, or sent again.",
         product="The product's id.",
-        after="The last event's id, or a comment's, to resume with later comments. Without it, the stream starts now.",
+        after="The last event's id, or a comment's, to resume with later comments; or a moment, such as the `now` of "
+        "the answer with the page. Without it, the stream starts now.",
     )

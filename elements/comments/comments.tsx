@@ -83,7 +83,7 @@ export default class Comments extends Part<CommentsData> {
     this.take(data);
     this.statistics = commentStatistics;
     this.viewer = viewer;
-    const after = this.isFiltered || this.order === 'HELPFUL' ? null : (comments.nodes[0]?.id ?? null);
+    const after = (!this.isFiltered && this.order !== 'HELPFUL' && comments.nodes[0]?.id) || now;
     this.endStream ??= this.ringside.live(COMMENT_POSTED, { product: this.product, after }, ({ commentPosted }) => this.arrivedLive(commentPosted));
     this.writing?.restore();
     this.render();

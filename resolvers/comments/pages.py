@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +16,7 @@ from datastore.comments.records import Answer, Comment, Status
 from datastore.dynamo import PageRequest, Window, metered
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
-from datastore.values.ids import is_ulid
+from datastore.values.ids import first_id, is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.comments.visibility import (
@@ -152,11 +152,13 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
 
 
 async def _load_resume_point(ctx: Context, text: str | None, product: str) -> ResumePoint | None:
-    """What an event's id says was told; a comment's id says it of what arrived up to that comment."""
+    """What an event's id says was told; a comment's id, or a moment, says it of what arrived up to then."""
     if not text:
         return None
     with suppress(ValueError):
         return ResumePoint.parse(text)
+    with suppress(ValueError):
+        return ResumePoint.after(first_id(min(_parse_moment(text), ctx.now())))
     try:
         key = parse_node_key("Comment", text)
     except InvalidInput:
@@ -164,7 +166,15 @@ async def _load_resume_point(ctx: Context, text: str | None, product: str) -> Re
     comment_product, _, ulid = key.rpartition("#")
     if comment_product != product or not is_ulid(ulid):
         raise InvalidInput(
-            "`after` is the id of an event of this stream, or of a comment that it brought.", path=("after",)
+            "`after` is the id of an event of this stream, or of a comment that it brought, or a moment with its zone.",
+            path=("after",),
         )
     comment = await load_comment(ctx, key)
     return ResumePoint.after(comment.arrived or ulid if comment is not None else ulid)
+
+
+def _parse_moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("A moment has its zone.")
+    return moment

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import httpx
 import jwt
 import pytest
-from playwright.async_api import Browser, Locator, Route, expect
+from playwright.async_api import Browser, Locator, Route, WebSocket, expect
 
 from tests.browser.pages import BrowserPage, answered_last, held_back
 from tests.browser.sites import END_SESSION, Visited, running_site
@@ -228,6 +230,43 @@ async def test_a_reply_that_arrives_after_what_it_answers_is_gone_stands_in_its_
         await expect(element(page).locator(".fresh button")).to_have_text(["Show 1 new reply"])
         await button(page, "Show 1 new reply").click()
         await expect(thread(page)).to_contain_text(["So was I."])
+
+
+HIDE = """(hidden) => {
+  Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def _note_subscribing(is_listening: asyncio.Event, socket: WebSocket) -> None:
+    def note(frame: str | bytes) -> None:
+        if "subscribe" in str(frame):
+            is_listening.set()
+
+    socket.on("framesent", note)
+
+
+async def test_what_is_posted_while_the_page_is_hidden_is_announced_when_it_is_seen_again(
+    visited: Visited, browser: Browser
+) -> None:
+    """Also where no comment says since when: on an empty page, and on one with a filter or another order."""
+    old = say(visited, "left", "Old", language="de")
+    visited.edit(MARK_HELPFUL, by="bo-abara", role="member", comment=old, helpful=True)
+    for product, attributes, language in (
+        ("left-empty", "", "en"), ("left", 'languages="de"', "de"), ("left", 'order="helpful"', "en"),
+    ):  # fmt: skip
+        body = f'<ringside-comments product="{product}" {attributes}></ringside-comments>'
+        async with visited.page(browser, body) as page:
+            is_listening = asyncio.Event()
+            page.page.on("websocket", partial(_note_subscribing, is_listening))
+            async with page.page.expect_websocket() as opened:
+                await page.page.reload()
+            await is_listening.wait()
+            async with (await opened.value).expect_event("close"):
+                await page.page.evaluate(HIDE, arg=True)
+            say(visited, product, "New", language=language, user="cy-abara")
+            await page.page.evaluate(HIDE, arg=False)
+            await expect(button(page, "Show 1 new comment")).to_be_visible()
 
 
 # ── writing ──

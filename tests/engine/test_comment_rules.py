@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ from datastore.comments.member_items import delete_reports
 from datastore.comments.pages import read_comment
 from datastore.comments.records import COMMENT, REPORTS, Reports
 from datastore.dynamo import Rejected, Table
+from datastore.refusals import InvalidInput
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.pages import comment_posted
 from resolvers.live.feed import MAX_NAMED, ResumePoint
@@ -316,6 +318,27 @@ async def test_a_resumed_stream_misses_nothing(one_client: Client) -> None:
     again = watch(one_client, after=waits["id"])
     assert [body for _, body in await taken(again, 1)] == ["d"]
     await again.aclose()
+
+
+async def test_a_stream_begins_at_the_moment_when_a_page_was_read(one_client: Client) -> None:
+    """With what became visible since then; a page may have no comment that says it. It never begins later than now."""
+    ada = one_client.member("ada")
+    await post(ada, body="before")
+    now = await one_client.ask("{ now }")
+    await until(lambda: one_client.services.clock() > datetime.fromisoformat(now) + timedelta(milliseconds=1), "later")
+    await post(ada, body="since")
+    again = watch(one_client, after=now)
+    assert [body for _, body in await taken(again, 1)] == ["since"]
+    await again.aclose()
+    stream = watch(one_client, after="9000-01-01T00:00:00Z")
+    waiting = asyncio.create_task(taken(stream, 1))
+    await listening(one_client)
+    await post(ada, body="next")
+    assert [body for _, body in await waiting] == ["next"]
+    await stream.aclose()
+    for wrong in ("2026-01-01T00:00:00", "now"):
+        with pytest.raises(InvalidInput):
+            await anext(watch(one_client, after=wrong))
 
 
 async def test_comments_posted_to_another_process_arrive(one_client: Client, settings: Settings) -> None:
