@@ -43,6 +43,7 @@ LONGEST_SEND = 300.0
 """For all steps and attempts of an email together, and its wait for a connection."""
 _TIMEOUT_OF_REQUEST = 10.0
 """For each step of an email that somebody waits for."""
+_GOODBYE = 1.0
 _ATTEMPTS = 3
 _PAUSE = 1.0
 _TEMPORARY = range(400, 500)
@@ -293,8 +294,9 @@ async def _reset(connection: aiosmtplib.SMTP) -> None:
 
 
 async def _quit(connection: aiosmtplib.SMTP) -> None:
+    """Say goodbye, and hardly wait: the email was sent, or was not."""
     try:
-        await connection.quit()
+        await connection.quit(timeout=_GOODBYE)
     except (aiosmtplib.SMTPException, OSError):
         connection.close()
 

@@ -39,6 +39,7 @@ from tests.confirmations import (
 from tests.conftest import SECRET, settings_for
 from tests.engines import RunningEngine
 from tests.erasing import bury
+from tests.mail_server import Mailbox
 from tests.queries import SUBSCRIBE, UPDATE_PROFILE
 from tests.vocabulary import known_list, private_list
 
@@ -416,6 +417,27 @@ async def test_a_refused_address_leaves_the_profile_as_it_is(mail: MailingServic
     assert await ada.code(UPDATE_PROFILE, input={"email": ADA, "name": "Other"}) == "UNAVAILABLE"
     assert mail.mailbox.emails == []
     assert await ada.ask("{ viewer { name email } }") == {"name": "Ada", "email": None}
+
+
+async def test_an_email_that_was_accepted_is_sent_however_slowly_the_server_says_goodbye(
+    one_table: Table, default_engine: RunningEngine, tmp_path: Path
+) -> None:
+    """It has the email, and the member needs to know no more."""
+
+    class Lingers(Mailbox):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ends = asyncio.Event()
+
+        async def handle_QUIT(self, *_: Any) -> str:  # noqa: N802
+            await self.ends.wait()
+            return "221 Bye"
+
+    mailbox = Lingers()
+    async with mailing(settings_for(default_engine, one_table.name), tmp_path, mailbox) as mail:
+        assert "user" in await mail.client.member("ada").ask(UPDATE_PROFILE, input={"email": ADA})
+        mailbox.ends.set()
+    assert mailbox.recipients == [ADA]
 
 
 async def test_emails_of_two_purposes_have_ids_of_their_own(one_mail: MailingService) -> None:
