@@ -187,6 +187,12 @@ async def confirm_email(table: Table, user: str, email: str, pending: str, unit:
     return await _set_email(table, user, values, where(email_pending=pending), unit)
 
 
+async def expect_email(table: Table, seen: Profile, pending: str, unit: UnitOfWork) -> None:
+    """Let the link of an email count that may have been sent, unless another address was asked for meanwhile."""
+    unchanged = present() & where(email_pending=seen.email_pending)
+    await _set_email(table, seen.user, {"email_pending": pending}, unchanged, unit)
+
+
 async def set_email(table: Table, user: str, email: str, unit: UnitOfWork) -> Profile | None:
     """Give a profile an address that was just proven to be the member's; None if there is no profile any more."""
     values = {**proven(email, unit.now), "email_pending": None}

@@ -93,6 +93,14 @@ class PerhapsSent(Exception):
     """The mail server got the email, and its answer is missing."""
 
 
+class MayArrive(Unavailable):
+    """The email was perhaps sent, or is on its way: then its link has to be good."""
+
+    def __init__(self, link: Link, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.link = link
+
+
 class Outcome(Enum):
     """What became of a request for an email."""
 
@@ -144,7 +152,8 @@ class Confirmations:
     ) -> Link:
         """Send the link, unless today's email to the address was sent.
 
-        For a member a refusal if it was not or may not have been. Of a subscription it is sent after this has returned.
+        For a member a refusal if it was not, and MayArrive if it may have been. Of a subscription it is sent after this
+        has returned.
         """
         link = self._link(purpose, email, about)
         send = self._send
@@ -168,11 +177,12 @@ class Confirmations:
         try:
             outcome = await asyncio.wait_for(work, wait)
         except TimeoutError:
-            raise Unavailable(
+            raise MayArrive(
+                link,
                 "The mail server has not answered yet: the email may still arrive. If it does not, ask again.",
                 retry_after=_SOON.total_seconds(),
             ) from None
-        _refuse(outcome)
+        _refuse(outcome, link)
         return link
 
     def _link(self, purpose: Purpose, email: str, about: Sequence[str]) -> Link:
@@ -236,13 +246,14 @@ def _judge(existing: Confirmation, wanted: Confirmation) -> Outcome:
     return Outcome.BEGUN_ELSEWHERE if existing.sent is None else Outcome.SENT_BEFORE
 
 
-def _refuse(outcome: Outcome) -> None:
+def _refuse(outcome: Outcome, link: Link) -> None:
     """The refusal of a request whose email was not sent, or may not have been."""
     match outcome:
         case Outcome.OF_ANOTHER:
             raise Conflict("This address gets no more emails today: too many members asked. Ask again tomorrow.")
         case Outcome.BEGUN_ELSEWHERE:
-            raise Unavailable(
+            raise MayArrive(
+                link,
                 "An email to this address is being sent, or its sending was interrupted. If none arrives, ask again "
                 "in half a minute.",
                 retry_after=_SOON.total_seconds(),
@@ -259,7 +270,8 @@ def _refuse(outcome: Outcome) -> None:
                 path=("input", "email"),
             )
         case Outcome.UNKNOWN:
-            raise Unavailable(
+            raise MayArrive(
+                link,
                 "The mail server did not confirm the email: it may still arrive. If it does not, ask again tomorrow.",
             )
         case Outcome.NO_TABLE:

@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
-from resolvers.people.confirmations import Confirmations, Purpose
+from resolvers.people.confirmations import Confirmations, MayArrive, Purpose
 from resolvers.requests.context import LONGEST_NAME, UNSET, Context, Unset
 from resolvers.values.texts import LONGEST_EMAIL, is_email_address, parse_line, validate_web_address
 
@@ -78,7 +78,12 @@ async def _email_changes(ctx: Context, current: Profile, email: str | None) -> d
     confirmations = ctx.services.get(Confirmations)
     if email == current.email and (current.proven_email or not confirmations.can_send):
         return changes
-    link = await confirmations.ask(ctx, Purpose.ADDRESS, email, [current.user], {"name": current.name})
+    try:
+        link = await confirmations.ask(ctx, Purpose.ADDRESS, email, [current.user], {"name": current.name})
+    except MayArrive as refused:
+        unit = ctx.services.unit(f"User:{current.user}")
+        await profile_store.expect_email(ctx.table, current, refused.link.address, unit)
+        raise
     return {"email_pending": link.address}
 
 

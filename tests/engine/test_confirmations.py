@@ -42,6 +42,7 @@ from tests.erasing import bury
 from tests.mail_server import Mailbox
 from tests.queries import SUBSCRIBE, UPDATE_PROFILE
 from tests.vocabulary import known_list, private_list
+from tests.waiting import until
 
 
 async def stored_text(client: Client) -> str:
@@ -438,6 +439,22 @@ async def test_an_email_that_was_accepted_is_sent_however_slowly_the_server_says
         assert "user" in await mail.client.member("ada").ask(UPDATE_PROFILE, input={"email": ADA})
         mailbox.ends.set()
     assert mailbox.recipients == [ADA]
+
+
+async def test_the_link_of_an_email_that_came_late_is_good(mail: MailingService) -> None:
+    """The member was told that it may still arrive, and need not ask again if it does."""
+    decides = asyncio.Event()
+
+    async def decide(_: object) -> None:
+        await decides.wait()
+
+    mail.mailbox.before_accepting = decide
+    ada = mail.client.member("ada")
+    assert await ada.code(UPDATE_PROFILE, input={"email": ADA, "name": "Other"}) == "UNAVAILABLE"
+    decides.set()
+    await until(lambda: mail.links(ADA), "the email has come")
+    assert (await mail.press(mail.links(ADA)[0])).status_code == 200
+    assert await ada.ask("{ viewer { name email } }") == {"name": "Ada", "email": ADA}
 
 
 async def test_emails_of_two_purposes_have_ids_of_their_own(one_mail: MailingService) -> None:
