@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from math import inf
 from typing import Any
 
 from datastore.dynamo import Table
@@ -30,6 +33,11 @@ async def add_contenders(client: Client, *names: str, board: str = "main") -> li
 async def settle_votes(client: Client, board: str = "main") -> None:
     """Settles at once instead of within two seconds."""
     await client.services.get(BoardCache).settler(board).settle_anew()
+
+
+def let_settle_nothing(client: Client) -> None:
+    """Its votes stay as if the process were killed after them: what it would do by itself, it waits for ever to do."""
+    client.services.get(BoardCache).settler("main")._loop.begin("main", partial(asyncio.sleep, inf))
 
 
 async def board_now(table: Table) -> BoardWithMarks:

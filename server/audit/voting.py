@@ -60,9 +60,8 @@ class _Records:
 
 
 async def breaches(services: Services) -> AsyncIterator[str]:
-    """Read every board first: that settles the votes which a killed process left unsettled."""
-    async for board in all_boards(services.table):
-        await services.get(BoardCache).board(board.slug)
+    """Read every board first: that settles the votes which a killed process left unsettled, if this one may write."""
+    unsettled = {board.slug async for board in all_boards(services.table) if not await _is_settled(services, board)}
     boards: dict[str, _Records] = defaultdict(_Records)
     async for record in all_records(services.table):
         boards[record.slug if isinstance(record, Board) else record.board].add(record)
@@ -70,11 +69,19 @@ async def breaches(services: Services) -> AsyncIterator[str]:
         if records.board is None:
             yield f"voting: there are records of a board {slug}, but no board"
             continue
-        for check in (_contender_breaches, _tally_breaches, _settling_breaches):
+        settling = _left_unsettled if slug in unsettled else _settling_breaches
+        for check in (_contender_breaches, _tally_breaches, settling):
             for breach in check(records.board, records):
                 yield f"voting: {slug}: {breach}"
         for breach in _cycle_breaches(records):
             yield f"voting: {slug}: {breach}"
+
+
+async def _is_settled(services: Services, board: Board) -> bool:
+    cache = services.get(BoardCache)
+    await cache.board(board.slug)
+    current = await cache.boards.load(board.slug)
+    return current is None or not cache.settler(board.slug).is_overdue(current)
 
 
 def _contender_breaches(board: Board, records: _Records) -> Iterator[str]:
@@ -102,6 +109,14 @@ def _tally_breaches(board: Board, records: _Records) -> Iterator[str]:
         tallied, voted = records.tallied_pairs[low, high, counter], records.voted_pairs[low, high, counter]
         if tallied != voted:
             yield f"the pair {low}, {high} has {tallied} {counter} tallied and {voted} voted"
+
+
+def _left_unsettled(_: Board, __: _Records) -> Iterator[str]:
+    """What the board shows says nothing then."""
+    yield (
+        "votes that a process has left are not settled, and this process could not settle them: it needs the right to "
+        "write. Ask the service for the board, which settles it, and audit again"
+    )
 
 
 def _settling_breaches(board: Board, records: _Records) -> Iterator[str]:

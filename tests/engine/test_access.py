@@ -19,7 +19,7 @@ from resolvers.values.node_ids import node_id, parse_node_key
 from server.settings import Settings
 from tests.authorisation.rules import Viewer
 from tests.authorisation.world import World
-from tests.client import serving
+from tests.client import Client, serving
 from tests.command import on_table, ringside
 from tests.deployment_files import ROLES, policy
 from tests.engines import RunningEngine
@@ -27,6 +27,7 @@ from tests.jobs import ended
 from tests.mail_server import Mailbox, mail_server
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.restricting_proxy import ARN, RestrictingProxy, permissions
+from tests.voting import add_contenders, let_settle_nothing, vote
 
 SECRET = "a secret that has no comma and is long enough"
 INDEXES = "{ leaderboard(first: 1) { nodes { rank } } topProducts(first: 1) { nodes { product } } }"
@@ -117,6 +118,22 @@ async def test_a_missing_permission_is_not_taken_for_a_missing_table_or_engine(
     assert "deploy/iam" in refused.stderr
     assert "table create" not in refused.stderr
     assert "transactions" not in refused.stderr
+
+
+async def test_an_auditor_is_told_of_votes_that_it_may_not_settle(
+    one_client: Client, default_engine: RunningEngine, one_table: Table
+) -> None:
+    """A process that was killed has left them: the counts that the board shows are late, and none is wrong."""
+    await add_contenders(one_client, "a", "b")
+    let_settle_nothing(one_client)
+    await vote(one_client.visitor())
+    async with RestrictingProxy(default_engine.url, policy("auditor", ARN)) as proxy:
+        variables = on_table(proxy.url, one_table.name, COLUMNS="1000")
+        audited = await asyncio.to_thread(ringside, "audit", **variables)
+    found = [line for line in audited.stderr.splitlines() if line.startswith("voting: ")]
+    assert len(found) == 1
+    assert "main: votes that a process has left are not settled" in found[0]
+    assert "Ask the service for the board" in found[0]
 
 
 def test_the_auditor_can_write_nothing() -> None:

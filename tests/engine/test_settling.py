@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from functools import partial
-from math import inf
 from typing import Any
 
 import pytest
@@ -29,16 +27,11 @@ from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
 from tests.intercepted import beforehand
 from tests.queries import LEADERBOARD, RETIRE_CONTENDER, VOID_VOTER
-from tests.voting import add_contenders, assert_consistent, board_now, editor, quiet, vote
+from tests.voting import add_contenders, assert_consistent, board_now, editor, let_settle_nothing, quiet, vote
 
 
 def settler_of(client: Client) -> BoardSettler:
     return client.services.get(BoardCache).settler("main")
-
-
-def let_settle_nothing(client: Client) -> None:
-    """Its votes stay as if the process were killed after them: what it would do by itself, it waits for ever to do."""
-    settler_of(client)._loop.begin("main", partial(asyncio.sleep, inf))
 
 
 async def results_equal_tallies(table: Table) -> bool:
