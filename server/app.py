@@ -273,7 +273,7 @@ async def _prepare(services: Services) -> None:
             await services.journal.learn(services.table)
             await ensure_main(services.table, services.clock())
     except DynamoError as error:
-        raise not_answered(error) from None
+        raise not_answered(services.table, error) from None
 
 
 @asynccontextmanager

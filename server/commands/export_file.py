@@ -91,7 +91,10 @@ async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[Table
             yield table
         return
     if not table_file(settings.data).exists():
-        raise Failed(f"There is no table in {settings.data}. Set RINGSIDE_DATA to the embedded engine's data folder.")
+        raise Failed(
+            f"There is no table in {settings.data}. Name the embedded engine's data folder, with RINGSIDE_DATA or in a "
+            "copy's URL."
+        )
     binary = required_binary(settings.data, settings.engine_binary)
     _copy(settings.data, folder)
     async with _embedded(settings, folder, binary) as table:

@@ -51,7 +51,7 @@ async def read_layout(table: Table) -> Layout | None:
     except Rejected as error:
         raise UnusableTable(f"The table {table.name} cannot be used: {error}. {_remedy(error)}") from None
     except DynamoError as error:
-        raise not_answered(error) from None
+        raise not_answered(table, error) from None
 
 
 def _remedy(error: Rejected) -> str:
@@ -60,9 +60,10 @@ def _remedy(error: Rejected) -> str:
     return "`ringside table create` makes it."
 
 
-def not_answered(error: DynamoError) -> UnusableTable:
+def not_answered(table: Table, error: DynamoError) -> UnusableTable:
     return UnusableTable(
-        f"The engine did not answer within {START_SECONDS:.0f} s: {error}. Is RINGSIDE_DYNAMODB_URL right?"
+        f"The engine at {table.client.meta.endpoint_url} did not answer within {START_SECONDS:.0f} s: {error}. Is the "
+        "address right, in RINGSIDE_DYNAMODB_URL or a copy's URL?"
     )
 
 

@@ -484,10 +484,14 @@ async def test_a_copy_is_refused_where_it_would_do_harm(
             (url, f"{url}#a", "does not name a table"),
             ("", url, "is not the URL of a table"),
             (url, f"{url}#missing-table", "table create"),
-            (f"embedded:{data}", f"{url}#{other.name}", "There is no table in"),
+            (f"embedded:{data}", f"{url}#{other.name}", f"There is no table in {data}.*in a copy's URL"),
         ):
             with pytest.raises((Failed, ImportRefused, UnusableTable), match=message):
                 await asyncio.to_thread(copy, source, target)
+        with monkeypatch.context() as patched:
+            patched.setattr("server.engine.table.START_SECONDS", 1.0)
+            with pytest.raises(UnusableTable, match=r"The engine at http://127.0.0.1:1 did not answer .* a copy's URL"):
+                await asyncio.to_thread(copy, url, "http://127.0.0.1:1")
         (tmp_path / "a file").touch()
         monkeypatch.setenv("RINGSIDE_DATA", f"{tmp_path / 'a file'}")
         with pytest.raises(Failed, match=r"What is copied cannot be kept in .*: Not a directory\. Set RINGSIDE_DATA"):
