@@ -187,6 +187,8 @@ def find_damage(
             return str(error)
         if stops():
             raise Stopped from None
+        if time.monotonic() <= ends:  # by Ctrl-C, whose exception SQLite keeps to itself
+            raise KeyboardInterrupt from None
         log.info("the table's file is large: only a part of it was checked", file=str(file), seconds=seconds)
         return None
     return None if result == "ok" else " ".join(str(result).split())

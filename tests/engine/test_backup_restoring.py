@@ -40,6 +40,26 @@ main()
 """
 """The command line with a backup whose check takes longer than a test waits to interrupt it."""
 
+INTERRUPTED_CHECK = """
+import signal
+from server.engine import backup, folder
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+folder._STEPS = 1
+find, signals = backup.find_damage, [signal.SIGINT]
+def interrupted(file, stops=folder.never):
+    def stops_or_signal():
+        if signals:
+            signal.raise_signal(signals.pop())
+        return stops()
+    return find(file, stops=stops_or_signal)
+backup.find_damage = interrupted
+
+from server.__main__ import main
+main()
+"""
+"""The command line, interrupted while SQLite checks a backup."""
+
 KILLED_WRITER = """
 import os, signal, sqlite3, sys
 
@@ -284,6 +304,22 @@ async def test_a_restore_that_is_interrupted_changes_nothing(data: Path, tmp_pat
     assert await process.stdout.readline() == b"checking\n"
     process.send_signal(signal.SIGINT)
     assert await process.wait() == 130
+    assert await read_profiles(data) == ["new", "newer"]
+    assert not (data / "replaced").exists()
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+async def test_an_interruption_while_sqlite_checks_a_backup_ends_the_command(
+    data: Path, tmp_path: Path, command: str
+) -> None:
+    """SQLite keeps an exception to itself. What was checked in part only gets no name, and replaces nothing."""
+    await write_profiles(data, "new")
+    back_up(data, tmp_path / "backup")
+    earlier = (tmp_path / "backup").read_bytes()
+    await write_profiles(data, "newer")
+    interrupted = await asyncio.to_thread(run_script, INTERRUPTED_CHECK, data, command, str(tmp_path / "backup"))
+    assert interrupted.returncode == 130, interrupted.stderr
+    assert (tmp_path / "backup").read_bytes() == earlier
     assert await read_profiles(data) == ["new", "newer"]
     assert not (data / "replaced").exists()
 
