@@ -57,8 +57,11 @@ export default class Comments extends Part<CommentsData> {
 
   /** Uses what is needed for writing, once it is here. */
   write = async (use?: (writing: Writing) => unknown) => {
-    const { Failed } = this.ringside;
-    const arrive = () => import('./writing').then(({ load }) => load(this)).catch((problem) => Promise.reject(new Failed('OFFLINE', String(problem))));
+    const { ask, Failed } = this.ringside;
+    const arrive = () => import('./writing').then(({ load }) => load(this)).catch(async (problem) => {
+      await ask(this.first!, this.asked); // it fails if the service cannot be reached
+      throw new Failed('PERSISTED_QUERY', String(problem)); // the page is older than the service
+    });
     const loaded = await (this.loading ??= this.insist(arrive));
     if (!loaded) return;
     if (!this.writing) (this.writing = loaded).restore();

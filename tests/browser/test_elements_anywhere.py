@@ -304,6 +304,20 @@ async def test_an_older_or_newer_service_asks_for_a_reload(visited: Visited, bro
             await expect(note).to_have_text("This page is out of date. Please load it again.")
 
 
+async def test_a_page_from_before_an_upgrade_asks_for_a_reload_to_write(visited: Visited, browser: Browser) -> None:
+    """The service has the scripts of its own release alone, and was not too busy to be reached."""
+
+    async def alter(route: Route) -> None:
+        await route.continue_(url=re.sub(r"writing\.[\w-]+", "writing.of-before", route.request.url))
+
+    async with visited.page(browser, "", member="bo-abara") as page:
+        await page.page.route("**/elements/writing.*.js", alter)
+        await page.page.goto(visited.site.show('<ringside-comments product="ringside-tee"></ringside-comments>'))
+        element = page.page.locator("ringside-comments")
+        await element.get_by_role("button", name="Write a comment").click()
+        await expect(element.locator(".note")).to_have_text("This page is out of date. Please load it again.")
+
+
 # ── other people's styles, and what moves ──
 
 
