@@ -158,23 +158,27 @@ class SmtpTransport:
             self._note_change()
 
     async def _free_connection(self, deadline: float) -> aiosmtplib.SMTP:
-        """An idle connection or a new one; if the server takes no more of them, one that another email is done with."""
+        """An idle connection or a new one; if there are as many as may be, one that another email is done with."""
         while (connection := self._idle_connection()) is None:
-            if self._in_use + len(self._opening) >= self._most:
-                await self._changed.wait()
-                continue
-            opening = asyncio.create_task(self._connect(deadline))
-            self._opening.add(opening)
-            opening.add_done_callback(self._opened)
-            try:
-                return await opening
-            except _TemporaryFailure:
-                if self._opening:  # these may be all that the server takes
-                    await asyncio.wait(self._opening)
-                if not self._keeps_connections or not (self._in_use or self._idle):
-                    raise
-                self._most = self._in_use + len(self._idle)
+            if self._in_use + len(self._opening) < self._most:
+                return await self._open(deadline)
+            await self._changed.wait()
         return connection
+
+    async def _open(self, deadline: float) -> aiosmtplib.SMTP:
+        """A new connection. If the server takes no more than there are, the next attempt waits for one of these."""
+        opening = asyncio.create_task(self._connect(deadline))
+        self._opening.add(opening)
+        opening.add_done_callback(self._opened)
+        try:
+            return await opening
+        except _TemporaryFailure:
+            if self._opening:  # these may be all that the server takes
+                await asyncio.wait(self._opening)
+            taken = self._in_use + len(self._idle)
+            if taken and self._keeps_connections:
+                self._most = taken
+            raise
 
     def _opened(self, opening: asyncio.Task[aiosmtplib.SMTP]) -> None:
         self._opening.discard(opening)
