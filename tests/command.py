@@ -60,10 +60,15 @@ def ringside(*arguments: str, **variables: str) -> subprocess.CompletedProcess[s
     """
     if arguments[0] == "serve":
         return ringside_process(*arguments, **variables)
-    out, err, codes = _stream(), _stream(), list[int]()
+    return ringside_given(b"", *arguments, **variables)
+
+
+def ringside_given(content: bytes, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The same for a command that reads standard input."""
+    source, out, err, codes = _stream(content), _stream(), _stream(), list[int]()
 
     def run() -> None:
-        with _variables(environment(**variables)), _streams(out, err):
+        with _variables(environment(**variables)), _streams(source, out, err):
             codes.append(_exit_code(arguments, err))
 
     with _ONE_AT_A_TIME:
@@ -86,8 +91,8 @@ def _exit_code(arguments: tuple[str, ...], err: io.TextIOWrapper) -> int:
     return 0
 
 
-def _stream() -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+def _stream(content: bytes = b"") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", write_through=True)
 
 
 def _text(stream: io.TextIOWrapper) -> str:
@@ -111,12 +116,14 @@ def _variables(given: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> Iterator[None]:
+def _streams(source: io.TextIOWrapper, out: io.TextIOWrapper, err: io.TextIOWrapper) -> Iterator[None]:
     """Replace the standard streams; the logs of this process go to where they went before, afterwards."""
     root, configuration = logging.getLogger(), structlog.get_config()
     handlers, level = root.handlers, root.level
+    usual, sys.stdin = sys.stdin, source
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         yield
+    sys.stdin = usual
     root.handlers = handlers
     root.setLevel(level)
     structlog.configure(**configuration)

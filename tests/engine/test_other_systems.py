@@ -31,7 +31,7 @@ from resolvers.transfer.readers import Row, Unreadable
 from resolvers.values.node_ids import node_id
 from server.audit import find_suspects
 from tests.client import Client
-from tests.command import ringside
+from tests.command import ringside, ringside_given
 from tests.jobs import ended
 from tests.killed import Killed, killed_at
 
@@ -408,7 +408,7 @@ def test_the_command_imports_and_says_what_it_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("system", ["disqus", "isso"])
-def test_the_command_reads_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str) -> None:
+def test_the_command_reads_standard_input(tmp_path: Path, system: str) -> None:
     """As every import does: a container is given no file of its host. A database too, which is read by its name."""
     if system == "isso":
         isso_database(tmp_path / "given")
@@ -416,9 +416,8 @@ def test_the_command_reads_standard_input(tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / "given").write_bytes((SAMPLES / "disqus.xml").read_bytes())
     variables = {"RINGSIDE_DATA": str(tmp_path / "data")}
     named = ringside("import", system, str(tmp_path / "given"), "--product", "{path}", **variables)
-    with (tmp_path / "given").open() as given_file:
-        monkeypatch.setattr("sys.stdin", given_file)
-        read = ringside("import", system, "-", "--product", "{path}", **variables)
+    content = (tmp_path / "given").read_bytes()
+    read = ringside_given(content, "import", system, "-", "--product", "{path}", **variables)
     counted = re.search(r"([0-9]+) are new", named.stdout)
     assert counted is not None, named.stderr
     assert f"0 are new, {counted[1]} existed already." in read.stdout, read.stderr
