@@ -71,6 +71,7 @@ _WRITES_AT_ONCE = 32
 _ENDED_STATUSES = frozenset({"unsubscribed", "inactive", "ended", "cancelled", "false"})
 _ACTIVE_STATUSES = frozenset({"subscribed", "active", "confirmed", "true", ""})
 _NOT_STORED = "it is not stored where it was written"
+_MORE_CELLS = "it has more cells than there are columns: put a text with commas in quotation marks"
 
 
 class SourceRow(NamedTuple):
@@ -219,9 +220,11 @@ class Migration:
 
     def _read_words(self) -> None:
         """Map the rows of the words file, which may come in any order."""
-        for number, texts in _read_csv(self._source.words):
+        for number, texts, is_whole in _read_csv(self._source.words):
             row = SourceRow("word", texts["listid"], f"line {number}: {texts['simplified']}")
             with self._counted(row):
+                if not is_whole:
+                    raise InvalidInput(_MORE_CELLS)
                 self._map_word(row, texts)
             if number % _BATCH == 0:
                 self._progress("reading words", number)
@@ -441,16 +444,17 @@ def list_id(old: str) -> str:
     return str(ULID(hashlib.sha256(f"legacy list\x00{old}".encode()).digest()[:16]))
 
 
-def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The line and the texts of each row, by the columns' names in lower case."""
+def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str], bool]]:
+    """The line and the texts of each row, by the columns' names in lower case, and whether these are all its texts."""
     try:
-        reader = csv.DictReader(StringIO(read_text(path), newline=""))
+        reader = csv.DictReader(StringIO(read_text(path), newline=""), strict=True)
         names = {name: (name or "").replace(" ", "").lower() for name in reader.fieldnames or ()}
         if missing := {"listid", "simplified", "definition"} - set(names.values()):
             columns = ", ".join(sorted(missing))
             raise Failed(f"{path} has no column {columns}; see `ringside migrate legacy --help`.")
         for row in reader:
-            yield reader.line_num, {names[name]: (text or "").strip() for name, text in row.items() if name in names}
+            texts = {names[name]: (text or "").strip() for name, text in row.items() if name in names}
+            yield reader.line_num, texts, None not in row
     except csv.Error as error:
         raise Failed(f"{path} cannot be read as CSV: {error}.") from None
 

@@ -32,6 +32,7 @@ from datastore.vocabulary.words import WORD, Word, WordBatch, add_words
 from resolvers.people.identities import Members
 from resolvers.requests.context import Services, utc_now
 from resolvers.values.node_ids import node_id
+from server import Failed
 from server.commands.legacy import LegacySource, Migration, MigrationOptions, MigrationSummary, list_id
 from tests.audits import breaches_in
 from tests.client import Client
@@ -190,6 +191,28 @@ async def test_a_list_whose_name_is_taken_is_reported_and_the_others_are_migrate
         "another list has the name Old list 0",
     ]
     assert (summary.written["list"], summary.rejected["word"]) == (1, 2 * SAMPLE.words + 1)
+
+
+async def test_no_text_of_a_words_row_is_lost(one_table: Table, legacy: LegacySource, tmp_path: Path) -> None:
+    """A definition with a comma that is not in quotation marks would end there, and nobody would notice."""
+    with legacy.words.open("a", encoding="utf-8") as file:
+        file.write("L0,Old list 0,1,是的,,shì de,yes, of course\n")
+    await migrate(one_table, legacy, tmp_path / "report.csv")
+    with (tmp_path / "report.csv").open(encoding="utf-8") as file:
+        reasons = {row["key"].partition(": ")[2]: row["reason"] for row in csv.DictReader(file)}
+    assert reasons["是的"] == "it has more cells than there are columns: put a text with commas in quotation marks"
+    assert "是的" not in {word.term async for word in one_table.scan(WORD)}
+
+
+async def test_a_quotation_mark_that_is_never_closed_swallows_no_words(
+    one_table: Table, legacy: LegacySource, tmp_path: Path
+) -> None:
+    """The rows after it would be a part of its text."""
+    with legacy.words.open("a", encoding="utf-8") as file:
+        file.write('L0,Old list 0,1,是的,,shì de,"yes\nL0,Old list 0,1,不是,,bú shì,no\n')
+    with pytest.raises(Failed, match="cannot be read as CSV"):
+        await migrate(one_table, legacy, tmp_path / "report.csv")
+    assert await all_records(one_table) == []
 
 
 async def test_two_migrations_at_once_add_each_word_once(
