@@ -14,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from server import Failed
 from server.commands import err, out
 from server.commands.files import STANDARD, named_input, open_output, progress_bar
+from server.commands.running import load_settings
 from server.engine import EngineInUse, back_up, locked_folder, required_binary, run_engine
 from server.engine.backup import staged_copy
 from server.engine.folder import install
@@ -93,7 +94,7 @@ async def _validate(staged: Settings) -> None:
 
 
 def _embedded_settings(command: str) -> Settings:
-    settings = Settings.load()
+    settings = load_settings()
     if not settings.embedded:
         raise Failed(
             f"`ringside {command}` is for the embedded engine, and RINGSIDE_DYNAMODB_URL names another one. "

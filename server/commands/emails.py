@@ -18,12 +18,11 @@ from resolvers.values.texts import is_email_address, with_ascii_domain
 from server import Failed
 from server.commands import err, out
 from server.commands.files import read_text
-from server.commands.running import run_with_services
+from server.commands.running import load_settings, run_with_services
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary, newest_date
 from server.mail.runs import ReminderRun, email_template, index_lag, turn
 from server.mail.sending import AT_ONCE, Emails, LeasedTransport, RunLimits, ServerUnreachable, open_transport
 from server.settings import Settings
-from server.telemetry import configure_logging
 
 app = typer.Typer()
 emails = typer.Typer(help="Sends the emails that are due: daily words and reminders. Safe to run again.")
@@ -48,8 +47,7 @@ def send(
     if ctx.invoked_subcommand is not None:
         return
     day = _parse_day(on)
-    settings = Settings.load()
-    configure_logging(settings.log)
+    settings = load_settings()
     limits = RunLimits(at_once, index_lag(settings))
     complete = run_with_services(lambda services: _send(services, settings, day, limits))
     if not complete:

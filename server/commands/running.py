@@ -24,6 +24,13 @@ T = TypeVar("T")
 LEARN_SECONDS = MOST_AGE / 2
 
 
+def load_settings() -> Settings:
+    """The environment's. What is logged from now on goes to standard error, like a service's, and to no result."""
+    settings = Settings.load()
+    configure_logging(settings.log)
+    return settings
+
+
 @contextmanager
 def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
     """Start the embedded engine if the settings want one, and yield settings with an engine's address.
@@ -43,12 +50,8 @@ def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
 
 
 def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
-    """Run `work` on the table of the environment's settings. An embedded engine's table is created first.
-
-    What it logs goes to standard error, like a service's.
-    """
-    settings = Settings.load()
-    configure_logging(settings.log)
+    """Run `work` on the table of the environment's settings. An embedded engine's table is created first."""
+    settings = load_settings()
 
     async def run(reachable: Settings) -> T:
         async with open_engine(reachable) as table:

@@ -22,7 +22,7 @@ from resolvers.requests.context import Services
 from server import Failed
 from server.commands import err, out
 from server.commands.demo import seed_demo
-from server.commands.running import engine_for
+from server.commands.running import engine_for, load_settings
 from server.engine import scheduled_backups
 from server.engine.table import open_engine, validate_table
 from server.http.origins import default_hosts
@@ -43,7 +43,7 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Add the demo data, unless it is there.")] = False,
 ) -> None:
     """Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."""
-    settings = Settings.load()
+    settings = load_settings()
     EmailTemplates(settings.email_templates)  # which may be broken
     if settings.trusted_documents and workers > 1:
         _check_manifest(settings, settings.trusted_documents)

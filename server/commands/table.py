@@ -10,7 +10,7 @@ from datastore.dynamo import declaration
 from datastore.whole import layout
 from resolvers.requests.context import Services
 from server.commands import out
-from server.commands.running import engine_for, run_with_services
+from server.commands.running import engine_for, load_settings, run_with_services
 from server.engine.table import open_engine
 from server.settings import Settings
 
@@ -22,7 +22,7 @@ app.add_typer(tables, name="table")
 @tables.command()
 def create() -> None:
     """Creates the table with its indexes and time to live, unless it exists."""
-    settings = Settings.load()
+    settings = load_settings()
 
     async def create_once(reachable: Settings) -> bool:
         async with open_engine(reachable) as table:

@@ -36,6 +36,7 @@ from server.commands.export_file import (
     write_export,
 )
 from server.commands.files import STANDARD, open_input, open_output, owner_only, progress_bar
+from server.commands.running import load_settings
 from server.engine.folder import refuse_own_file, sync
 from server.settings import Settings, is_embedded
 
@@ -56,7 +57,7 @@ def export_all(
     do not pause for that long, the export says how many items changed meanwhile.
     """
     with progress_bar("") as advance:
-        end = export_table(Settings.load(), file, advance)
+        end = export_table(load_settings(), file, advance)
     err.print(f"{end.items:,} items written.")
     _warn(end)
 
@@ -71,7 +72,7 @@ def import_all(
     The file is checked before anything is written. Exit code 1 if the audit finds a breach; the import is complete even
     then.
     """
-    settings = Settings.load()
+    settings = load_settings()
     with progress_bar("") as advance:
         end, broken = _import(settings, file, advance)
     _report(settings, end, broken)
@@ -87,7 +88,7 @@ def copy(
     A URL is `embedded`, `embedded:FOLDER`, `aws`, or an address such as `http://127.0.0.1:8001`; with `#NAME` at its
     end, it names a table other than RINGSIDE_TABLE.
     """
-    settings = Settings.load()
+    settings = load_settings()
     old, new = at_place(settings, source), at_place(settings, target)
     if identity(old) == identity(new):
         raise Failed(f"{source} and {target} are the same table.")

@@ -39,6 +39,7 @@ from tests.backups import counted, counting_writers
 from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table, ringside
 from tests.conftest import create_table, settings_for
+from tests.data_folders import write_profiles
 from tests.engines import RunningEngine, running_engine
 from tests.service import start_service
 from tests.voting import settle_votes
@@ -501,6 +502,29 @@ async def test_a_copy_is_refused_where_it_would_do_harm(
         await start_service({"RINGSIDE_DATA": str(data)}, stack)
         with pytest.raises(Failed, match="Stop that process first"):
             await asyncio.to_thread(copy, url, f"embedded:{data}")
+
+
+LARGE_TABLE = """
+from server.engine import folder
+
+folder.CHECK_SECONDS, folder._STEPS = 0.0, 1
+
+from server.__main__ import main
+main()
+"""
+"""The command line on a table's file of which there is no time to check all."""
+
+
+async def test_what_a_command_logs_is_no_part_of_what_it_writes_to_standard_output(tmp_path: Path) -> None:
+    """An export of a large table through a pipe begins with the export, not with a line about the table's file."""
+    await write_profiles(tmp_path, "ada")
+    command = [sys.executable, "-c", LARGE_TABLE, "export", "all", "-"]
+    process = await asyncio.create_subprocess_exec(
+        *command, env=environment(RINGSIDE_DATA=str(tmp_path)), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    exported, logged = await process.communicate()
+    assert b"only a part of it was checked" in logged
+    assert list(ExportReader(io.BytesIO(exported), "FILE").rows()) != []
 
 
 @pytest.mark.parametrize(
