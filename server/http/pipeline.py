@@ -58,7 +58,7 @@ class Quota:
     def begin(self, address: str) -> None:
         """Count one more until `end`, which the caller must call; Overloaded if there are enough."""
         if self.is_full(address):
-            raise Overloaded
+            raise Overloaded(retry_after=1.0)
         client = network(address)
         self.open += 1
         self._of_address[client] = self._of_address.get(client, 0) + 1

@@ -208,6 +208,7 @@ async def test_open_subscriptions_of_an_address_are_bounded(served: Served) -> N
         await send(connection, *(ask(number, WATCH) for number in range(4)))
         refused = await receive(connection)
         assert (refused["type"], refused["payload"][0]["extensions"]["code"]) == ("error", "OVERLOADED")
+        assert refused["payload"][0]["extensions"]["retryAfterSeconds"] > 0
         await send(connection, {"id": "0", "type": "complete"}, ask(5, WATCH), ask(6, "{ __typename }"))
         assert [(await receive(connection))["type"] for _ in range(2)] == ["next", "complete"]
 
