@@ -19,12 +19,16 @@ import { Words } from './words';
 import css from './admin.css?inline';
 import english from './texts/en.json';
 
-type Comment = HeldCommentsData['moderationQueue']['nodes'][number];
+type Comment = HeldCommentsData['held']['nodes'][number];
 type Status = Comment['status'];
 
 const GROUNDS = ['SPAM', 'ABUSE', 'OFF_TOPIC', 'ILLEGAL', 'PERSONAL_DATA', 'FRAUD', 'OTHER'];
 const MEASURES = ['votes', 'comments', 'predictions', 'quizzes', 'newMembers'] as const;
 const DAYS = 30;
+const AT_ONCE = 100;
+/** What waits, as many as one decision may be about. */
+const oldest = ({ held, reported }: HeldCommentsData) =>
+  [...held.nodes, ...reported.nodes].sort((one, other) => one.createdAt.localeCompare(other.createdAt)).slice(0, AT_ONCE);
 const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
 class Admin extends Part<AdminViewerData> {
@@ -216,7 +220,7 @@ class Admin extends Part<AdminViewerData> {
     } else if (place && this.others[place]) {
       await this.others[place].open();
     } else if (place) {
-      const list = await this.insist(() => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then((data) => data.moderationQueue.nodes) : service.ask(LATEST_COMMENTS, {}).then((data) => data.latestComments.nodes)));
+      const list = await this.insist(() => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then(oldest) : service.ask(LATEST_COMMENTS, {}).then((data) => data.latestComments.nodes)));
       this.isRefused = !list;
       this.chosen.clear();
       if (list && place === this.place) await this.show(list, this.current);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import httpx
@@ -14,6 +15,7 @@ from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
+from tests.queries import REPORT_COMMENT
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -55,6 +57,31 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
         await expect(articles).to_have_count(before - n - 1)
     await page.page.keyboard.press("u")
     await expect(articles).to_have_count(before - 49)
+
+
+async def test_a_moderator_decides_about_reported_comments_too(visited: Visited, browser: Browser) -> None:
+    """They stand among the held ones, the oldest first, with the reasons; a decision clears these."""
+    reported, waits = (
+        visited.edit(POST, by="reported", role="member", product="told", language="en", body=body)["comment"]["id"]
+        for body in ("Buy this.", "This waits.")
+    )
+    visited.edit(HOLD, by="mo", role="moderator", comments=[waits], status="PENDING")
+    for reader in ("ida", "ole"):
+        visited.edit(REPORT_COMMENT, by=reader, role="member", comment=reported, reason=f"{reader} saw an advert")
+    page = await opened(visited, browser, "moderator", "#/comments/held")
+    articles = page.page.locator("ringside-admin article")
+    both = articles.filter(has_text=re.compile("Buy this|This waits"))
+    await expect(both).to_have_text([re.compile("Buy this"), re.compile("This waits")])
+    for reader in ("ida", "ole"):
+        await expect(both.first).to_contain_text(f"{reader} saw an advert")
+    await both.first.click()
+    await page.page.keyboard.press("a")
+    await expect(both).to_have_text([re.compile("This waits")])
+    await page.page.reload()
+    await expect(both).to_have_text([re.compile("This waits")])
+    await both.first.click()
+    await page.page.keyboard.press("1")
+    await expect(both).to_have_count(0)
 
 
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
