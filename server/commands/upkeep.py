@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
@@ -76,18 +77,19 @@ async def _read_jobs(services: Services) -> list[Job]:
 
 
 async def _resume(services: Services) -> list[Job]:
-    """Work on every due job whose process is gone, and wait for the others."""
+    """Work on every due job whose process is gone, and wait for the others. Kinds of a newer release are left to it."""
     from resolvers.whole.jobs import JOB_KINDS
 
     services.get(JobRunner).start(JOB_KINDS)
     with err.status("Looking for unfinished jobs"):
-        while await _some_are_due(services):  # noqa: ASYNC110 - others finish some of them
+        while await _some_are_due(services, JOB_KINDS):  # noqa: ASYNC110 - others finish some of them
             await asyncio.sleep(_LOOK_SECONDS)
     return await _read_jobs(services)
 
 
-async def _some_are_due(services: Services) -> bool:
-    return any(one.is_due(services.clock()) for one in await job_store.read_unfinished_jobs(services.table))
+async def _some_are_due(services: Services, kinds: Collection[str]) -> bool:
+    unfinished = await job_store.read_unfinished_jobs(services.table)
+    return any(one.kind in kinds and one.is_due(services.clock()) for one in unfinished)
 
 
 # ── scoring ──

@@ -244,6 +244,16 @@ async def test_the_command_lists_jobs_and_finishes_them(one_client: Client) -> N
     assert (await one_client.ask(BOARD_COUNTS))["votes"] == 0
 
 
+async def test_the_command_leaves_a_job_to_the_release_that_knows_its_kind(one_client: Client) -> None:
+    """One that a newer release has begun, whose operator has gone back to this one."""
+    await begun(one_client.services, "OF_A_NEWER_RELEASE")
+    settings = one_client.settings
+    variables = on_table(settings.dynamodb_url, settings.table, RINGSIDE_SECRETS=SECRET)
+    resumed = await asyncio.to_thread(ringside_process, "jobs", "--resume", **variables)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "OF_A_NEWER_RELEASE  RUNNING" in resumed.stdout
+
+
 JOBS = """query ($state: JobState, $first: Int, $after: String) { jobs(state: $state, first: $first, after: $after) {
   nodes { id kind state } pageInfo { hasNextPage endCursor } } }"""
 
