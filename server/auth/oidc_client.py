@@ -164,14 +164,20 @@ class OidcClient:
                 asyncio.timeout(FETCH_SECONDS),
                 self._http.stream(method, url, data=form, headers={"accept": "application/json"}) as response,
             ):
-                response.raise_for_status()
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_BYTES:
                         raise NotSignedInThere(f"the provider sent more than {MAX_BYTES} bytes")
-            return orjson.loads(body)
-        except (httpx.HTTPError, TimeoutError, ValueError) as error:
+        except (httpx.HTTPError, TimeoutError) as error:
             raise NotSignedInThere(f"the provider did not answer: {type(error).__name__}: {error}"[:300]) from None
+        try:
+            answer = orjson.loads(body)
+        except ValueError:
+            answer = None
+        if answer is None or not response.is_success:
+            reason = answer.get("error") if isinstance(answer, dict) else "without a reason in JSON"
+            raise NotSignedInThere(f"{url} answered {response.status_code}: {reason}"[:300])
+        return answer
 
 
 def _parse_endpoints(document: Any, issuer: str) -> Endpoints:

@@ -14,6 +14,7 @@ import httpx
 import jwt
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from datastore.dynamo import Rates, Rejected, Table
 from datastore.members.sessions import key_in
@@ -241,6 +242,15 @@ async def test_who_was_erased_is_told_so(service: Client, browser: Browser) -> N
     await browser.client.ask(ERASE, user=me["id"])
     stranger = Browser(on_page(service, PUBLIC), browser.provider)
     assert (await stranger.sign_in()).headers["location"] == "/sign-in?error=erased"
+
+
+async def test_the_log_says_why_the_provider_refused(browser: Browser) -> None:
+    """It did answer: an operator who has set another secret than the provider's reads its reason."""
+    browser.provider.parameters = {"code": "invented"}
+    with capture_logs() as logs:
+        await browser.sign_in()
+    (reason,) = [log["reason"] for log in logs if log["event"] == "the provider signed nobody in"]
+    assert reason == f"{browser.provider.issuer}/token answered 400: invalid_grant"
 
 
 async def test_a_long_address_fits_into_the_cookie_of_the_flow_or_is_refused(browser: Browser) -> None:
