@@ -38,7 +38,7 @@ from resolvers.values.node_ids import node_id
 
 
 def message(occurrence: Occurrence) -> bytes:
-    """What is sent; the same bytes at every attempt, unless the member was erased meanwhile.
+    """What is sent; the same bytes at every attempt.
 
     Of two messages about an object, the one with the greater `sequence` is the later one, as a text.
     """
