@@ -41,10 +41,12 @@ export class Webhooks implements Area {
     this.fresh.clear();
     await this.open();
     await this.choose(answer.webhook);
-    await this.showSecret(answer.secret);
+    await this.showSecret(answer.webhook, answer.secret);
   }
 
-  private async showSecret(secret: string) {
+  /** It is shown this once, so the webhook is chosen again if another one was meanwhile. */
+  private async showSecret(webhook: Webhook, secret: string) {
+    while (this.chosen?.id !== webhook.id) await this.choose(webhook);
     this.secret = secret;
     this.page.say(this.page.t('secretOnce'));
     await this.page.focus('#secret');
@@ -56,21 +58,23 @@ export class Webhooks implements Area {
     if (this.chosen === webhook) await this.page.focus('#chosen-webhook');
   }
 
-  private async act(document: any): Promise<any> {
-    const answer = await this.page.mutate(document, { input: { webhook: this.chosen!.id, idempotencyKey: newKey() } });
+  private async act(document: any, { id }: Webhook): Promise<any> {
+    const answer = await this.page.mutate(document, { input: { webhook: id, idempotencyKey: newKey() } });
     if (answer?.code) this.page.say(this.page.refusal(answer));
     return answer?.code ? null : answer;
   }
 
   private async rotate() {
-    const answer = await this.act(ROTATE_WEBHOOK_SECRET);
-    if (answer) await this.showSecret(answer.secret);
+    const webhook = this.chosen!;
+    const answer = await this.act(ROTATE_WEBHOOK_SECRET, webhook);
+    if (answer) await this.showSecret(webhook, answer.secret);
   }
 
   private async remove() {
-    if (!(await this.act(REMOVE_WEBHOOK))) return;
-    this.page.say(this.page.t('webhookRemoved', { url: this.chosen!.url }));
-    this.chosen = null;
+    const webhook = this.chosen!;
+    if (!(await this.act(REMOVE_WEBHOOK, webhook))) return;
+    this.page.say(this.page.t('webhookRemoved', { url: webhook.url }));
+    if (this.chosen?.id === webhook.id) this.chosen = null;
     await this.open();
     this.page.render();
   }

@@ -11,11 +11,13 @@ from playwright.async_api import Browser, expect
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.admin import assert_clean, opened
+from tests.browser.pages import held_back
 from tests.browser.sites import Visited
 from tests.queries import POST_COMMENT, mutation
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+ADD_WEBHOOK = mutation("addWebhook", "WebhookAdded", "webhook { id }")
 SET_RULES = mutation("setHoldRules", "HoldRulesSet", "rules { revision }")
 
 
@@ -94,6 +96,28 @@ async def test_a_webhook_is_added_told_again_and_removed(visited: Visited, brows
     await page.page.get_by_role("button", name="Remove").click()
     await expect(page.page.get_by_role("status")).to_contain_text("is told nothing any more")
     await expect(page.page.get_by_role("button", name="hooks.example.com")).to_have_count(0)
+
+
+async def test_a_secret_is_shown_with_its_own_webhook(visited: Visited, browser: Browser) -> None:
+    """Although another one was chosen before the answer came. The same holds for what is said of a removed one."""
+    for name in "ab":
+        url = f"https://{name}.example.com/ringside"
+        visited.edit(ADD_WEBHOOK, by="boss", role="admin", url=url, kinds=["comment.posted"])
+    page = await opened(visited, browser, "admin", "#/webhooks")
+    a, b = (page.page.get_by_role("button", name=f"https://{name}.example.com/ringside", exact=True) for name in "ab")
+    await a.click()
+    async with held_back(page.page, "idempotencyKey"):
+        await page.page.get_by_role("button", name="Give it a new secret").click()
+        await b.click()
+        await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
+    await expect(page.page.get_by_label("Secret", exact=True)).to_be_visible()
+    await expect(page.page.locator("#chosen-webhook")).to_contain_text("a.example.com")
+    async with held_back(page.page, "idempotencyKey"):
+        await page.page.get_by_role("button", name="Remove").click()
+        await b.click()
+        await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
+    await expect(page.page.get_by_role("status")).to_contain_text("https://a.example.com/ringside")
+    await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
 
 
 def save_theirs(visited: Visited) -> None:
