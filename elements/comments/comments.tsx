@@ -131,7 +131,7 @@ export default class Comments extends Part<CommentsData> {
     const { turn } = this;
     const answer = await this.ask(this.more);
     if (!answer || turn !== this.turn) return;
-    const known = new Set(this.comments!.map(({ id }) => id));
+    const known = new Set(this.arrivedToo.map(({ id }) => id));
     const next = answer.comments.nodes.filter(({ id }) => !known.has(id));
     this.comments!.push(...next);
     this.take(answer);

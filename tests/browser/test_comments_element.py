@@ -232,6 +232,24 @@ async def test_a_reply_that_arrives_after_what_it_answers_is_gone_stands_in_its_
         await expect(thread(page)).to_contain_text(["So was I."])
 
 
+async def test_a_comment_that_is_published_late_is_shown_once(visited: Visited, browser: Browser) -> None:
+    """It is announced, and also stands on a page that the reader asks for before they look at it."""
+    late, *_ = [say(visited, "late", f"Comment {number}.") for number in range(12)]
+    decide = {"by": "mod-abara", "role": "moderator", "comment": late}
+    visited.edit(MODERATE_COMMENT, **decide, status="REJECTED")
+    async with visited.page(browser, COMMENTS % "late") as page:
+        await expect(element(page).locator("article")).to_have_count(10)
+        visited.edit(MODERATE_COMMENT, **decide, status="PUBLISHED")
+        await expect(button(page, "Show 1 new comment")).to_be_visible()
+        await button(page, re.compile("^Show more")).click()
+        await expect(element(page).locator("article")).not_to_have_count(10)
+        await button(page, "Show 1 new comment").click()
+        shown = [0, *range(11, 0, -1)]
+        await expect(element(page).locator("article")).to_have_text(
+            [re.compile(rf"Comment {number}\.") for number in shown]
+        )
+
+
 HIDE = """(hidden) => {
   Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
   document.dispatchEvent(new Event('visibilitychange'));
@@ -257,10 +275,11 @@ async def test_what_is_posted_while_the_page_is_hidden_is_announced_when_it_is_s
     ):  # fmt: skip
         body = f'<ringside-comments product="{product}" {attributes}></ringside-comments>'
         async with visited.page(browser, body) as page:
-            is_listening = asyncio.Event()
+            is_listening, address = asyncio.Event(), page.page.url
+            await page.page.goto("about:blank")  # it has no socket
             page.page.on("websocket", partial(_note_subscribing, is_listening))
             async with page.page.expect_websocket() as opened:
-                await page.page.reload()
+                await page.page.goto(address)
             await is_listening.wait()
             async with (await opened.value).expect_event("close"):
                 await page.page.evaluate(HIDE, arg=True)
