@@ -15,6 +15,7 @@ from playwright.async_api import (
     Locator,
     Page,
     Request,
+    Request,
     Route,
     ViewportSize,
     expect,
@@ -69,13 +70,17 @@ class BrowserPage:
         self.requests: list[str] = []
         self.errors: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("requestfailed", lambda request: self.errors.append(f"{request.url}: {request.failure}"))
+        page.on("requestfailed", self._note_failure)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._add_message)
 
     def _add_message(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
             self.errors.append(message.text)
+
+    def _note_failure(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # by the page itself, or by a reload
+            self.errors.append(f"{request.url}: {request.failure}")
 
     async def barriers(self, *without: str) -> list[str]:
         """What axe finds that keeps somebody out, by its rules but for some."""
