@@ -15,7 +15,6 @@ from playwright.async_api import (
     Locator,
     Page,
     Request,
-    Request,
     Route,
     ViewportSize,
     expect,
