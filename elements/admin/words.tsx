@@ -133,7 +133,7 @@ export class Words implements Area {
     const answer = await this.page.mutate(DELETE_WORD_LIST, { input: { list: id, idempotencyKey: newKey() } });
     if (!answer) return;
     if (answer.code) return this.page.say(this.page.refusal(answer));
-    this.list = null;
+    if (this.list?.id === id) this.list = null;
     await this.lists.open();
     this.page.say(this.page.t('listDeleted', { name }));
     await this.page.focus('#lists');
@@ -144,8 +144,10 @@ export class Words implements Area {
   private async add(event: Event) {
     event.preventDefault();
     const { values } = this.added;
-    const answer = await this.added.send(ADD_WORDS, { list: this.list!.id, words: [given(values)] });
+    const { id } = this.list!;
+    const answer = await this.added.send(ADD_WORDS, { list: id, words: [given(values)] });
     if (!answer) return;
+    if (this.list?.id !== id) return this.saysAdded(answer.words[0]); // another list was chosen meanwhile
     const { chinese } = values;
     this.added.clear();
     this.added.values.chinese = chinese;
@@ -154,8 +156,10 @@ export class Words implements Area {
   }
 
   private async addAgain(draft: Draft<Texts>) {
-    const answer = await draft.send(ADD_WORDS, { list: this.list!.id, words: [given(draft.values)] });
+    const { id } = this.list!;
+    const answer = await draft.send(ADD_WORDS, { list: id, words: [given(draft.values)] });
     if (!answer) return;
+    if (this.list?.id !== id) return this.saysAdded(answer.words[0]);
     if (this.removed === draft) this.removed = null;
     await this.came(answer.words[0]);
     await this.page.focus('#words');
@@ -165,7 +169,11 @@ export class Words implements Area {
   private async came(word: Word) {
     if (this.words.isWhole) this.words.nodes!.push(word);
     await this.read();
-    this.page.say(this.page.t('wordAdded', { term: word.term }));
+    this.saysAdded(word);
+  }
+
+  private saysAdded({ term }: Word) {
+    this.page.say(this.page.t('wordAdded', { term }));
   }
 
   private async edit(word: Word, row: string) {
@@ -191,7 +199,7 @@ export class Words implements Area {
     this.replace(answer.word);
     await this.read();
     this.page.say(this.page.t('saved'));
-    await this.close();
+    if (this.edited?.draft === draft) await this.close();
   }
 
   private async reread(id: string) {
@@ -207,9 +215,11 @@ export class Words implements Area {
   }
 
   private async remove(word: Word, row: string) {
+    const { id: list } = this.list!;
     const answer = await this.page.mutate(REMOVE_WORD, { input: { word: word.id, idempotencyKey: newKey() } });
     if (!answer) return;
     if (answer.code) return this.page.say(this.page.refusal(answer));
+    if (this.list?.id !== list) return this.page.say(this.page.t('wordRemoved', { term: word.term }));
     this.removed = new Draft<Texts>(this.page, 'removed', texts(word));
     this.words.nodes = this.words.nodes!.filter(({ id }) => id !== word.id);
     await this.read();

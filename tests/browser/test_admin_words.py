@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.admin import NODES, Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import BrowserPage
+from tests.browser.pages import BrowserPage, held_back
 from tests.browser.sites import Visited
 from tests.queries import mutation
 from tests.waiting import until
@@ -144,6 +144,20 @@ async def test_a_word_is_corrected_and_another_removed_and_added_again(
     await expect(page.page.get_by_role("button", name="Edit Verbessert", exact=True)).to_be_visible()
     again = ask(visited, words)["wordList"]["words"]["nodes"]
     assert again[-1] == {"term": "Verbessert", "definition": "word 1"}
+
+
+async def test_a_removed_word_is_not_offered_to_another_list(visited: Visited, browser: Browser) -> None:
+    """Which was chosen before the answer came: to add it again there would be a mistake that is easily made."""
+    word_list(visited, "Removed from", *german(2))
+    word_list(visited, "Chosen meanwhile", {"term": "palabra", "definition": "word"})
+    page = await chosen(visited, browser, "Removed from", viewport=WIDE)
+    async with held_back(page.page, "idempotencyKey"):
+        await page.page.get_by_role("button", name="Remove Wort1", exact=True).click()
+        await page.page.get_by_role("button", name="Chosen meanwhile", exact=True).click()
+        await expect(page.page.get_by_role("heading", name="Chosen meanwhile", exact=True)).to_be_focused()
+    await expect(page.page.get_by_role("status")).to_have_text("Wort1 was removed.")
+    await expect(page.page.get_by_role("button", name="Edit palabra", exact=True)).to_be_visible()
+    assert await page.page.get_by_role("button", name="Add it again").count() == 0
 
 
 async def test_the_days_ahead_show_what_comes_and_follow_the_list(visited: Visited, browser: Browser) -> None:
