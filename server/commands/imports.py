@@ -153,7 +153,9 @@ def _of_other_system(name: str, what: str) -> None:
         file: Annotated[
             Path,
             typer.Argument(
-                allow_dash=True, help="What the other system has exported, compressed or not; - reads standard input."
+                allow_dash=True,
+                help="What the other system has exported, compressed by gzip unless it is a database; - reads standard "
+                "input.",
             ),
         ],
         product: Annotated[

@@ -239,6 +239,14 @@ async def test_databases_are_imported_and_never_changed(
     assert {each.name for each in tmp_path.iterdir()} == {file.name}
 
 
+async def test_a_compressed_database_is_to_be_unpacked(one_client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "comments.db"
+    isso_database(file)
+    file.write_bytes(gzip.compress(file.read_bytes()))
+    with pytest.raises(Unreadable, match=r"comments\.db is compressed: unpack it first"):
+        await bring(one_client, "isso", file)
+
+
 async def test_a_second_run_changes_nothing(one_client: Client) -> None:
     """Nor does one of a file that has grown undo what a member or moderator did since."""
     await bring(one_client, "disqus", "disqus.xml")

@@ -197,10 +197,12 @@ def _rows(file: Path, query: str, system: str) -> Iterator[dict[str, Any]]:
     """The rows of a database that nobody changes and of which nothing is believed."""
     try:
         with open_regular(file) as source:
-            is_database = source.read(16) == b"SQLite format 3\0"
+            magic = source.read(16)
     except OSError as error:
         raise Unreadable(f"{file} cannot be read: {error.strerror}.") from None
-    if not is_database:
+    if magic.startswith(_GZIP):
+        raise Unreadable(f"{file} is compressed: unpack it first.")
+    if magic != b"SQLite format 3\0":
         raise Unreadable(f"{file} is no SQLite database of {system}.")
     address = f"file:{quote(str(file.absolute()))}?mode=ro&immutable=1"
     try:
