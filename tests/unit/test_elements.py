@@ -67,6 +67,18 @@ def test_the_solver_of_challenges_is_small(sizes: dict[str, int]) -> None:
     assert sizes[SOLVER] <= 8 * KIB
 
 
+def test_the_documents_of_the_release_before_are_known(tmp_path: Path) -> None:
+    """A page that was open during an upgrade goes on. Of a name that both have, the present text counts."""
+    (tmp_path / "documents.json").write_text('{"b": "query B { now }", "c": "query C { now }"}', encoding="utf-8")
+    assert set(Elements(tmp_path).documents()) == {"b", "c"}
+    (tmp_path / "previous.json").write_text('{"a": "query A { now }", "b": "{ now }"}', encoding="utf-8")
+    assert Elements(tmp_path).documents() == {
+        "a": "query A { now }",
+        "b": "query B { now }",
+        "c": "query C { now }",
+    }
+
+
 async def test_both_tags_load_the_same_script_and_one_pins_it(tmp_path: Path) -> None:
     """By its digest. A browser may take them from any site, and keeps the pinned one."""
     tags = _printed(tmp_path)
