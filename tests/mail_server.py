@@ -145,16 +145,20 @@ async def mail_server(
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(mailbox.certificate)
 
-    opened: list[SMTP] = []
+    opened = set[SMTP]()
+
+    class Counted(SMTP):
+        def connection_lost(self, error: Exception | None) -> None:
+            opened.discard(self)
+            super().connection_lost(error)
 
     def protocol() -> asyncio.Protocol:
-        opened[:] = [one for one in opened if one.transport is None or not one.transport.is_closing()]
         if len(opened) >= most:
             return _Full()
         with warnings.catch_warnings():
             # aiosmtpd warns about logins without STARTTLS, even if the connection uses TLS from its first byte.
             warnings.simplefilter("ignore", UserWarning)
-            smtp = SMTP(
+            smtp = Counted(
                 mailbox,
                 hostname="mail.test",
                 enable_SMTPUTF8=utf8,
@@ -164,7 +168,7 @@ async def mail_server(
                 auth_required=login,
                 auth_require_tls=starttls,
             )
-        opened.append(smtp)
+        opened.add(smtp)
         return smtp
 
     server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, ssl=context if tls else None)
