@@ -8,8 +8,8 @@ NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error 
 COMPILE := $(BIN)/uv pip compile -q --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate $(ARGS)
 
-# The tests wait for engines and browsers, so one process more than there are processors keeps these busy.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# The tests wait for engines and browsers, so two processes more than there are processors keep these busy.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # pip compiles no modules: Python compiles those that it imports, once.

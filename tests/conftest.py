@@ -161,6 +161,13 @@ async def one_client(one_table: Table, settings: Settings) -> AsyncIterator[Clie
         yield visitor
 
 
+@pytest.fixture
+async def impatient(one_table: Table, settings: Settings) -> AsyncIterator[Client]:
+    """The same of a service whose requests end after ten seconds, for tests that wait for that."""
+    async with serving(settings.model_copy(update={"request_timeout": 10.0}), one_table) as visitor:
+        yield visitor
+
+
 @pytest.fixture(scope="session")
 def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
     """Make a data folder with the demo's data, a copy of one: to fill it takes half of the CPU of a test's service."""

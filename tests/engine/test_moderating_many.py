@@ -70,9 +70,9 @@ async def test_many_decisions_are_as_good_as_single_ones(client: Client) -> None
     assert await find_suspects(client.services, "comments") == []
 
 
-async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(client: Client) -> None:
+async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(impatient: Client) -> None:
     """The table fails in the middle, so the request is UNAVAILABLE; with its key it can be sent again."""
-    ada = client.member("ada")
+    ada = impatient.member("ada")
     ids = [(await post(ada, product=f"p{number}"))["id"] for number in range(6)]
     written = 0
 
@@ -83,14 +83,14 @@ async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(clie
             raise TimeoutError
         return await send()
 
-    with intercepted(client.services.table, ("transact_write_items",), call):
-        failed = await decide(client, ids, idempotencyKey="k")
+    with intercepted(impatient.services.table, ("transact_write_items",), call):
+        failed = await decide(impatient, ids, idempotencyKey="k")
     assert failed["code"] == "UNAVAILABLE"
-    first = await decide(client, ids, idempotencyKey="k")
+    first = await decide(impatient, ids, idempotencyKey="k")
     assert [comment["id"] for comment in first["comments"]] == ids
-    assert await decide(client, ids, idempotencyKey="k") == first
-    assert len(await decisions(client)) == len(ids)
-    assert (await decide(client, ids[:1], idempotencyKey="k"))["code"] == "IDEMPOTENCY_MISMATCH"
+    assert await decide(impatient, ids, idempotencyKey="k") == first
+    assert len(await decisions(impatient)) == len(ids)
+    assert (await decide(impatient, ids[:1], idempotencyKey="k"))["code"] == "IDEMPOTENCY_MISMATCH"
 
 
 @pytest.mark.parametrize("ids", [[], [f"i{number}" for number in range(101)]])

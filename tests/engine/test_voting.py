@@ -201,13 +201,13 @@ async def test_a_ballot_counts_once(client: Client) -> None:
 
 
 @pytest.mark.parametrize("failure", [None, EngineUnavailable("no answer")])
-async def test_a_vote_does_not_wait_for_its_board(one_client: Client, failure: Exception | None) -> None:
+async def test_a_vote_does_not_wait_for_its_board(impatient: Client, failure: Exception | None) -> None:
     """A process that has counted a vote on a board counts the next while it reads the board, and if it cannot."""
-    await add_contenders(one_client, "a", "b", "c", "d")
-    visitor = one_client.visitor()
+    await add_contenders(impatient, "a", "b", "c", "d")
+    visitor = impatient.visitor()
     voter = (await vote(visitor))["ballot"]["voter"]
     token = (await visitor.ask(DRAW_MATCHUP))["token"]
-    boards, counted, held = one_client.services.get(BoardCache).boards, Event(), list[str]()
+    boards, counted, held = impatient.services.get(BoardCache).boards, Event(), list[str]()
 
     async def read_later(_: str, send: Any) -> Any:
         if "BOARD#main" in str(send.keywords):
@@ -218,10 +218,10 @@ async def test_a_vote_does_not_wait_for_its_board(one_client: Client, failure: E
         return await send()
 
     async def votes() -> int:
-        latest = await read_latest_vote(one_client.services.table, voter, "main")
+        latest = await read_latest_vote(impatient.services.table, voter, "main")
         return latest.number if latest else 0
 
-    with intercepted(one_client.services.table, ("query",), read_later):
+    with intercepted(impatient.services.table, ("query",), read_later):
         boards.outdate("main")
         voting = create_task(visitor.ask(CAST_ONLY, token=token))
         while await votes() < 2:
@@ -229,7 +229,7 @@ async def test_a_vote_does_not_wait_for_its_board(one_client: Client, failure: E
         counted.set()
         assert (await voting)["progress"]["seen"] == 2
     assert held
-    await assert_consistent(one_client)
+    await assert_consistent(impatient)
 
 
 async def test_a_ballot_is_valid_for_its_voter_only(one_client: Client) -> None:
