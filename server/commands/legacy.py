@@ -435,7 +435,7 @@ class Migration:
         """Whether a row is a subscription of somebody who was erased, which is reported."""
         is_erased = isinstance(record, Subscription) and record.user in self._erased
         if is_erased:
-            self._reject(row, "whoever had this address was erased")
+            self._reject(row, "the member with this address was erased")
         return is_erased
 
 

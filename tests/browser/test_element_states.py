@@ -544,7 +544,7 @@ async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_fi
 ) -> None:
     """The element says that a link is on its way. Where no emails are sent, it offers none.
 
-    Whoever uses the keyboard is then where they were before.
+    The keyboard then has its focus where it was before.
     """
     async with visited.page(browser, "<ringside-word></ringside-word>") as page:
         await expect(page.page.locator("ringside-word .entry")).to_be_visible()

@@ -107,7 +107,7 @@ async def test_a_role_that_lacks_a_permission_is_refused_as_dynamodb_refuses_it(
 async def test_a_missing_permission_is_not_taken_for_a_missing_table_or_engine(
     default_engine: RunningEngine, one_table: Table, action: str
 ) -> None:
-    """Whoever has forgotten one is sent to the policies, neither to make a table nor to choose another engine."""
+    """A role that lacks a permission is told of the policies, not to make a table or to choose another engine."""
     lacking = policy("auditor", ARN)
     lacking["Statement"][0]["Action"].remove(f"dynamodb:{action}")
     async with RestrictingProxy(default_engine.url, lacking) as proxy:

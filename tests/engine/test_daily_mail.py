@@ -127,7 +127,7 @@ async def test_every_subscriber_gets_one_email(table: Table, engine: RunningEngi
 async def test_a_word_without_chinese_characters_comes_once_and_its_link_ends_it(
     one_client: Client, tmp_path: Path
 ) -> None:
-    """Whoever subscribed in both character sets, maybe once by an address: only Chinese words differ in them."""
+    """To a member who subscribed in both character sets, maybe once by an address: only Chinese words differ."""
     services, mailbox = one_client.services, Mailbox()
     words = await create_list(services, "Palabras", words=0)
     spanish = Word(words, 0, "la escuela", "school", any_language=True)
