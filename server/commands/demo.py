@@ -14,7 +14,7 @@ app = typer.Typer()
 @app.command()
 def demo() -> None:
     """Adds the demo data, except for parts that are already there."""
-    run_with_services(seed_demo)
+    run_with_services(seed_demo, begins_table=True)
 
 
 async def seed_demo(services: Services) -> None:

@@ -215,7 +215,7 @@ def _import(
             tell = advance if place is None else lambda _: advance(place())
             return await import_records(rows, open_store(services), on_problem, tell)
 
-    return run_with_services(run)
+    return run_with_services(run, begins_table=True)
 
 
 def _require_valid(problems: Sequence[Problem], noun: str, consequence: str) -> None:

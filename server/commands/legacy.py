@@ -548,7 +548,9 @@ def legacy(
         create_members=create_members,
     )
     tables = (subscriptions, past_words)
-    summary = run_with_services(lambda services: _migrate(services, tables, words_file, source_url, report, options))
+    summary = run_with_services(
+        lambda services: _migrate(services, tables, words_file, source_url, report, options), begins_table=True
+    )
     if dry_run:
         out.print("Nothing was written. A run without --dry-run would do this:")
     for line in summary.lines():

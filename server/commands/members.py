@@ -105,7 +105,7 @@ def create(
     ] = None,
 ) -> None:
     """Creates an API key and prints it: Authorization: Bearer <key>. It is shown only once."""
-    issued = run_with_services(lambda services: _create(services, name, roles, days))
+    issued = run_with_services(lambda services: _create(services, name, roles, days), begins_table=True)
     err.print(f"{_line(issued.api_key)}\nOnly a hash of the key is stored: save the key now.")
     print(issued.secret)
 

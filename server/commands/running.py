@@ -15,6 +15,7 @@ from resolvers.values.node_ids import parse_node_key
 from server import Failed
 from server.commands import operator
 from server.engine import EngineInUse, run_engine
+from server.engine.folder import is_data_folder
 from server.engine.table import open_engine, validate_table
 from server.settings import Settings
 from server.telemetry import configure_logging
@@ -49,9 +50,18 @@ def engine_for(settings: Settings, *, share: bool = True) -> Iterator[Settings]:
         yield settings.model_copy(update={"dynamodb_url": in_use.url})
 
 
-def run_with_services(work: Callable[[Services], Awaitable[T]]) -> T:
-    """Run `work` on the table of the environment's settings. An embedded engine's table is created first."""
+def run_with_services(work: Callable[[Services], Awaitable[T]], *, begins_table: bool = False) -> T:
+    """Run `work` on the table of the environment's settings.
+
+    Work that `begins_table` may be an embedded engine's first. Other work is refused in a folder that was never used:
+    in a mistyped one an audit would find nothing wrong, and an export nothing at all.
+    """
     settings = load_settings()
+    if settings.embedded and not begins_table and not is_data_folder(settings.data):
+        raise Failed(
+            f"There is no table in {settings.data}. Set RINGSIDE_DATA to the service's data folder. `ringside serve` "
+            "and `ringside table create` make a new one."
+        )
 
     async def run(reachable: Settings) -> T:
         async with open_engine(reachable) as table:

@@ -61,10 +61,15 @@ def table_file(data: Path) -> Path:
     return data / "table" / "table.db"
 
 
+def is_data_folder(folder: Path) -> bool:
+    """Whether a service or a command has used it as one: a data folder is known by its lock."""
+    return (folder / "lock").exists()
+
+
 def refuse_own_file(file: Path) -> None:
     """Failed if a path leads to what a data folder, this one or another, consists of: no result is written there.
 
-    A data folder is known by its lock. Other files in it, and in `backups/`, are anybody's.
+    Other files in it, and in `backups/`, are anybody's.
     """
     try:
         with suppress(FileNotFoundError):
@@ -74,7 +79,7 @@ def refuse_own_file(file: Path) -> None:
     target = file.resolve()
     for data in target.parents:
         first, *inner = target.relative_to(data).parts
-        if first in _OWN and not (first == "backups" and inner) and (data / "lock").exists():
+        if first in _OWN and not (first == "backups" and inner) and is_data_folder(data):
             raise Failed(
                 f"{file} belongs to the data folder {data}, whose files only the engine and `ringside restore` "
                 f"replace. Choose another name, such as {data / 'backups' / 'by-hand'}, or another folder."

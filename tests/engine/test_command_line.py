@@ -159,6 +159,7 @@ def _is_alive(process: psutil.Process) -> bool:
 @pytest.mark.parametrize("command", ["token --user ada", "table create", "audit", "export votes"])
 def test_a_command_runs_without_the_schema(tmp_path: Path, command: str) -> None:
     """The schema and the application take half of the time in which a command starts."""
+    asyncio.run(write_profiles(tmp_path, "ada"))
     run = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "server", *command.split()],
         env=environment(RINGSIDE_DATA=str(tmp_path)), cwd=ROOT, capture_output=True, text=True, check=True,
@@ -166,6 +167,23 @@ def test_a_command_runs_without_the_schema(tmp_path: Path, command: str) -> None
     imported = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
     assert "server.settings" in imported
     assert imported.isdisjoint({"schema", "strawberry", "graphql", "fastapi", "server.app"})
+
+
+@pytest.mark.parametrize("command", ["audit", "export votes -", "jobs", "member role ada --role admin", "table check"])
+def test_a_command_for_a_mistyped_data_folder_is_refused_and_begins_no_table(tmp_path: Path, command: str) -> None:
+    """It would find nothing wrong, or export nothing, and look as if it had worked."""
+    refused = ringside(*command.split(), RINGSIDE_DATA=str(tmp_path / "mistyped"))
+    assert refused.returncode == 1
+    assert f"There is no table in {tmp_path / 'mistyped'}. Set RINGSIDE_DATA" in refused.stderr
+    assert not refused.stdout
+    assert not (tmp_path / "mistyped" / "table").exists()
+
+
+def test_a_new_deployment_s_first_key_begins_its_table(tmp_path: Path) -> None:
+    key = ringside("apikey", "create", "shop", "--role", "editor", RINGSIDE_DATA=str(tmp_path / "data"))
+    assert key.returncode == 0, key.stderr
+    listed = ringside("apikey", "list", RINGSIDE_DATA=str(tmp_path / "data"))
+    assert "shop" in listed.stdout
 
 
 @pytest.mark.parametrize("what", ["member ada", "comments", "votes"])
