@@ -55,12 +55,15 @@ def serve(
     with engine_for(settings, share=False) as reachable:
         # After its own shutdown uvicorn raises the signal again: leaving by an exception stops the engine too.
         _handle_signals(lambda *_: sys.exit(0))
-        hosts = settings.allowed_hosts or default_hosts(host, settings.public_url)
-        served = reachable.model_copy(update={"demo": demo or settings.demo, "allowed_hosts": hosts})
-        address = graphql_address(host, listening.getsockname()[1])
+        own = own_address(host, listening.getsockname()[1])
+        public_url = settings.public_url if "public_url" in settings.model_fields_set else own
+        hosts = settings.allowed_hosts or default_hosts(host, public_url)
+        served = reachable.model_copy(
+            update={"demo": demo or settings.demo, "allowed_hosts": hosts, "public_url": public_url}
+        )
         with asyncio.Runner(loop_factory=uvicorn_config(served, None, workers).get_loop_factory()) as runner:
             try:
-                runner.run(_serve(settings, served, listening, address, alone=workers == 1))
+                runner.run(_serve(settings, served, listening, own, alone=workers == 1))
             except asyncio.CancelledError:  # by a signal
                 sys.exit(0)
         if workers > 1:
@@ -94,7 +97,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
             server = _server(served, table) if alone else None
         _let_connections_wait(listening)
         _tell_systemd()
-        out.print(f"Ringside answers on [link]{address}[/link] (open it in a browser for the explorer)", markup=True)
+        out.print(f"Ringside answers on [link]{address}/graphql[/link] (open it for the explorer)", markup=True)
         if server is not None:
             with _scheduled_backups(settings):
                 await server.serve(sockets=listeners(listening))
@@ -151,6 +154,7 @@ def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -
     os.environ[f"{PREFIX}SECRETS"] = ",".join(secret.get_secret_value() for secret in settings.secrets)
     os.environ[f"{PREFIX}INTROSPECTION"] = settings.introspection.value
     os.environ[f"{PREFIX}ALLOWED_HOSTS"] = ",".join(settings.allowed_hosts)
+    os.environ[f"{PREFIX}PUBLIC_URL"] = settings.public_url
     os.environ[f"{PREFIX}DEMO"] = str(settings.demo).lower()
     with shared_metrics():
         config = uvicorn_config(settings, "server.app:from_environment", workers)
@@ -175,9 +179,11 @@ def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerCo
     )
 
 
-def graphql_address(host: str, port: int) -> str:
-    """The address to open in a browser."""
-    return f"http://[{host}]:{port}/graphql" if ":" in host else f"http://{host}:{port}/graphql"
+def own_address(host: str, port: int) -> str:
+    """The address that this machine's browsers open. A service that listens on all addresses is there as well."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - nothing listens because of this comparison
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -305,6 +305,7 @@ class Settings(SignInSettings, StorageSettings):
         "The service's public address. The links in emails start with it.",
         write="an address such as https://api.example.com",
         default="http://127.0.0.1:8000",
+        shown="`http://127.0.0.1:8000`; of `ringside serve`, the address that it listens on",
     )
     journal_days: int = number(
         "Days for which the journal keeps who did what; 0 turns it off.",

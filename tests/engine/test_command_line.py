@@ -26,7 +26,9 @@ from server.settings import Settings, variable
 from tests.command import ROOT, environment, on_table, ringside, ringside_process
 from tests.data_folders import run_script, write_profiles
 from tests.engines import RunningEngine
+from tests.mail_server import Mailbox, body_of, mail_server_beside
 from tests.service import running_service
+from tests.waiting import until
 
 SECRET = "a secret that is long enough to be one in tests"
 SIGNALLED_IN_A_CALLBACK = """
@@ -77,16 +79,23 @@ def test_a_signal_ends_the_start(tmp_path: Path, number: signal.Signals) -> None
 
 
 def test_several_workers_share_a_port_and_an_engine(tmp_path: Path) -> None:
-    """Two processes answer; the metrics speak for both."""
-    with running_service({"RINGSIDE_DATA": str(tmp_path)}, ["--workers", "2"]) as service:
+    """Two processes answer; the metrics speak for both. Emails lead to the port, which nobody had to name again."""
+    mailbox, ask = Mailbox(), 'mutation { requestSignIn(input: {email: "ada@example.org"}) { __typename } }'
+    with (
+        mail_server_beside(mailbox, tmp_path) as mail,
+        running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_SMTP_URL": mail}, ["--workers", "2"]) as service,
+    ):
         for _ in range(20):
             assert httpx.post(f"{service.url}/graphql", json={"query": "{ __typename }"}, timeout=60).status_code == 200
+        assert "Requested" in httpx.post(f"{service.url}/graphql", json={"query": ask}, timeout=60).text
+        ((_, email),) = asyncio.run(until(lambda: mailbox.emails, "the email has arrived"))
+        assert f"{service.url}/sign-in?" in body_of(email)
         counted = next(
             line
             for line in httpx.get(f"{service.url}/metrics", timeout=60).text.splitlines()
             if line.startswith("ringside_requests_total{")
         )
-        assert counted.endswith(" 20.0")
+        assert counted.endswith(" 21.0")
 
 
 @pytest.mark.soak

@@ -21,7 +21,7 @@ from server import Failed
 from server import __main__ as entry
 from server.commands import err, out
 from server.commands.files import STANDARD, open_input, open_output, read_text
-from server.commands.serve import graphql_address
+from server.commands.serve import own_address
 from server.execution.documents import hash_of
 from tests.generated import ROOT
 
@@ -141,6 +141,7 @@ def test_a_text_cannot_control_the_terminal(console: Console) -> None:
 
 
 def test_the_address_that_is_printed_can_be_opened_in_a_browser() -> None:
-    """An IPv6 address stands in brackets."""
-    assert graphql_address("127.0.0.1", 8000) == "http://127.0.0.1:8000/graphql"
-    assert graphql_address("::1", 8000) == "http://[::1]:8000/graphql"
+    """An IPv6 address stands in brackets; no browser opens the address that means all of them."""
+    assert own_address("127.0.0.1", 8000) == "http://127.0.0.1:8000"
+    assert own_address("::1", 8000) == "http://[::1]:8000"
+    assert own_address("0.0.0.0", 9000) == "http://127.0.0.1:9000"
