@@ -52,13 +52,11 @@ from resolvers.people.confirmations import PATH as CONFIRM_PATH
 from resolvers.requests.context import Services
 from resolvers.whole.exporting import PATH as EXPORT_PATH
 from resolvers.whole.jobs import JOB_KINDS
-from schema import schema
 from server.auth.identification import Identification
 from server.auth.tokens import ProofReader
 from server.engine import backup_figures
 from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
-from server.execution.documents import Documents, read_manifest
-from server.execution.limits import Limits
+from server.execution.documents import Documents
 from server.http.browser_pages import AdminPages, Elements, Explorer, front_page_routes, home
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
 from server.http.messages import LEVEL, MIN_BYTES, outside_graphql
@@ -90,15 +88,8 @@ def application(settings: Settings, table: Table | None = None) -> ASGIApp:
             "An application needs the address of an engine; `ringside serve` starts the embedded one and gives its."
         )
     configure_logging(settings.log)
-    manifest = read_manifest(settings.trusted_documents) if settings.trusted_documents else None
     elements = Elements()
-    documents = Documents(
-        schema._schema,  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
-        Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity),
-        manifest=manifest,
-        own={**elements.documents(), **page_documents()},
-        cache_bytes=settings.document_cache_bytes,
-    )
+    documents = Documents.of(settings, settings.trusted_documents, {**elements.documents(), **page_documents()})
     backups = partial(backup_figures, settings.data) if settings.backup_hours is not None else None
     metrics = Metrics(documents.trusted_names, backups)
     explorer = Explorer()

@@ -14,7 +14,6 @@ from server import Failed
 from server.commands.files import STANDARD, read_text, write_text
 from server.compiler import Fallback
 from server.execution.documents import Documents, GraphQLRequest, InvalidOperation, write_manifest
-from server.execution.limits import Limits
 from server.settings import Settings
 
 app = typer.Typer()
@@ -34,20 +33,13 @@ def manifest(
     out_file: Annotated[Path, typer.Option("--out", help="The file to write; - prints.", allow_dash=True)] = STANDARD,
 ) -> None:
     """Prints the manifest of trusted documents for these files, all of which must fit the schema and the limits."""
-    texts, documents = [read_text(file) for file in files], _documents()
+    texts, documents = [read_text(file) for file in files], Documents.of(Settings.from_environment())
     for file, text in zip(files, texts, strict=True):
         try:
             documents.check_to_trust(text)
         except InvalidOperation as invalid:
             raise Failed(f"{file} is not a valid document: {invalid}") from None
     write_text(out_file, write_manifest(texts))
-
-
-def _documents() -> Documents:
-    """Within the limits of the settings, of which nothing else counts here: no table is used and no secret made."""
-    settings = Settings.from_environment()
-    limits = Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity)
-    return Documents(ringside_schema._schema, limits)  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
 
 
 @app.command()
@@ -67,7 +59,7 @@ def explain(
         raise Failed(f"--variables is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise Failed("--variables is not a JSON object.")
-    documents = _documents()
+    documents = Documents.of(Settings.from_environment())
     try:
         chosen = documents.operation(GraphQLRequest(read_text(file), operation, values), introspection=True)
     except InvalidOperation as invalid:

@@ -10,7 +10,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -46,7 +45,9 @@ def serve(
     settings = load_settings()
     EmailTemplates(settings.email_templates)  # which may be broken
     if settings.trusted_documents and workers > 1:
-        _check_manifest(settings, settings.trusted_documents)
+        from server.execution.documents import Documents  # a supervisor without trusted documents needs no schema
+
+        Documents.of(settings, settings.trusted_documents)  # workers that cannot use it would start again and again
     if os.environ.get("FORWARDED_ALLOW_IPS") and not settings.trusted_proxies:
         err.print(f"FORWARDED_ALLOW_IPS has no effect: set {PREFIX}TRUSTED_PROXIES instead.", style="yellow")
     raise_file_limit()
@@ -69,16 +70,6 @@ def serve(
         if workers > 1:
             with _scheduled_backups(settings):
                 _serve_by_many(served, listening, workers)
-
-
-def _check_manifest(settings: Settings, manifest: Path) -> None:
-    """Workers that cannot use it would be started again and again."""
-    from schema import schema  # a supervisor without trusted documents never needs it
-    from server.execution.documents import Documents, read_manifest
-    from server.execution.limits import Limits
-
-    limits = Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity)
-    Documents(schema._schema, limits, manifest=read_manifest(manifest))  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
 
 
 def _scheduled_backups(settings: Settings) -> AbstractContextManager[object]:

@@ -38,6 +38,7 @@ from graphql.language.parser import Parser
 from msgspec import Raw
 
 from datastore.dynamo import SingleFlight, shared_context
+from schema import schema as ringside_schema
 from server import Failed
 from server.compiler import CompiledOperation, encode_json
 from server.execution.lexer import LINE_END_BYTES, DocumentLexer, DocumentSource, count_line_ends, suggest_for_any_name
@@ -52,6 +53,7 @@ from server.execution.limits import (
     check_text,
     count_values,
 )
+from server.settings import Settings
 
 # ── document cache ──
 
@@ -358,6 +360,17 @@ class Documents:
             for document in self._trusted.values():
                 for operation in document.operations.values():
                     operation.compiled.compile_ahead()
+
+    @classmethod
+    def of(cls, settings: Settings, manifest: Path | None = None, own: Mapping[str, str] | None = None) -> Documents:
+        """Those of this service's schema, within the limits of the settings; `manifest` is a file."""
+        return cls(
+            ringside_schema._schema,  # noqa: SLF001 - Strawberry keeps graphql-core's schema there
+            Limits(tokens=settings.max_document_tokens, complexity=settings.max_complexity),
+            manifest=None if manifest is None else read_manifest(manifest),
+            own=own,
+            cache_bytes=settings.document_cache_bytes,
+        )
 
     @property
     def trusted_names(self) -> set[str]:
