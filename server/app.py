@@ -69,7 +69,7 @@ from server.http.sign_in import SignInPage, page_documents
 from server.http.websocket import serve_socket
 from server.mail.pages import confirm, unsubscribe
 from server.mail.requested import send_requested_emails
-from server.mail.runs import EmailSchedule, comment_emails
+from server.mail.runs import email_schedules
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, configure_logging, open_traces
 from server.webhooks import Deliverer, open_sender
@@ -165,24 +165,13 @@ async def _opened(
             services.get(Proofs).start(proofs.read)
         services.get(JobRunner).start(JOB_KINDS)
         deliverer = Deliverer(services, await stack.enter_async_context(open_sender(settings.webhook_networks)))
-        stack.push_async_callback(deliverer.close)
-        deliverer.start()
-        watch = _watch(services, deliverer)
-        stack.push_async_callback(watch.close)
-        watch.start()
-        if settings.email_minutes is not None:
-            emails = EmailSchedule(services, settings, settings.email_minutes)
-            stack.push_async_callback(emails.close)
-            emails.start()
-        for sending in comment_emails(settings, services):
-            stack.push_async_callback(sending.close)
-            sending.start()
         identification = Identification(settings, services)
         stack.push_async_callback(identification.close)
         metrics.watch_loads(services.cache.loads)
         usage = UsageReports(services, metrics.take_figures)
-        stack.push_async_callback(usage.close)
-        usage.start()
+        for repeated in (deliverer, _watch(services, deliverer), *email_schedules(settings, services), usage):
+            stack.push_async_callback(repeated.close)
+            repeated.start()
         traces = open_traces(settings.otlp_endpoint)
         if traces:
             stack.push_async_callback(traces.close)

@@ -20,8 +20,8 @@ from server.commands import err, out
 from server.commands.files import read_text
 from server.commands.running import load_settings, run_with_services
 from server.mail.daily_run import DailyRun, MailingExpired, RunSummary, newest_date
-from server.mail.runs import ReminderRun, email_template, index_lag, turn
-from server.mail.sending import AT_ONCE, Emails, LeasedTransport, RunLimits, ServerUnreachable, open_transport
+from server.mail.runs import ReminderRun, open_emails, turn
+from server.mail.sending import AT_ONCE, Emails, ServerUnreachable
 from server.settings import Settings
 
 app = typer.Typer()
@@ -48,17 +48,16 @@ def send(
         return
     day = _parse_day(on)
     settings = load_settings()
-    limits = RunLimits(at_once, index_lag(settings))
-    complete = run_with_services(lambda services: _send(services, settings, day, limits))
+    complete = run_with_services(lambda services: _send(services, settings, day, at_once))
     if not complete:
         raise Failed("Not everything was sent. Run it again: nobody gets a second email.")
 
 
-async def _send(services: Services, settings: Settings, day: date | None, limits: RunLimits) -> bool:
+async def _send(services: Services, settings: Settings, day: date | None, at_once: int) -> bool:
     with err.status("Waiting for another process that sends emails"):
         lease = await turn(services)
     try:
-        return await lease.renewed_during(_send_in_turn(services, settings, day, limits, lease))
+        return await lease.renewed_during(_send_in_turn(services, settings, day, at_once, lease))
     except LeaseLost:
         raise Failed("Another process sends the emails now. Nothing is lost: run it again.") from None
     finally:
@@ -67,10 +66,9 @@ async def _send(services: Services, settings: Settings, day: date | None, limits
 
 
 async def _send_in_turn(
-    services: Services, settings: Settings, day: date | None, limits: RunLimits, lease: Held[Turn]
+    services: Services, settings: Settings, day: date | None, at_once: int, lease: Held[Turn]
 ) -> bool:
-    async with open_transport(settings, limits.at_once) as transport:
-        due = Emails(services, email_template(settings), LeasedTransport(transport, lease), limits)
+    async with open_emails(services, settings, lease, at_once) as due:
         try:
             reminded = day is not None or await _send_reminders(due)
             return await _send_words(due, day) and reminded

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import structlog
@@ -57,6 +57,7 @@ from server.mail.message import (
     message_id,
 )
 from server.mail.sending import (
+    AT_ONCE,
     Emails,
     LeasedTransport,
     RunLimits,
@@ -79,8 +80,16 @@ _CLOCK_SKEW = timedelta(minutes=1)
 _log = structlog.get_logger("ringside.emails")
 
 
-async def _always() -> bool:
-    return True
+@contextlib.asynccontextmanager
+async def open_emails(
+    services: Services, settings: Settings, lease: Held[Turn], at_once: int = AT_ONCE
+) -> AsyncIterator[Emails]:
+    """What runs send with, while the process holds the lease of their turn."""
+    templates = EmailTemplates(settings.email_templates)
+    template = EmailTemplate(sender_address(settings), settings.public_url, settings.seal(), templates)
+    index_lag = INDEX_LAG if settings.dynamodb_url == AWS else timedelta()  # local engines' are never behind
+    async with open_transport(settings, at_once) as transport:
+        yield Emails(services, template, LeasedTransport(transport, lease), RunLimits(at_once, index_lag))
 
 
 class TurnSchedule(Repeated):
@@ -90,30 +99,34 @@ class TurnSchedule(Repeated):
     stops, another one finds that a run is still due, and goes on, since what was sent is marked.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        name: str,
-        period: timedelta,
-        send: Callable[[Held[Turn]], Coroutine[Any, Any, None]],
-        has_work: Callable[[], Awaitable[bool]] = _always,
-    ) -> None:
-        self._turns = services
+    def __init__(self, services: Services, settings: Settings, name: str, period: timedelta) -> None:
+        self._services = services
+        self._settings = settings
         self._name = name
         self._period = period
-        self._send_in_turn = send
-        self._has_work = has_work
         self._until_next = _LOOK_AGAIN
         problem = "sending emails failed; the next run goes on"
         super().__init__(self.run_if_due, lambda: self._until_next, problem, _log, ServerUnreachable)
 
+    async def has_work(self) -> bool:
+        """Whether to ask for the turn."""
+        return True
+
+    async def send(self, emails: Emails, due_at: str | None) -> None:
+        """Send what is due. `due_at` is when this run was, and None of the first one."""
+        raise NotImplementedError
+
+    async def _send_in_turn(self, lease: Held[Turn]) -> None:
+        async with open_emails(self._services, self._settings, lease) as emails:
+            await self.send(emails, lease.record.place)
+
     async def run_if_due(self) -> bool:
         """Whether a run was due, and no other process has it."""
         self._until_next = _LOOK_AGAIN
-        lease = await self._turns.leases.take_turn(self._name) if await self._has_work() else None
+        lease = await self._services.leases.take_turn(self._name) if await self.has_work() else None
         if lease is None:
             return False
-        now = self._turns.clock()
+        now = self._services.clock()
         next_at = datetime.fromisoformat(lease.record.place) if lease.record.place else now
         # A time that is later than it can be was set by a clock that was ahead.
         is_due = not now < next_at <= now + self._period + _CLOCK_SKEW
@@ -139,16 +152,6 @@ EMAILS = "emails"
 _WAIT = 1.0
 
 
-def email_template(settings: Settings) -> EmailTemplate:
-    templates = EmailTemplates(settings.email_templates)
-    return EmailTemplate(sender_address(settings), settings.public_url, settings.seal(), templates)
-
-
-def index_lag(settings: Settings) -> timedelta:
-    """Local engines' indexes are never behind."""
-    return INDEX_LAG if settings.dynamodb_url == AWS else timedelta()
-
-
 async def turn(services: Services) -> Held[Turn]:
     """The lease of the emails, once no other process sends any."""
     while True:
@@ -162,18 +165,12 @@ class EmailSchedule(TurnSchedule):
     """Sends what is due, every so many minutes."""
 
     def __init__(self, services: Services, settings: Settings, minutes: float) -> None:
-        self._services = services
-        self._settings = settings
-        super().__init__(services, EMAILS, timedelta(minutes=minutes), self._send)
+        super().__init__(services, settings, EMAILS, timedelta(minutes=minutes))
 
-    async def _send(self, lease: Held[Turn]) -> None:
+    async def send(self, emails: Emails, _: str | None) -> None:
         """The reminders first: they have a deadline."""
-        limits = RunLimits(index_lag=index_lag(self._settings))
-        async with open_transport(self._settings) as transport:
-            leased = LeasedTransport(transport, lease)
-            emails = Emails(self._services, email_template(self._settings), leased, limits)
-            reminders = await ReminderRun(emails).run()
-            words = await DailyRun(emails).run()
+        reminders = await ReminderRun(emails).run()
+        words = await DailyRun(emails).run()
         failed = words.failed + reminders.failed
         if words.sent or reminders.sent or failed:
             _log.info("emails sent", words=words.sent, reminders=reminders.sent, failed=failed)
@@ -414,14 +411,13 @@ class ReplySchedule(TurnSchedule):
     """Looks for replies to be told all the time; without any it does not ask for the turn."""
 
     def __init__(self, services: Services, settings: Settings) -> None:
-        self._services = services
-        self._settings = settings
-        super().__init__(services, "reply emails", LOOK_EVERY, self._send, lambda: has_notices(services.table))
+        super().__init__(services, settings, "reply emails", LOOK_EVERY)
 
-    async def _send(self, lease: Held[Turn]) -> None:
-        async with open_transport(self._settings) as transport:
-            leased = LeasedTransport(transport, lease)
-            summary = await ReplyRun(Emails(self._services, email_template(self._settings), leased)).run()
+    async def has_work(self) -> bool:
+        return await has_notices(self._services.table)
+
+    async def send(self, emails: Emails, _: str | None) -> None:
+        summary = await ReplyRun(emails).run()
         if summary.sent or summary.failed:
             _replies_log.info("emails about replies sent", sent=summary.sent, failed=summary.failed)
         for reason in summary.reasons:
@@ -439,37 +435,23 @@ _FIRST = "first"
 _digests_log = structlog.get_logger("ringside.digests")
 
 
-def comment_emails(settings: Settings, services: Services) -> list[TurnSchedule]:
-    """What sends emails about comments; nothing without a mail server."""
-    if settings.smtp_url is None:
-        return []
-    digests = [DigestSchedule(services, settings, digest) for digest in settings.moderation_emails]
-    return [ReplySchedule(services, settings), *digests]
-
-
 class DigestSchedule(TurnSchedule):
     """Sends one address what waits, as often as it is said of that address."""
 
     def __init__(self, services: Services, settings: Settings, digest: Digest) -> None:
-        self._services = services
-        self._settings = settings
         self._digest = digest
         self._address = services.seal.keyed_hash(_PURPOSE, digest.address.encode()).hex()[:32]
-        super().__init__(services, f"digest {self._address}", digest.period, self._send)
+        super().__init__(services, settings, f"digest {self._address}", digest.period)
 
-    async def _send(self, lease: Held[Turn]) -> None:
-        template = email_template(self._settings)
-        email = await self.render(template, lease.record.place)
+    async def send(self, emails: Emails, due_at: str | None) -> None:
+        email = await self.render(emails.template, due_at)
         if email is None:
             return
-        now = self._services.clock()
-        record = DigestMail(self._address, lease.record.place or _FIRST, now + RECORD_LIFETIME)
-        async with open_transport(self._settings) as transport:
-            emails = Emails(self._services, template, LeasedTransport(transport, lease))
-            try:
-                await emails.send_once(DIGEST_EMAILS, record, email)
-            except (SendingFailed, Refusal) as error:
-                _digests_log.warning("a digest was not sent", reason=str(error))
+        record = DigestMail(self._address, due_at or _FIRST, self._services.clock() + RECORD_LIFETIME)
+        try:
+            await emails.send_once(DIGEST_EMAILS, record, email)
+        except (SendingFailed, Refusal) as error:
+            _digests_log.warning("a digest was not sent", reason=str(error))
 
     async def render(self, template: EmailTemplate, due_at: str | None) -> Email | None:
         """The email that was due at a time, a period after the last one; None if nothing waits."""
@@ -500,3 +482,14 @@ class DigestSchedule(TurnSchedule):
             page = await read_queue(self._services.table, status, window)
             comments += [comment for comment in page.nodes if comment is not None]
         return comments[:MOST_SHOWN]
+
+
+def email_schedules(settings: Settings, services: Services) -> list[TurnSchedule]:
+    """What the service sends by itself: words and reminders if it is to, and with a mail server about comments."""
+    schedules = list[TurnSchedule]()
+    if settings.email_minutes is not None:
+        schedules.append(EmailSchedule(services, settings, settings.email_minutes))
+    if settings.smtp_url is not None:
+        digests = [DigestSchedule(services, settings, digest) for digest in settings.moderation_emails]
+        schedules += [ReplySchedule(services, settings), *digests]
+    return schedules

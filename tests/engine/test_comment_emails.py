@@ -19,7 +19,7 @@ from datastore.people.profiles import PROFILE, proven
 from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role, Services
 from server.mail.message import EmailTemplate
-from server.mail.runs import DigestSchedule, ReplyRun, comment_emails
+from server.mail.runs import DigestSchedule, ReplyRun, email_schedules
 from server.mail.sending import EmailRejected, Emails, RunLimits, ServerUnreachable
 from server.settings import Settings
 from server.settings.values import Digest
@@ -304,7 +304,7 @@ async def test_the_service_sends_both_by_itself(one_client: Client, mailed: tupl
     settings, mailbox = mailed
     digests = (Digest("a@example.org", HOUR, "en"), Digest("b@example.org", HOUR, "es"))
     settings = settings.model_copy(update={"moderation_emails": digests})
-    assert comment_emails(one_client.settings, one_client.services) == []
+    assert email_schedules(one_client.settings, one_client.services) == []
     ada, bob = await wants_replies(one_client, "ada"), one_client.member("bob")
     root = await post(ada)
     await reply(bob, root)
