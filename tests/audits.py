@@ -5,4 +5,4 @@ from server import audit
 
 
 async def breaches_in(services: Services) -> list[str]:
-    return [breach async for breach in audit.breaches(services)]
+    return await audit.find_breaches(services)

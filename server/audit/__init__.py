@@ -32,10 +32,8 @@ PAUSE_SECONDS = 1.0
 _log = structlog.get_logger("ringside.audit")
 
 
-async def breaches(services: Services) -> AsyncIterator[str]:
-    for part in PARTS:
-        for breach in await _confirmed(services, part):
-            yield breach
+async def find_breaches(services: Services) -> list[str]:
+    return [breach for part in PARTS for breach in await _confirmed(services, part)]
 
 
 async def _confirmed(services: Services, part: str) -> list[str]:

@@ -21,7 +21,7 @@ from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id, parse_node_key
 from resolvers.values.texts import CONTROL_CHARACTERS
 from server import Failed
-from server.audit import breaches
+from server.audit import find_breaches
 from server.commands import err, out
 from server.commands.files import progress_bar
 from server.commands.running import run_with_services
@@ -35,16 +35,12 @@ app = typer.Typer()
 @app.command()
 def audit() -> None:
     """Checks the invariants of the stored data; exit code 1 if one is broken."""
-    broken = run_with_services(_find_breaches)
+    broken = run_with_services(find_breaches)
     for breach in broken:
         err.print(breach, style="red")
     if broken:
         raise Failed("Not all checks passed.")
     out.print("All checks passed.")
-
-
-async def _find_breaches(services: Services) -> list[str]:
-    return [breach async for breach in breaches(services)]
 
 
 # ── jobs ──
@@ -109,7 +105,7 @@ def score(
 
     An event that is already scored is checked: wrong points and ranks are repaired.
     """
-    event_id = _parse_event_id(event)
+    event_id = event if is_ulid(event) else parse_node_key("Event", event)
     name, scored = run_with_services(lambda services: _score(services, event_id, confirm_missing))
     out.print(f"{name}: {scored} predictions are scored.")
 
@@ -128,10 +124,6 @@ async def _score(services: Services, event_id: str, confirm_missing: bool) -> tu
     event = await load_locked_if_due(services, event_id)
     name = event_id if event is None else event.name
     return CONTROL_CHARACTERS.sub(" ", name), job.done  # names were once accepted with them
-
-
-def _parse_event_id(text: str) -> str:
-    return text if is_ulid(text) else parse_node_key("Event", text)
 
 
 # ── boards ──

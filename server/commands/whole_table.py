@@ -138,12 +138,12 @@ async def _was_begun(new: Settings, file: Path) -> bool:
 
 
 async def _audit(settings: Settings, table: Table, advance: Advance) -> list[str]:
-    from server.audit import breaches
+    from server.audit import find_breaches
 
     advance(0, title="auditing")
     services = Services(table, settings.seal(), settings.policy())
     try:
-        return [breach async for breach in breaches(services)]
+        return await find_breaches(services)
     finally:
         await services.close()
 

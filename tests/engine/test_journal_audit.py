@@ -24,7 +24,7 @@ from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook
 from resolvers.requests.context import Role, Services, utc_now
 from server import webhooks
-from server.audit import breaches
+from server.audit import find_breaches
 from server.settings import Settings
 from tests.audits import breaches_in
 from tests.client import Client, serving
@@ -100,7 +100,7 @@ async def _found_after(client: Client, time: timedelta) -> list[str]:
     given = client.services
     services = Services(given.table, given.seal, given.policy, clock=lambda: utc_now() + time)
     try:
-        return [breach async for breach in breaches(services) if breach.startswith("journal: ")]
+        return [breach for breach in await find_breaches(services) if breach.startswith("journal: ")]
     finally:
         await services.close()
 
