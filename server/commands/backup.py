@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +11,7 @@ from anyio.from_thread import start_blocking_portal
 
 from server import Failed
 from server.commands import err, out
-from server.commands.files import STANDARD, named_input, open_output, progress_bar
+from server.commands.files import named_input, named_output, progress_bar
 from server.commands.running import load_settings
 from server.engine import EngineInUse, back_up, locked_folder, required_binary, run_engine
 from server.engine.backup import staged_copy
@@ -38,14 +36,8 @@ def backup(
         def advance(left: int, pages: int) -> None:
             bar(pages - left, pages)
 
-        if file != STANDARD:
-            size = back_up(settings.data, file, advance)
-        else:
-            with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
-                made = Path(folder, "backup")
-                size = back_up(settings.data, made, advance)
-                with made.open("rb") as source, open_output(file) as target:
-                    shutil.copyfileobj(source, target)
+        with named_output(file) as named:
+            size = back_up(settings.data, named, advance)
     err.print(f"{size:,} bytes written.")
 
 

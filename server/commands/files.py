@@ -82,6 +82,19 @@ def open_output(file: Path, opener: Opener | None = owner_only) -> Iterator[Bina
 
 
 @contextmanager
+def named_output(file: Path) -> Iterator[Path]:
+    """For what is written by its name: the file, or one that goes to standard output once it is whole."""
+    if file != STANDARD:
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+        whole = Path(folder, "standard-output")
+        yield whole
+        with whole.open("rb") as source, open_output(file) as target:
+            shutil.copyfileobj(source, target)
+
+
+@contextmanager
 def _standard_output() -> Iterator[BinaryIO]:
     try:
         yield sys.stdout.buffer

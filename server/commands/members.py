@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -148,13 +148,9 @@ async def _revoke(services: Services, prefix: str) -> ApiKey:
 
 
 def _line(key: ApiKey) -> str:
-    expires = f"expires {_day(key.expires_at)}" if key.expires_at else "never expires"
+    expires = f"expires {key.expires_at:%Y-%m-%d}" if key.expires_at else "never expires"
     used = f"last used {key.last_used_at:%Y-%m-%d %H:%M} UTC" if key.last_used_at else "never used"
-    return f"{key.prefix}  {key.name}  {', '.join(key.roles)}  created {_day(key.created_at)}, {expires}, {used}"
-
-
-def _day(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d}"
+    return f"{key.prefix}  {key.name}  {', '.join(key.roles)}  created {key.created_at:%Y-%m-%d}, {expires}, {used}"
 
 
 # ── tokens ──

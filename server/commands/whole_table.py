@@ -35,7 +35,7 @@ from server.commands.export_file import (
     table_to_read,
     write_export,
 )
-from server.commands.files import STANDARD, open_input, open_output, owner_only, progress_bar
+from server.commands.files import STANDARD, named_output, open_input, owner_only, progress_bar
 from server.commands.running import load_settings
 from server.engine.folder import refuse_own_file, sync
 from server.settings import Settings, is_embedded
@@ -56,8 +56,8 @@ def export_all(
     The embedded engine's table is exported as it is at one moment. Any other is read until two passes agree; if writers
     do not pause for that long, the export says how many items changed meanwhile.
     """
-    with progress_bar("") as advance:
-        end = export_table(load_settings(), file, advance)
+    with progress_bar("") as advance, named_output(file) as named:
+        end = export_table(load_settings(), named, advance)
     err.print(f"{end.items:,} items written.")
     _warn(end)
 
@@ -196,17 +196,6 @@ ON CONFLICT (pk, sk) DO UPDATE SET
 
 def export_table(settings: Settings, file: Path, advance: Advance) -> End:
     """Export the table of these settings to a file, which appears once it is complete."""
-    if file != STANDARD:
-        return _export_to_file(settings, file, advance)
-    with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
-        whole = Path(folder, "export")
-        end = _export_to_file(settings, whole, advance)
-        with whole.open("rb") as source, open_output(file) as target:
-            shutil.copyfileobj(source, target)
-    return end
-
-
-def _export_to_file(settings: Settings, file: Path, advance: Advance) -> End:
     refuse_own_file(file)
     if file.exists() and not (file.is_file() and is_export(file)):
         raise Failed(f"{file} exists and is not an export. Choose another file.")
