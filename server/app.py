@@ -55,7 +55,7 @@ from resolvers.whole.jobs import JOB_KINDS
 from server.auth.identification import Identification
 from server.auth.tokens import ProofReader
 from server.engine import backup_figures
-from server.engine.table import START_SECONDS, not_answered, open_engine, validate_table
+from server.engine.table import START_SECONDS, not_answered, open_checked_table
 from server.execution.documents import Documents
 from server.http.browser_pages import AdminPages, Elements, Explorer, front_page_routes, home
 from server.http.endpoint import AllowedHosts, FastPath, GraphQLEndpoint, with_request_ids
@@ -154,7 +154,7 @@ async def _opened(
     """The ASGI state of requests, as long as the service runs."""
     async with AsyncExitStack() as stack:
         if table is None:
-            table = await stack.enter_async_context(_checked_table(settings))
+            table = await stack.enter_async_context(open_checked_table(settings))
         services = Services(table, settings.seal(), settings.policy())
         stack.push_async_callback(services.close)
         await _prepare(services)
@@ -254,10 +254,3 @@ async def _prepare(services: Services) -> None:
             await ensure_main(services.table, services.clock())
     except DynamoError as error:
         raise not_answered(services.table, error) from None
-
-
-@asynccontextmanager
-async def _checked_table(settings: Settings) -> AsyncIterator[Table]:
-    async with open_engine(settings) as table:
-        await validate_table(table)
-        yield table

@@ -45,7 +45,7 @@ from resolvers.transfer.loop import Advance
 from resolvers.transfer.readers import Row, Unreadable, json_lines
 from server import Failed
 from server.engine import EngineInUse, copy_file, required_binary, run_engine_async, table_file
-from server.engine.table import open_engine, read_layout, validate_table
+from server.engine.table import open_checked_table, open_engine, read_layout, validate_table
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
 
@@ -86,8 +86,7 @@ def identity(settings: Settings) -> str:
 async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[Table]:
     """A table to export; the embedded engine's as a copy in `folder`."""
     if not settings.embedded:
-        async with open_engine(settings) as table:
-            await validate_table(table)
+        async with open_checked_table(settings) as table:
             yield table
         return
     if not table_file(settings.data).exists():

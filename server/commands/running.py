@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
 from datastore.changes.occurrences import MOST_AGE
-from datastore.dynamo import DynamoError, declaration
+from datastore.dynamo import DynamoError
 from datastore.refusals import InvalidInput
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
@@ -16,7 +16,7 @@ from server import Failed
 from server.commands import operator
 from server.engine import EngineInUse, run_engine
 from server.engine.folder import is_data_folder
-from server.engine.table import open_engine, validate_table
+from server.engine.table import open_checked_table
 from server.settings import Settings
 from server.telemetry import configure_logging
 
@@ -64,10 +64,7 @@ def run_with_services(work: Callable[[Services], Awaitable[T]], *, begins_table:
         )
 
     async def run(reachable: Settings) -> T:
-        async with open_engine(reachable) as table:
-            if settings.embedded:
-                await declaration.create(table)
-            await validate_table(table)
+        async with open_checked_table(reachable, create=settings.embedded) as table:
             services = Services(table, settings.seal(), settings.policy(), of_command=True)
             services.operator = await _load_operator(services)
             try:

@@ -16,14 +16,14 @@ import typer
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from datastore.dynamo import DynamoError, Table, declaration
+from datastore.dynamo import DynamoError, Table
 from resolvers.requests.context import Services
 from server import Failed
 from server.commands import err, out
 from server.commands.demo import seed_demo
 from server.commands.running import engine_for, load_settings
 from server.engine import scheduled_backups
-from server.engine.table import open_engine, validate_table
+from server.engine.table import open_checked_table
 from server.http.origins import default_hosts
 from server.http.process import GRACE_SECONDS, tune_process
 from server.http.protocol import ConnectionLimits, ServerConfig, limit_unaccepted_data, listeners, raise_file_limit
@@ -83,8 +83,9 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
     """Prepare the table; if no other process serves, also serve with the same connection to it."""
     async with AsyncExitStack() as stack:
         with _cancelled_by_signals():
-            table = await stack.enter_async_context(open_engine(served))
-            await _prepare(table, settings, demo=served.demo)
+            table = await stack.enter_async_context(open_checked_table(served, create=settings.embedded))
+            if served.demo:
+                await _add_demo_data(table, settings)
             server = _server(served, table) if alone else None
         _let_connections_wait(listening)
         _tell_systemd()
@@ -109,14 +110,6 @@ def _cancelled_by_signals() -> Iterator[None]:
 def _handle_signals(handler: Callable[..., object]) -> dict[signal.Signals, Any]:
     """Handle the signals that end a service; return the handlers that they had."""
     return {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
-
-
-async def _prepare(table: Table, settings: Settings, *, demo: bool) -> None:
-    if settings.embedded:
-        await declaration.create(table)
-    await validate_table(table)
-    if demo:
-        await _add_demo_data(table, settings)
 
 
 async def _add_demo_data(table: Table, settings: Settings) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from datastore.dynamo import DynamoError, Rejected, Table, deadline, open_table
-from datastore.dynamo.declaration import differences, refuses_transactions
+from datastore.dynamo import DynamoError, Rejected, Table, deadline, declaration, open_table
 from datastore.whole.layout import CURRENT_LAYOUT, Layout, ensure_layout
 from server import Failed
 from server.settings import AWS, Settings
@@ -26,6 +25,16 @@ async def open_engine(settings: Settings) -> AsyncIterator[Table]:
         yield table
 
 
+@asynccontextmanager
+async def open_checked_table(settings: Settings, *, create: bool = False) -> AsyncIterator[Table]:
+    """The table that the settings name, which fits the service; with `create` it is made first, unless it exists."""
+    async with open_engine(settings) as table:
+        if create:
+            await declaration.create(table)
+        await validate_table(table)
+        yield table
+
+
 async def validate_table(table: Table) -> None:
     """UnusableTable, with the reason, unless the engine and the table fit the service."""
     if reason := _unusable_layout(await read_layout(table)):
@@ -36,13 +45,13 @@ async def read_layout(table: Table) -> Layout | None:
     """The table's layout, whichever it is; UnusableTable unless the engine and the table's keys fit the service."""
     try:
         with deadline(START_SECONDS):
-            wrong = differences(await table.describe())
+            wrong = declaration.differences(await table.describe())
             if wrong:
                 raise UnusableTable(
                     f"The table {table.name} cannot be used: {'; '.join(wrong)}. "
                     "Name another one with RINGSIDE_TABLE; `ringside table create` makes it."
                 )
-            if reason := await refuses_transactions(table):
+            if reason := await declaration.refuses_transactions(table):
                 raise UnusableTable(
                     f"This engine has no transactions, which votes, predictions and counts need: {reason}. "
                     "Use DynamoDB, DynamoDB Local or the embedded engine."
