@@ -294,6 +294,8 @@ class GraphQLRequest:
     """The hash in `extensions.persistedQuery`, with or without the query's text."""
     wants_plan: bool = False
     """Whether the client asks how the answer was made: `"extensions": {"plan": true}`."""
+    complexity: int = 0
+    """Of the operation that it asks for, once that is selected."""
 
 
 class InvalidOperation(Exception):
@@ -314,16 +316,11 @@ class Operation:
     name: str | None
     kind: graphql.OperationType
     cost: Cost = field(compare=False, repr=False)
-    fixed_cost: int | None
-    """The complexity if no variable changes it."""
     named: NamedObjects | None = field(compare=False, repr=False)
     """What its lists name to be read, if it has such lists."""
     compiled: CompiledOperation = field(compare=False, repr=False)
     introspection: Introspection | None = field(compare=False, repr=False)
     """Where its answer is remembered, if it asks for nothing but the schema."""
-
-    def complexity(self, variables: Mapping[str, Any]) -> int:
-        return self.cost(variables) if self.fixed_cost is None else self.fixed_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +402,7 @@ class Documents:
             raise _bad_input(f"The variables hold more than {self._limits.values} values. Send fewer at once.")
         if operation.named is not None:
             self._check_named(operation.named, request.variables)
-        cost = operation.complexity(request.variables)
+        cost = request.complexity = operation.cost(request.variables)
         if cost > self._limits.complexity:
             raise _bad_input(
                 f"This operation asks for up to {cost} fields; at most {self._limits.complexity} are answered at once. "
@@ -442,7 +439,7 @@ class Documents:
         request = GraphQLRequest(text)
         document = self._check(text, introspection=True)
         for name, operation in document.operations.items():
-            if operation.fixed_cost is not None:
+            if operation.cost.is_fixed:
                 request.operation_name = name
                 self.select(document, request)
 
@@ -480,7 +477,6 @@ class Documents:
                     name,
                     definition.operation,
                     cost,
-                    cost.fixed,
                     named,
                     compiled,
                     Introspection.of(definition),

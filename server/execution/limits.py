@@ -372,10 +372,9 @@ class Cost:
         self._sums.append(self._sum(operation.selection_set, schema.get_root_type(operation.operation)))
 
     @property
-    def fixed(self) -> int | None:
-        """The complexity if no variable changes it."""
-        own = self._sums[-1]
-        return None if own.products else own.constant
+    def is_fixed(self) -> bool:
+        """Whether no variable changes the complexity."""
+        return not self._sums[-1].products
 
     def __call__(self, variables: Variables) -> int:
         totals: list[int] = []

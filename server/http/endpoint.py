@@ -127,9 +127,7 @@ async def _execute(
             credentials = Credentials(identified, identify)
             return EventStream(answer, pipeline.closing, set_cookie, credentials, pipeline.streams.held(address))
     else:
-        answer = await pipeline.execute(
-            operation, request.variables, ctx, suggestions=introspection, headers=scope["headers"]
-        )
+        answer = await pipeline.execute(operation, request, ctx, suggestions=introspection, headers=scope["headers"])
         if operation.kind is OperationType.QUERY and answer.is_overloaded:
             return messages.error_response(messages.overloaded(), response_format.media_type)
     if answer.executed and (

@@ -256,7 +256,7 @@ class Pipeline:
     async def execute(
         self,
         operation: Operation,
-        variables: Mapping[str, Any],
+        request: GraphQLRequest,
         ctx: Context,
         *,
         suggestions: bool,
@@ -270,7 +270,7 @@ class Pipeline:
             try:
                 # A little later than the deadline of engine calls, whose own error says more.
                 async with asyncio.timeout_at(budget.ends + 0.5):
-                    answer = await self._run(operation, variables, ctx, budget, suggestions=suggestions)
+                    answer = await self._run(operation, request, ctx, budget, suggestions=suggestions)
             except TimeoutError:
                 answer = Answer(errors=[format_error(OutOfTime())])
             outcome = _outcome(answer) if answer.errors else Outcome.OK
@@ -301,15 +301,14 @@ class Pipeline:
         return answer
 
     async def _run(
-        self, operation: Operation, variables: Mapping[str, Any], ctx: Context, budget: Budget, *, suggestions: bool
+        self, operation: Operation, request: GraphQLRequest, ctx: Context, budget: Budget, *, suggestions: bool
     ) -> Answer:
         """The operation's answer, made in a turn if it is dear."""
-        is_dear = operation.complexity(variables) >= DEAR
-        caller = await self.dear.take_turn(budget.callers) if is_dear else None
+        caller = await self.dear.take_turn(budget.callers) if request.complexity >= DEAR else None
         try:
             return await run(
                 operation,
-                variables,
+                request.variables,
                 ctx,
                 self.turns,
                 suggestions=suggestions,

@@ -270,7 +270,7 @@ class _Connection:
         if operation.kind is not OperationType.SUBSCRIPTION:
             try:
                 with self._pipeline.in_flight(ctx.address):
-                    answer = await self._pipeline.execute(operation, request.variables, ctx, suggestions=introspection)
+                    answer = await self._pipeline.execute(operation, request, ctx, suggestions=introspection)
             except Overloaded:  # others began while the document was checked
                 await self._refuse(id_)
                 return
