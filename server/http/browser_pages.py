@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from html import escape
 from ipaddress import ip_address
 from pathlib import Path
@@ -283,12 +284,14 @@ def front_page_routes(settings: Settings) -> list[Route]:
     async def page(_: Request) -> Response:
         return HTMLResponse(html, headers=headers)
 
-    return [Route("/", page), Route("/front.css", _style)]
+    return [Route("/", page), Route("/front.css", partial(page_file, _FRONT_FOLDER))]
 
 
-async def _style(_: Request) -> Response:
+async def page_file(folder: Path, request: Request) -> Response:
+    """The file of a page without a build step that an address is named after."""
+    path = folder / request.url.path.rpartition("/")[2]
     headers = {**SECURITY_HEADERS, "Content-Security-Policy": FILES_POLICY, "Cache-Control": "no-cache"}
-    return FileResponse(_FRONT_FOLDER / "front.css", headers=headers, media_type=CONTENT_TYPES[".css"])
+    return FileResponse(path, headers=headers, media_type=CONTENT_TYPES.get(path.suffix, "application/json"))
 
 
 # ── admin ──

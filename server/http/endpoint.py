@@ -57,8 +57,7 @@ class GraphQLEndpoint:
 async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Response:
     """The response to a GraphQL request, errors included."""
     began, response_format, reader_cookie = time.perf_counter(), messages.DEFAULT_FORMAT, None
-    connected = scope.get("client")
-    address = connected[0] if connected else ""
+    address = messages.client_address(scope)
     if pipeline.requests.is_full(address):  # before anything is read
         pipeline.metrics.finished(None, Outcome.OVERLOADED, 0.0)
         return _OVERLOADED

@@ -105,6 +105,12 @@ def _quality(parameters: str) -> float:
     return 1.0
 
 
+def client_address(scope: Scope) -> str:
+    """The network address that a request or a socket comes from, as the server says."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
 _PARAMETERS = ("query", "operationName", "variables", "documentId", "extensions")
 _TYPES = ((str, NoneType), (str, NoneType), (dict, NoneType), (str, NoneType), (dict, NoneType))
 

@@ -25,7 +25,7 @@ from resolvers.comments.structured_data import product_data
 from resolvers.requests.context import Context, Kind, Services, Viewer
 from resolvers.values.network_addresses import network
 from resolvers.whole.exporting import PURPOSE
-from server.http.messages import SECURITY_HEADERS
+from server.http.messages import SECURITY_HEADERS, client_address
 from server.http.pipeline import Client, Pipeline
 
 # ── health ──
@@ -153,7 +153,7 @@ _ESCAPED: Final = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 async def product_jsonld(request: Request) -> Response:
     pipeline: Pipeline = request.state.pipeline
-    address = request.client.host if request.client else ""
+    address = client_address(request.scope)
     try:
         with pipeline.in_flight(address), deadline(pipeline.settings.request_timeout):
             await pipeline.request_turns.take(Client(network(address)))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +29,7 @@ import orjson
 import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from datastore.dynamo import DynamoError, deadline, iso
@@ -39,15 +40,14 @@ from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Services, Viewer
-from resolvers.requests.policy import Policy
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
 from resolvers.whole.signing_in import add_provider, sign_in_by_provider
 from server.auth.cookies import bound_to_host, cookie_values, session_cookie, set_cookie
 from server.auth.verification import Unverifiable
 from server.execution.documents import hash_of
-from server.http.browser_pages import CONTENT_TYPES, FILES_POLICY, DemoEmails, content_policy, may_see_emails
-from server.http.messages import SECURITY_HEADERS
+from server.http.browser_pages import DemoEmails, content_policy, may_see_emails, page_file
+from server.http.messages import SECURITY_HEADERS, client_address
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -94,15 +94,16 @@ class SignInPage:
         }
 
     def routes(self) -> list[BaseRoute]:
+        own_file, texts = partial(page_file, _FOLDER), partial(page_file, _TEXTS)
         return [
             Route(PATH, self._page, methods=["GET"]),
-            Route(PATH, self._to_provider, methods=["POST"]),
+            Route(PATH, to_provider, methods=["POST"]),
             Route(f"{PATH}/callback", from_provider, methods=["GET"]),
             Route(f"{PATH}/done", self._page, methods=["GET"]),
-            Route(f"{PATH}/done", self._hand_over, methods=["POST"]),
+            Route(f"{PATH}/done", hand_over, methods=["POST"]),
             Route(f"{PATH}/emails", self._emails, methods=["GET"]),
-            *(Route(f"{PATH}/{name}", _file) for name in ("sign-in.css", "sign-in.js", "challenge.js")),
-            *(Route(f"{PATH}/texts/{language}.json", _texts) for language in PAGE_LANGUAGES),
+            *(Route(f"{PATH}/{name}", own_file) for name in ("sign-in.css", "sign-in.js", "challenge.js")),
+            *(Route(f"{PATH}/texts/{language}.json", texts) for language in PAGE_LANGUAGES),
         ]
 
     async def _page(self, request: Request) -> Response:
@@ -155,21 +156,6 @@ class SignInPage:
             return {"address": None, "returnTo": None}
         return {"address": asked.email, "token": text, "returnTo": asked.return_to}
 
-    async def _to_provider(self, request: Request) -> Response:
-        return await to_provider(request, *await _of_own_page(request))
-
-    async def _hand_over(self, request: Request) -> Response:
-        """Give the member's session to a page of another origin: they have pressed the button that names it."""
-        viewer, body = await _of_own_page(request)
-        policy, services = request.state.services.policy, request.state.services
-        if viewer.session is None or viewer.session.origin is not None:
-            raise HTTPException(401, "Sign in on this page first.")
-        try:
-            with deadline(TIMEOUT):
-                return await _handed_over(services, policy, viewer, body)
-        except DynamoError:
-            raise HTTPException(503, "The service is busy. Try again in a minute.") from None
-
     async def _emails(self, request: Request) -> Response:
         if not may_see_emails(self._settings, request.scope):
             raise HTTPException(404)
@@ -185,13 +171,23 @@ ERRORS: Final = ("provider", "CONFLICT", "erased", "failed")
 # ── handing over ──
 
 
-async def _handed_over(services: Services, policy: Policy, viewer: Viewer, body: Mapping[str, Any]) -> Response:
-    """A token for the origin that asks, or the address that leads back to it with a code in its fragment."""
-    origin, return_to = body.get("origin"), body.get("returnTo")
-    if isinstance(origin, str) and origin in policy.page_origins:
-        token, ends = await session_for_page(services, viewer, origin)
+async def hand_over(request: Request) -> Response:
+    """Give the member's session to a page of another origin: they have pressed the button that names it.
+
+    A token for the origin that asks, or the address that leads back to it with a code in its fragment.
+    """
+    viewer, body = await _of_own_page(request)
+    services, origin, return_to = _services(request), body.get("origin"), body.get("returnTo")
+    if viewer.session is None or viewer.session.origin is not None:
+        raise HTTPException(401, "Sign in on this page first.")
+    if isinstance(origin, str) and origin in services.policy.page_origins:
+        try:
+            with deadline(TIMEOUT):
+                token, ends = await session_for_page(services, viewer, origin)
+        except DynamoError:
+            raise HTTPException(503, "The service is busy. Try again in a minute.") from None
         return _json({"token": token, "expiresAt": iso(ends)})
-    back_to = origin_in(policy, return_to) if isinstance(return_to, str) else None
+    back_to = origin_in(services.policy, return_to) if isinstance(return_to, str) else None
     if back_to is None or not isinstance(return_to, str):
         raise HTTPException(400, "Pages of this origin may not sign anybody in: RINGSIDE_CORS_ORIGINS lists those.")
     code = code_for_page(services, viewer, back_to)
@@ -218,29 +214,13 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
     if not isinstance(parsed, dict):
         raise HTTPException(400, "Send a JSON object.")
     identified = await request.state.pipeline.identification.identify(
-        request.scope["headers"], secure=_is_secure(request), address=_address(request)
+        request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
     )
     return identified.viewer, parsed
 
 
 def _json(value: Any) -> Response:
     return JSONResponse(value, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
-
-
-# ── files ──
-
-
-async def _file(request: Request) -> Response:
-    return _sent(_FOLDER / request.url.path.rpartition("/")[2])
-
-
-async def _texts(request: Request) -> Response:
-    return _sent(_TEXTS / request.url.path.rpartition("/")[2])
-
-
-def _sent(path: Path) -> Response:
-    headers = {**SECURITY_HEADERS, "Content-Security-Policy": FILES_POLICY, "Cache-Control": "no-cache"}
-    return FileResponse(path, headers=headers, media_type=CONTENT_TYPES.get(path.suffix, "application/json"))
 
 
 # ── the provider ──
@@ -256,10 +236,11 @@ _KEPT: Final = ("origin", "state", "returnTo", "language")
 _log = structlog.get_logger("ringside.sign_in")
 
 
-async def to_provider(request: Request, viewer: Viewer, body: Mapping[str, Any]) -> Response:
+async def to_provider(request: Request) -> Response:
     """Where the provider signs people in, for the page that sends them there."""
     from server.auth.oidc_client import FLOW_SECONDS, Flow, NotSignedInThere  # noqa: PLC0415 - see jwt_verification
 
+    viewer, body = await _of_own_page(request)
     client, services = _client(request), _services(request)
     asked, adds = body.get("asked"), body.get("add") is True and viewer.session is not None
     if not isinstance(asked, str) or len(asked) > _LONGEST_ASKED:
@@ -279,7 +260,7 @@ async def to_provider(request: Request, viewer: Viewer, body: Mapping[str, Any])
     except NotSignedInThere as failed:
         _log.warning("the provider cannot be asked", reason=str(failed))
         raise HTTPException(503, "The provider does not answer. Try again in a minute.") from None
-    response = JSONResponse({"location": address}, headers={**SECURITY_HEADERS, "Cache-Control": "no-store"})
+    response = _json({"location": address})
     response.headers.append("set-cookie", _flow_cookie(request, sealed, FLOW_SECONDS))
     return response
 
@@ -319,7 +300,7 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
         session, token = await sign_in_by_provider(services, named, visitor)
         return token, int((latest_end(session) - services.clock()).total_seconds())
     by = await identification.session_in_cookie(
-        request.scope["headers"], secure=_is_secure(request), address=_address(request)
+        request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
     )
     if by is None or by.id != flow.adds_to:
         raise Conflict("The session that asked for this has ended.")
@@ -329,7 +310,7 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
 
 def _count(request: Request, step: str) -> None:
     """RateLimited if too many came from this address: anyone may begin, and end what they began with invented codes."""
-    _services(request).rates.hit(PER_ADDRESS, step, network(_address(request)))
+    _services(request).rates.hit(PER_ADDRESS, step, network(client_address(request.scope)))
 
 
 def _back(request: Request, asked: str, error: str | None, session: tuple[str, int] | None = None) -> Response:
@@ -373,10 +354,6 @@ def _client(request: Request) -> OidcClient:
 def _services(request: Request) -> Services:
     services: Services = request.state.services
     return services
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
 
 
 def _is_secure(request: Request) -> bool:

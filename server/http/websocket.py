@@ -34,7 +34,7 @@ from server.execution.answers import Answer
 from server.execution.documents import InvalidOperation, Operation
 from server.execution.limits import LimitExceeded, check_json
 from server.http.endpoint import until_closing
-from server.http.messages import error_response, overloaded, parse_request
+from server.http.messages import client_address, error_response, overloaded, parse_request
 from server.http.pipeline import Client, Pipeline
 from server.telemetry import Outcome
 
@@ -73,16 +73,12 @@ async def serve_socket(websocket: WebSocket) -> None:
     else:
         with ExitStack() as stack:
             try:
-                stack.enter_context(pipeline.streams.held(_address(websocket)))
+                stack.enter_context(pipeline.streams.held(client_address(websocket.scope)))
             except Overloaded:
                 await websocket.send_denial_response(error_response(overloaded()))
                 return
             await websocket.accept(subprotocol=PROTOCOL)
             await _Connection(pipeline, websocket).serve()
-
-
-def _address(websocket: WebSocket) -> str:
-    return websocket.client.host if websocket.client else ""
 
 
 def _own_origin(websocket: WebSocket) -> str:
@@ -96,6 +92,7 @@ class _Connection:
     def __init__(self, pipeline: Pipeline, websocket: WebSocket) -> None:
         self._pipeline = pipeline
         self._socket = websocket
+        self._address = client_address(websocket.scope)
         self._credentials: asyncio.Future[Credentials] = asyncio.get_running_loop().create_future()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._starting = asyncio.Lock()
@@ -196,21 +193,21 @@ class _Connection:
         payload = message.get("payload")
         if payload is not None and not isinstance(payload, dict):
             raise _ProtocolError(4400, "The payload of connection_init must be an object")
-        identification, secure = self._pipeline.identification, self._socket.url.scheme == "wss"
         identify = partial(
-            identification.identify,
+            self._pipeline.identification.identify,
             self._socket.scope["headers"],
-            secure=secure,
-            address=_address(self._socket),
+            secure=self._socket.url.scheme == "wss",
+            address=self._address,
             params=payload,
+            sets_cookies=False,
         )
         try:
-            identified = await identify(sets_cookies=False)
+            identified = await identify()
         except Unauthenticated as error:
             raise _ProtocolError(4403, f"Forbidden: {error.detail}") from None
         except Unverifiable as error:
             raise _ProtocolError(1013, f"Try again later: {error.detail}") from None
-        self._credentials.set_result(Credentials(identified, partial(identify, sets_cookies=False)))
+        self._credentials.set_result(Credentials(identified, identify))
         await self._send({"type": "connection_ack"})
 
     async def _subscribe(self, message: Mapping[str, Any]) -> None:
@@ -238,10 +235,10 @@ class _Connection:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _operation(self, id_: str, payload: Any) -> None:
-        client = Client(network(_address(self._socket)))
+        client = Client(network(self._address))
         async with self._starting:  # of a socket's operations one waits for its turn, and the others for that one
             await self._pipeline.request_turns.take(client)
-        if self._is_full():
+        if self._pipeline.requests.is_full(self._address):
             await self._refuse(id_)
             return
         viewer = await self._credentials.result().viewer()
@@ -262,7 +259,7 @@ class _Connection:
         ctx = Context(
             self._pipeline.services,
             viewer,
-            _address(self._socket),
+            self._address,
             self._socket.headers.get("origin", ""),
             _own_origin(self._socket),
             explain=request.wants_plan and self._pipeline.may_see_plans(viewer),
@@ -278,9 +275,6 @@ class _Connection:
         elif not await self._send_events(id_, operation, request.variables, ctx, suggestions=introspection):
             return
         await self._send({"id": id_, "type": "complete"})
-
-    def _is_full(self) -> bool:
-        return self._pipeline.requests.is_full(_address(self._socket))
 
     async def _refuse(self, id_: str) -> None:
         """As over HTTP, which answers 503 when the process has as much to do as it can."""
