@@ -23,10 +23,10 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -73,9 +73,6 @@ from server.mail.runs import email_schedules
 from server.settings import BadSettings, Settings, is_embedded
 from server.telemetry import Metrics, configure_logging, open_traces
 from server.webhooks import Deliverer, open_sender
-
-if TYPE_CHECKING:
-    from server.auth.oidc_client import OidcClient
 
 
 def application(settings: Settings, table: Table | None = None) -> ASGIApp:
@@ -179,7 +176,12 @@ async def _opened(
         _set_at_signals(closing)
         quotas = _quotas(settings)
         pipeline = Pipeline(documents, services, identification, settings, metrics, traces, *quotas, closing)
-        oidc_client = await stack.enter_async_context(_oidc_client(settings))
+        oidc_client = None
+        if settings.oidc_client_id is not None:
+            from server.auth.oidc_client import OidcClient  # noqa: PLC0415 - it needs the memory of server.auth.tokens
+
+            oidc_client = OidcClient(settings, f"{settings.public_url.rstrip('/')}{SIGN_IN_PATH}/callback")
+            stack.push_async_callback(oidc_client.close)
         yield {"pipeline": pipeline, "services": services, "oidc_client": oidc_client}
         closing.set()
         with deadline(LONGEST_WAIT):  # a table that does not answer must not keep the process
@@ -203,18 +205,6 @@ def _watch(services: Services, deliverer: Deliverer) -> Watch:
         "webhooks": deliverer.acquire_free,
     }
     return Watch(services.table, services.journal, refreshes)
-
-
-@asynccontextmanager
-async def _oidc_client(settings: Settings) -> AsyncIterator[OidcClient | None]:
-    """The client as which `/sign-in` signs people in at the provider, if there is one."""
-    if settings.oidc_client_id is None:
-        yield None
-        return
-    from server.auth.oidc_client import OidcClient  # noqa: PLC0415 - it needs the memory of server.auth.tokens
-
-    async with aclosing(OidcClient(settings, f"{settings.public_url.rstrip('/')}{SIGN_IN_PATH}/callback")) as client:
-        yield client
 
 
 def _set_at_signals(closing: asyncio.Event) -> None:

@@ -93,7 +93,7 @@ class OidcClient:
         self._http = httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
         self._endpoints: Endpoints | None = None
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
         await self._verifier.close()
         await self._http.aclose()
 
