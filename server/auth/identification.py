@@ -153,9 +153,7 @@ class Identification:
         WebSocket's connection_init, whose `Authorization` takes precedence over that of the headers. `sets_cookies`
         says whether the answer can set and delete cookies.
         """
-        sent = _Sent()
-        for name, value in headers:
-            sent.add(name, value)
+        sent = _Sent.by(headers)
         authorizations = (params and _authorizations(params)) or sent.authorizations
         if len(authorizations) > 1:
             raise Unauthenticated("There is more than one Authorization header: send one.")
@@ -244,9 +242,7 @@ class Identification:
 
     async def session_in_cookie(self, headers: RawHeaders, *, secure: bool, address: str) -> Viewer | None:
         """The member of a session's cookie, wherever the request comes from: only for what another proof secures."""
-        sent = _Sent()
-        for name, value in headers:
-            sent.add(name, value)
+        sent = _Sent.by(headers)
         with suppress(Unauthenticated):
             found = await self._open_session_cookie(b"; ".join(sent.cookies), sent, address, secure=secure)
             return None if found is None else found.viewer
@@ -344,18 +340,22 @@ class _Sent:
     host: str = ""
     fetch_site: str = ""
 
-    def add(self, name: bytes, value: bytes) -> None:
-        match name:
-            case b"cookie":
-                self.cookies.append(value)
-            case b"authorization":
-                self.authorizations.append(value.decode("latin-1"))
-            case b"origin":
-                self.origin = value.decode("latin-1")
-            case b"host":
-                self.host = value.decode("latin-1").lower()
-            case b"sec-fetch-site":
-                self.fetch_site = value.decode("latin-1")
+    @classmethod
+    def by(cls, headers: RawHeaders) -> _Sent:
+        sent = cls()
+        for name, value in headers:
+            match name:
+                case b"cookie":
+                    sent.cookies.append(value)
+                case b"authorization":
+                    sent.authorizations.append(value.decode("latin-1"))
+                case b"origin":
+                    sent.origin = value.decode("latin-1")
+                case b"host":
+                    sent.host = value.decode("latin-1").lower()
+                case b"sec-fetch-site":
+                    sent.fetch_site = value.decode("latin-1")
+        return sent
 
 
 def _authorizations(params: Mapping[str, object]) -> list[str]:
