@@ -119,11 +119,6 @@ def field(
     return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
 
 
-def counting(complexity: int) -> dict[str, int]:
-    """The metadata of a field that counts so much itself."""
-    return {_COMPLEXITY: complexity}
-
-
 def own_complexity(definition: GraphQLField) -> int:
     """What a field counts without what is selected inside it."""
     return _declared(definition, _COMPLEXITY, 1)
@@ -482,7 +477,7 @@ def mutation(  # noqa: PLR0913 - most have defaults
         "input": Annotated[input_type, strawberry.argument(description="The mutation's input.")],
         "return": result,
     }
-    return strawberry.mutation(resolver=resolve, description=description, metadata=counting(complexity))
+    return strawberry.mutation(resolver=resolve, description=description, metadata={_COMPLEXITY: complexity})
 
 
 def _read_input(parameters: Parameters, given: Input) -> tuple[dict[str, Any], dict[str, Any], str | None]:

@@ -70,4 +70,4 @@ def explain(
         raise Failed(f"graphql-core executes this operation: {prepared.reason}.")
     if isinstance(prepared, ExecutionResult):
         raise Failed("; ".join(error.message for error in prepared.errors or ()))
-    print(prepared.source, end="")
+    print(prepared.plan.source, end="")

@@ -163,7 +163,16 @@ def _of_other_system(name: str, what: str) -> None:
         ],
         language: Annotated[str, typer.Option(help="The language of the comments, which no file names.")] = "en",
     ) -> None:
-        _import_from(name, file, product, language)
+        try:
+            open_store = partial(
+                OtherSystemStore, system=name, product=Product(product), language=parse_language(language, ())
+            )
+            with named_input(file) as named:
+                imported = _import("comments", in_threads(READERS[name](named)), open_store, OnProblem.SKIP)
+        except OSError as error:
+            raise Failed(f"{file} cannot be read: {error.strerror or error}.") from None
+        _tell_of_comments(imported)
+        _require_valid(imported.problems, "comments", "The others were imported.")
 
 
 _SYSTEMS = {
@@ -176,19 +185,6 @@ _SYSTEMS = {
 }
 for _system in _SYSTEMS.items():
     _of_other_system(*_system)
-
-
-def _import_from(system: str, file: Path, product: str, language: str) -> None:
-    try:
-        open_store = partial(
-            OtherSystemStore, system=system, product=Product(product), language=parse_language(language, ())
-        )
-        with named_input(file) as named:
-            imported = _import("comments", in_threads(READERS[system](named)), open_store, OnProblem.SKIP)
-    except OSError as error:
-        raise Failed(f"{file} cannot be read: {error.strerror or error}.") from None
-    _tell_of_comments(imported)
-    _require_valid(imported.problems, "comments", "The others were imported.")
 
 
 def _tell_of_comments(imported: Imported) -> None:

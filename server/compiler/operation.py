@@ -175,11 +175,6 @@ class PreparedOperation:
     coerced: dict[str, Any]
     suggestions: bool
 
-    @property
-    def source(self) -> str:
-        """The generated code."""
-        return self.plan.source
-
     def execute(self, ctx: Any, root_value: Any = None) -> Coroutine[Any, Any, ExecutionResult]:
         """Execute a query or a mutation."""
 

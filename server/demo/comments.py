@@ -56,7 +56,7 @@ def generate() -> Iterator[Comment]:
         title, body = _write(LANGUAGES[language], _MOODS[rating], random)
         yield Comment(
             product=product,
-            ulid=_id(written_at, number),
+            ulid=derived_id(written_at, f"demo comment {number}".encode()),
             language=language,
             rating=rating,
             body=body,
@@ -72,10 +72,6 @@ def _write(phrases: Phrases, mood: str, random: Random) -> tuple[str | None, str
     details = random.sample(phrases.details, random.choice((0, 1, 1, 2, 3)))
     title = random.choice(phrases.titles[mood]) if random.random() < _TITLED else None
     return title, phrases.separator.join((opening, *details))
-
-
-def _id(written_at: datetime, number: int) -> str:
-    return derived_id(written_at, f"demo comment {number}".encode())
 
 
 async def seed(services: Services) -> str:
