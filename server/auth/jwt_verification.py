@@ -184,7 +184,7 @@ class JWTVerifier:
             keys = JWKS(settings.jwks_url, issuer=settings.oidc_issuer)
             name, audience, clients = settings.token_issuer, settings.jwt_audience, settings.jwt_client_ids
             self._issuers[name or ""] = _Issuer(Source.PROVIDER, keys, audience, clients, name)
-        self._own = _own(settings) if settings.has_own_tokens else None
+        self._own = None if settings.has_provider or settings.site_keys else _own(settings)
 
     async def close(self) -> None:
         """Close the connections to those whose keys are fetched."""

@@ -13,7 +13,7 @@ It knows graphql-core and Strawberry, and nothing of this service. What a schema
 and `ResolutionByType`.
 """
 
-from server.compiler.core import encode_json, to_dicts
+from server.compiler.core import encode_json
 from server.compiler.operation import CompiledOperation, Fallback, PreparedOperation
 
-__all__ = ["CompiledOperation", "Fallback", "PreparedOperation", "encode_json", "to_dicts"]
+__all__ = ["CompiledOperation", "Fallback", "PreparedOperation", "encode_json"]

@@ -163,15 +163,6 @@ def answer_struct(*keys: str) -> type[AnswerStruct]:
 encode_json = json.Encoder().encode
 
 
-def to_dicts(value: Any) -> Any:
-    """The same answer with a dictionary in place of each struct."""
-    if isinstance(value, AnswerStruct):
-        return {key: to_dicts(value[key]) for key in value.attributes}
-    if isinstance(value, dict):
-        return {key: to_dicts(inner) for key, inner in value.items()}
-    return [to_dicts(inner) for inner in value] if isinstance(value, list) else value
-
-
 # ── compiled ──
 # Compiled plans: generated functions, and the fields that they and the runtime share.
 

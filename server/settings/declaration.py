@@ -178,11 +178,6 @@ class SignInSettings(BaseSettings):
         return bool(self.jwks_url or self.oidc_issuer)
 
     @property
-    def has_own_tokens(self) -> bool:
-        """Whether tokens signed with our own secrets sign members in."""
-        return not (self.has_provider or self.site_keys)
-
-    @property
     def token_issuer(self) -> str | None:
         """The `iss` that a token must have."""
         return self.oidc_issuer or self.jwt_issuer

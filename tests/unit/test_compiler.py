@@ -17,13 +17,13 @@ from resolvers.loading import batched
 from schema.framework.declarations import described, field, record_type
 from server import Failed
 from server.__main__ import app
-from server.compiler import Fallback, PreparedOperation, to_dicts
+from server.compiler import Fallback, PreparedOperation
 from server.compiler.operation import MAX_PLANS
 from server.compiler.plan import MAX_FIELDS
 from server.execution.answers import run
 from server.execution.documents import Documents, GraphQLRequest, Operation, Result, Turns, hash_of
 from server.execution.limits import Limits
-from tests.property.differential.comparing import execute_by_core, execute_compiled
+from tests.property.differential.comparing import execute_by_core, execute_compiled, to_dicts
 
 
 @dataclass

@@ -20,7 +20,8 @@ import orjson
 from graphql import DocumentNode, ExecutionResult, GraphQLSchema, OperationDefinitionNode, execute, parse, validate
 
 from datastore.values.seal import Seal
-from server.compiler import CompiledOperation, Fallback, PreparedOperation, encode_json, to_dicts
+from server.compiler import CompiledOperation, Fallback, PreparedOperation, encode_json
+from server.compiler.core import AnswerStruct
 from tests.property.differential.random_operations import RandomOperation
 
 CONTEXT: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=Seal(["a secret for tests, long enough"])))
@@ -45,6 +46,15 @@ async def execute_compiled(
     compiled = CompiledOperation(schema, document, definition_of(document))
     prepared = compiled.prepare(variables, suggestions=True)
     return await prepared.execute(CONTEXT) if isinstance(prepared, PreparedOperation) else prepared
+
+
+def to_dicts(value: Any) -> Any:
+    """The same answer with a dictionary in place of each struct."""
+    if isinstance(value, AnswerStruct):
+        return {key: to_dicts(value[key]) for key in value.attributes}
+    if isinstance(value, dict):
+        return {key: to_dicts(inner) for key, inner in value.items()}
+    return [to_dicts(inner) for inner in value] if isinstance(value, list) else value
 
 
 def definition_of(document: DocumentNode) -> OperationDefinitionNode:
