@@ -447,7 +447,7 @@ class Documents:
         try:
             return self._check(text, introspection=True)
         except InvalidOperation as invalid:
-            raise BadManifest(
+            raise Failed(
                 f"The manifest's document {key} is not valid: {invalid}. `ringside manifest` makes one that is."
             ) from None
 
@@ -564,23 +564,19 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class BadManifest(Failed):
-    """The manifest of trusted documents cannot be used; the message says why."""
-
-
 def read_manifest(path: Path) -> Mapping[str, str]:
-    """The trusted documents of a file: a JSON object from the SHA-256 of each text to the text."""
+    """The trusted documents of a file, a JSON object from the SHA-256 of each text to the text; or Failed."""
     try:
         manifest = orjson.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise BadManifest(f"The manifest {path} cannot be read as JSON: {error}") from None
+        raise Failed(f"The manifest {path} cannot be read as JSON: {error}") from None
     if not isinstance(manifest, dict) or not all(isinstance(text, str) for text in manifest.values()):
-        raise BadManifest(f"The manifest {path} is not an object from hashes to documents.")
+        raise Failed(f"The manifest {path} is not an object from hashes to documents.")
     trusted = {}
     for key, text in manifest.items():
         bare = key.removeprefix("sha256:")
         if bare != hash_of(text):
-            raise BadManifest(f"The manifest {path} has a document under {key}, but its SHA-256 is {hash_of(text)}.")
+            raise Failed(f"The manifest {path} has a document under {key}, but its SHA-256 is {hash_of(text)}.")
         trusted[bare] = text
     return trusted
 
