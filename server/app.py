@@ -71,7 +71,7 @@ from server.mail.pages import confirm, unsubscribe
 from server.mail.requested import send_requested_emails
 from server.mail.runs import email_schedules
 from server.settings import BadSettings, Settings, is_embedded
-from server.telemetry import Metrics, configure_logging, open_traces
+from server.telemetry import Metrics, Traces, configure_logging
 from server.webhooks import Deliverer, open_sender
 
 
@@ -169,7 +169,7 @@ async def _opened(
         for repeated in (deliverer, _watch(services, deliverer), *email_schedules(settings, services), usage):
             stack.push_async_callback(repeated.close)
             repeated.start()
-        traces = open_traces(settings.otlp_endpoint)
+        traces = Traces(settings.otlp_endpoint) if settings.otlp_endpoint else None
         if traces:
             stack.push_async_callback(traces.close)
         closing = asyncio.Event()

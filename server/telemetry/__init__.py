@@ -2,14 +2,13 @@
 
 from server.telemetry.logs import configure_logging, request_id
 from server.telemetry.metrics import Metrics, Outcome, shared_metrics
-from server.telemetry.traces import Traces, open_traces
+from server.telemetry.traces import Traces
 
 __all__ = [
     "Metrics",
     "Outcome",
     "Traces",
     "configure_logging",
-    "open_traces",
     "request_id",
     "shared_metrics",
 ]

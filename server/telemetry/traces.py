@@ -79,11 +79,6 @@ class Traces:
             raise
 
 
-def open_traces(endpoint: str | None) -> Traces | None:
-    """The traces that go to the endpoint, if there is one."""
-    return Traces(endpoint) if endpoint else None
-
-
 def _traces_url(endpoint: str) -> str:
     path = "/v1/traces"
     return endpoint if endpoint.endswith(path) else endpoint.rstrip("/") + path
