@@ -14,12 +14,14 @@ from typing import Any
 
 import uvicorn
 import uvloop
+from pydantic import SecretStr
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from server.http.endpoint import AllowedHosts
-from server.http.protocol import ConnectionLimits, LimitedProtocol, ServerConfig
+from server.http.protocol import LimitedProtocol, ServerConfig
+from server.settings import Settings
 
 REQUESTS = 3000
 """In a turn."""
@@ -77,13 +79,13 @@ async def turn(protocol: type[Any], config: uvicorn.Config) -> float:
 
 
 async def measure(turns: int) -> dict[str, list[float]]:
-    limits = ConnectionLimits(connections=100, header_bytes=65_536, header_seconds=10, body_seconds=30)
+    settings = Settings(secrets=(SecretStr("x" * 40),))
     options: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     hosts = AllowedHosts(answer, ("127.0.0.1", "localhost"))
     setups: dict[str, tuple[type[Any], uvicorn.Config]] = {
         "uvicorn": (HttpToolsProtocol, uvicorn.Config(answer, http=HttpToolsProtocol, **options)),
-        "bounded": (LimitedProtocol, ServerConfig(answer, limits, **options)),
-        "bounded, hosts": (LimitedProtocol, ServerConfig(hosts, limits, **options)),
+        "bounded": (LimitedProtocol, ServerConfig(answer, settings, **options)),
+        "bounded, hosts": (LimitedProtocol, ServerConfig(hosts, settings, **options)),
     }
     took: dict[str, list[float]] = {name: [] for name in setups}
     for _, config in setups.values():

@@ -64,7 +64,7 @@ from server.http.origins import ANY, ForeignOrigins, public_host
 from server.http.pipeline import Pipeline, Quota, most_of_address
 from server.http.plain_routes import Readiness, alive, member_export, product_jsonld
 from server.http.process import end_with_parent, tune_process
-from server.http.protocol import ConnectionLimits
+from server.http.protocol import most_connections
 from server.http.sign_in import SignInPage, page_documents
 from server.http.websocket import serve_socket
 from server.mail.pages import confirm, unsubscribe
@@ -190,7 +190,7 @@ async def _opened(
 
 def _quotas(settings: Settings) -> tuple[Quota, Quota, Quota]:
     """Of requests, of streams and of subscriptions."""
-    most = ConnectionLimits.of(settings).connections // 2  # the other half is for requests
+    most = most_connections(settings) // 2  # the other half is for requests
     return (
         Quota(settings.max_in_flight, most_of_address(settings.max_in_flight)),
         Quota(min(settings.max_streams, most), settings.streams_per_address),

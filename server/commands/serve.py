@@ -26,7 +26,7 @@ from server.engine import scheduled_backups
 from server.engine.table import open_checked_table
 from server.http.origins import default_hosts
 from server.http.process import GRACE_SECONDS, tune_process
-from server.http.protocol import ConnectionLimits, ServerConfig, limit_unaccepted_data, listeners, raise_file_limit
+from server.http.protocol import ServerConfig, limit_unaccepted_data, listeners, raise_file_limit
 from server.mail.message import EmailTemplates
 from server.settings import PREFIX, Settings, settings_help
 from server.telemetry import shared_metrics
@@ -148,7 +148,7 @@ def _serve_by_many(settings: Settings, listening: socket.socket, workers: int) -
 def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerConfig:
     return ServerConfig(
         served,
-        ConnectionLimits.of(settings),
+        settings,
         factory=isinstance(served, str),
         workers=workers,
         log_config=None,

@@ -98,14 +98,6 @@ class Client(NamedTuple):
     """Whether nothing has been answered on the request's connection."""
 
 
-class _Waiting:
-    """A request that waits."""
-
-    __slots__ = ("called",)
-
-    called: asyncio.Future[None]
-
-
 class RequestTurns:
     """The requests of a process that wait for their turn. Its owner bounds their number."""
 
@@ -117,30 +109,29 @@ class RequestTurns:
         self._rests_from = 0.0
         self._is_running = False
         """Whether `_iterate` is called in the next iteration."""
-        self._waiting: OrderedDict[Client, deque[_Waiting]] = OrderedDict()
+        self._waiting: OrderedDict[Client, deque[asyncio.Event]] = OrderedDict()
         """Each client's waiting requests, oldest first; the client whose latest turn is the longest ago comes first."""
 
     async def take(self, client: Client) -> None:
         """Wait until the client's turn has come: not at all, if nobody waits and there is time."""
         if not self._waiting and self._has_time():
             return
-        loop = asyncio.get_running_loop()
         if not self._is_running:
             self._is_running = True
             self._rests_from = time.perf_counter()
-            loop.call_soon(self._iterate)
-        request = _Waiting()
-        self._waiting.setdefault(client, deque()).append(request)
+            asyncio.get_running_loop().call_soon(self._iterate)
+        called = asyncio.Event()
+        self._waiting.setdefault(client, deque()).append(called)
         try:
             while True:
-                request.called = loop.create_future()
-                await request.called
+                await called.wait()
                 if self._has_time():
                     self._waiting.move_to_end(client)
                     return
+                called.clear()
         finally:
             requests = self._waiting[client]
-            requests.remove(request)
+            requests.remove(called)
             if not requests:
                 del self._waiting[client]
 
@@ -158,9 +149,8 @@ class RequestTurns:
             return
         self._ends_at = None
         in_turn = chain.from_iterable(zip_longest(*self._waiting.values()))
-        for request in islice(filter(None, in_turn), MAX_CALLED):
-            if not request.called.done():
-                request.called.set_result(None)
+        for called in islice(filter(None, in_turn), MAX_CALLED):
+            called.set()
         self._rests_from = time.perf_counter()
         asyncio.get_running_loop().call_soon(self._iterate)
 

@@ -21,9 +21,8 @@ import math
 import resource
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import uvicorn
@@ -46,24 +45,10 @@ LISTENERS = 6
 """How many sockets listen together: so many new connections are accepted in one iteration of the event loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """What the connections of a process may take."""
-
-    connections: int
-    header_bytes: int
-    header_seconds: float
-    body_seconds: float
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        open_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return cls(
-            connections=min(settings.max_connections, max(open_files - RESERVED_FILES, open_files // 2)),
-            header_bytes=settings.max_header_bytes,
-            header_seconds=settings.header_timeout,
-            body_seconds=settings.body_timeout,
-        )
+def most_connections(settings: Settings) -> int:
+    """How many connections a process may have: fewer if the system allows it fewer open files."""
+    open_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(settings.max_connections, max(open_files - RESERVED_FILES, open_files // 2))
 
 
 def raise_file_limit() -> None:
@@ -112,11 +97,12 @@ CHUNK_FRAMING = 16
 
 
 class ServerConfig(uvicorn.Config):
-    """Uvicorn's configuration, with limits."""
+    """Uvicorn's configuration, with the limits of the settings."""
 
-    def __init__(self, app: Any, limits: ConnectionLimits, **options: Any) -> None:
+    def __init__(self, app: Any, settings: Settings, **options: Any) -> None:
         super().__init__(app, http=LimitedProtocol, ws=SocketProtocol, **options)
-        self.connection_limits = limits
+        self.settings = settings
+        self.most_connections = most_connections(settings)
         self.waiting: dict[LimitedProtocol, None] = {}
         """The connections whose clients have not sent a complete request, the longest waiting first."""
 
@@ -167,11 +153,11 @@ class LimitedProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._limits = config.connection_limits
+        self._settings = config.settings
         self._waiting = config.waiting
         self._section = _NONE
         self._section_ended = False
-        self._allowance = self._limits.header_bytes
+        self._allowance = self._settings.max_header_bytes
         self._content_bytes = 0
         self._deadline = math.inf
         self._timer: asyncio.TimerHandle | None = None
@@ -183,12 +169,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self._limits.connections and not self._make_room():
+        if len(self.connections) > self.config.most_connections and not self._make_room():
             transport.write(_FULL)
             transport.close()
             return
         self._waiting[self] = None
-        self._end_at(self._limits.header_seconds)
+        self._end_at(self._settings.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._release()
@@ -221,7 +207,7 @@ class LimitedProtocol(HttpToolsProtocol):
             super().data_received(piece)
             if self._section_ended:
                 self._section_ended = False
-                self._allowance = self._limits.header_bytes
+                self._allowance = self._settings.max_header_bytes
             else:
                 self._allowance -= len(piece) - self._content_bytes
             self._content_bytes = 0
@@ -240,7 +226,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._allowance <= 0 or (self._section is _HEAD and len(self.headers) > MAX_HEADERS):
             self._refuse(_TOO_LARGE)
         elif self._deadline == math.inf:
-            self._end_at(self._limits.body_seconds if self._section is _BODY else self._limits.header_seconds)
+            self._end_at(self._settings.body_timeout if self._section is _BODY else self._settings.header_timeout)
 
     # ── the parser's callbacks ──
 
@@ -341,7 +327,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._deadline > self.loop.time():
             self._timer = self.loop.call_at(self._deadline, self._check_deadline)
         elif self.pipeline or not (in_body or self._idle):
-            self._end_at(self._limits.body_seconds if in_body else self._limits.header_seconds)
+            self._end_at(self._settings.body_timeout if in_body else self._settings.header_timeout)
         elif self._finished:
             self.transport.abort()
         elif self._section is _NONE:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, closing, suppress
-from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -219,7 +218,7 @@ def test_connections_stay_below_the_limit_of_open_files() -> None:
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 1000));"
         "from server.http.protocol import *; from server.settings import Settings; raise_file_limit();"
-        "print(ConnectionLimits.of(Settings(secrets=('x' * 40,))).connections)"
+        "print(most_connections(Settings(secrets=('x' * 40,))))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "872\n"
@@ -266,7 +265,7 @@ async def test_a_full_service_refuses_clearly(impatient: Served) -> None:
             reader, writer = await stack.enter_async_context(connect(impatient.url))
             writer.write(stream)
             assert status in await reader.readline()
-        impatient.config.connection_limits = replace(impatient.config.connection_limits, connections=10)
+        impatient.config.most_connections = 10
         connections = impatient.server.server_state.connections
         await until(lambda: len(connections) == 10, "the refused one, which was idle, is closed")
         refused = await exchange(impatient.url, [], answers=None)
