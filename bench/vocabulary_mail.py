@@ -38,7 +38,7 @@ from resolvers.requests.context import Services
 from server.engine import run_engine
 from server.mail.daily_run import DailyRun
 from server.mail.message import Email, EmailTemplate
-from server.mail.sending import Emails, RunLimits
+from server.mail.sending import Emails
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SEAL = Seal(["a secret that is long enough to be one"])
@@ -109,7 +109,7 @@ async def run(url: str, path: Path) -> None:
         services = Services(table, SEAL)
         began = time.perf_counter()
         template = EmailTemplate("words@example.org", "https://api.example.org", SEAL)
-        emails = Emails(services, template, FileTransport(path), RunLimits(AT_ONCE))
+        emails = Emails(services, template, FileTransport(path), AT_ONCE)
         with metered() as spent:
             summary = await DailyRun(emails).run()
         print(

@@ -238,7 +238,7 @@ class DailyRun:
     async def run(self) -> RunSummary:
         """MailingExpired before it begins. ServerUnreachable ends it early."""
         loop = asyncio.get_running_loop()
-        shown_at = loop.time() + self._emails.limits.index_lag.total_seconds()
+        shown_at = loop.time() + self._emails.index_lag.total_seconds()
         dates = [self._on] if self._on else dates_begun(self._services.clock())
         for on in dates:
             await self._begin(on)
@@ -342,7 +342,7 @@ class DailyRun:
         sent = await read_sent_mails(self._table, batch)
         self.summary.already_sent += len(sent)
         unsent = [user for user, on in batch if (user, on) not in sent]
-        await send_all(unsent, self._send_to, self._emails.limits.at_once)
+        await send_all(unsent, self._send_to, self._emails.at_once)
         await self._sent_members.note([*sent, *self._just_sent])
         self._just_sent.clear()
         self._progress(self.summary)

@@ -60,7 +60,6 @@ from server.mail.sending import (
     AT_ONCE,
     Emails,
     LeasedTransport,
-    RunLimits,
     SendingFailed,
     SendingSummary,
     ServerUnreachable,
@@ -89,7 +88,7 @@ async def open_emails(
     template = EmailTemplate(sender_address(settings), settings.public_url, settings.seal(), templates)
     index_lag = INDEX_LAG if settings.dynamodb_url == AWS else timedelta()  # local engines' are never behind
     async with open_transport(settings, at_once) as transport:
-        yield Emails(services, template, LeasedTransport(transport, lease), RunLimits(at_once, index_lag))
+        yield Emails(services, template, LeasedTransport(transport, lease), at_once, index_lag)
 
 
 class TurnSchedule(Repeated):
@@ -265,7 +264,7 @@ class ReminderRun:
             for user in users
             if (profile := profiles.get(user)) and event and user not in passed_over and _is_due(profile, event, now)
         ]
-        await send_all(recipients, self._send_to, self._emails.limits.at_once)
+        await send_all(recipients, self._send_to, self._emails.at_once)
 
     async def _send_to(self, recipient: _Recipient) -> None:
         with self.summary.failure_counted(recipient.profile.user, _reminders_log):
@@ -361,7 +360,7 @@ class ReplyRun:
     async def run(self) -> SendingSummary:
         """ServerUnreachable ends it early."""
         async for users in batches(authors_to_tell(self._services.table), _BATCH):
-            await send_all(users, self._tell, self._emails.limits.at_once)
+            await send_all(users, self._tell, self._emails.at_once)
         return self.summary
 
     async def _tell(self, user: str) -> None:

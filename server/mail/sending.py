@@ -347,14 +347,6 @@ class SendingFailed(Exception):
     """This email was not sent, or perhaps not; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """How many emails are sent at a time, how late the index may be."""
-
-    at_once: int = AT_ONCE
-    index_lag: timedelta = timedelta()
-
-
 @dataclass(slots=True)
 class SendingSummary:
     """What a run of any kind did: emails that it sent, and that failed."""
@@ -402,7 +394,9 @@ class Emails:
     services: Services
     template: EmailTemplate
     transport: EmailTransport
-    limits: RunLimits = RunLimits()
+    at_once: int = AT_ONCE
+    index_lag: timedelta = timedelta()
+    """How late the indexes may be."""
 
     async def send_once(self, kind: SentEmails[E], record: E, email: Email) -> bool:
         """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""

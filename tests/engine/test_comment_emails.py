@@ -20,7 +20,7 @@ from resolvers.people.confirmations import Confirmations
 from resolvers.requests.context import Role, Services
 from server.mail.message import EmailTemplate
 from server.mail.runs import DigestSchedule, ReplyRun, email_schedules
-from server.mail.sending import EmailRejected, Emails, RunLimits, ServerUnreachable
+from server.mail.sending import EmailRejected, Emails, ServerUnreachable
 from server.settings import Settings
 from server.settings.values import Digest
 from tests.client import Client, serving
@@ -64,7 +64,7 @@ async def look(client: Client, outbox: Outbox, later: timedelta = timedelta()) -
     now: datetime = client.services.clock() + later
     services = Services(client.services.table, client.services.seal, clock=lambda: now)
     template = EmailTemplate("Forum <forum@example.org>", "https://forum.example.org", services.seal)
-    return (await ReplyRun(Emails(services, template, outbox, RunLimits(4))).run()).sent
+    return (await ReplyRun(Emails(services, template, outbox, 4)).run()).sent
 
 
 async def notices(client: Client) -> int:

@@ -19,7 +19,7 @@ from resolvers.values.node_ids import node_id
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate
 from server.mail.runs import EmailSchedule
-from server.mail.sending import Emails, LogTransport, RunLimits
+from server.mail.sending import Emails, LogTransport
 from server.settings import Settings
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
@@ -73,9 +73,9 @@ async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> No
     moments = iter([utc_now() + AHEAD] * 4)
     services = Services(one_table, Seal([SECRET]), clock=lambda: next(moments, None) or utc_now())
     template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
-    limits = RunLimits(index_lag=timedelta(seconds=0.2))
+    emails = Emails(services, template, LogTransport(), index_lag=timedelta(seconds=0.2))
     async with asyncio.timeout(120):
-        assert (await DailyRun(Emails(services, template, LogTransport(), limits)).run()).complete
+        assert (await DailyRun(emails).run()).complete
     assert next(moments, None) is None
 
 

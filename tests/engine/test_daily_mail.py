@@ -43,7 +43,6 @@ from server.mail.sending import (
     EmailRejected,
     Emails,
     LogTransport,
-    RunLimits,
     ServerUnreachable,
     SmtpTransport,
     must_encrypt,
@@ -93,7 +92,7 @@ async def run(services: Services, url: str, on: date = ON, timeout: float | None
     transport = SmtpTransport(url, "words@example.org", pause=0.01)
     transport.timeout = timeout or transport.timeout
     try:
-        return await DailyRun(Emails(services, template(services), transport, RunLimits(4)), on=on).run()
+        return await DailyRun(Emails(services, template(services), transport, 4), on=on).run()
     finally:
         await transport.close()
 

@@ -20,7 +20,7 @@ from resolvers.values.node_ids import parse_node_key
 from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate, OtherEmails, Unsubscription
 from server.mail.runs import EmailSchedule, ReminderRun, turn
-from server.mail.sending import EmailRejected, Emails, LeasedTransport, RunLimits, ServerUnreachable
+from server.mail.sending import EmailRejected, Emails, LeasedTransport, ServerUnreachable
 from server.settings import Settings
 from tests.audits import breaches_in
 from tests.client import Client
@@ -37,7 +37,7 @@ from tests.waiting import until
 
 HOURS = "{ viewer { dailyWordAt lockReminderHours } }"
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-LIMITS = RunLimits(4)
+AT_ONCE = 4
 
 
 def emails(client: Client, outbox: Outbox, now: datetime | None = None) -> Emails:
@@ -45,7 +45,7 @@ def emails(client: Client, outbox: Outbox, now: datetime | None = None) -> Email
     if now is not None:
         services = Services(services.table, services.seal, clock=lambda: now)
     return Emails(
-        services, EmailTemplate("words@example.org", "https://api.example.org", services.seal), outbox, LIMITS
+        services, EmailTemplate("words@example.org", "https://api.example.org", services.seal), outbox, AT_ONCE
     )
 
 

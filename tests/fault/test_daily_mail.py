@@ -21,7 +21,7 @@ from datastore.vocabulary.words import Word, WordBatch, add_words
 from resolvers.requests.context import Services, utc_now
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import EmailTemplate
-from server.mail.sending import Emails, RunLimits, SmtpTransport
+from server.mail.sending import Emails, SmtpTransport
 from tests.client import serving
 from tests.command import ROOT, environment, on_table
 from tests.conftest import settings_for
@@ -151,8 +151,8 @@ async def run_once(table: Table, url: str, index_lag: float) -> RunSummary:
     template = EmailTemplate("words@example.org", "https://api.example.org", services.seal)
     transport = SmtpTransport(url, "words@example.org")
     try:
-        limits = RunLimits(AT_ONCE, index_lag=timedelta(seconds=index_lag))
-        return await DailyRun(Emails(services, template, transport, limits), on=NOW.date()).run()
+        emails = Emails(services, template, transport, AT_ONCE, timedelta(seconds=index_lag))
+        return await DailyRun(emails, on=NOW.date()).run()
     finally:
         await transport.close()
 
