@@ -29,11 +29,26 @@ from server.settings.fields import (
     variable,
 )
 
-# ── storage ──
+# ── declaration ──
 
 
-class StorageSettings(BaseSettings):
-    """The part of the settings about what is stored, and the secrets that sign what clients keep."""
+def _default_introspection(given: dict[str, Any]) -> values.Introspection:
+    return values.Introspection.ON if given.get("dynamodb_url") == values.EMBEDDED else values.Introspection.ROLE
+
+
+class Settings(BaseSettings):
+    """All settings. Secrets do not show in the repr."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+        populate_by_name=True,
+    )
+
+    # ── what is stored, and the secrets that sign what clients keep ──
 
     dynamodb_url: Annotated[str, pydantic.AfterValidator(values.parse_engine)] = setting(
         "The engine that holds the table: an address, `embedded` to start one here, `aws` for DynamoDB.",
@@ -76,13 +91,7 @@ class StorageSettings(BaseSettings):
         )
     )
 
-
-# ── sign in ──
-# The settings of sign-in: whose tokens are accepted, and where they hold a member's name, email and roles.
-
-
-class SignInSettings(BaseSettings):
-    """The part of the settings about tokens."""
+    # ── sign in: whose tokens are accepted, and where they hold a member's name, email and roles ──
 
     jwks_url: Annotated[str, pydantic.AfterValidator(values.parse_jwks_address)] | None = setting(
         "Keys of an OIDC provider. If set, only its tokens are accepted; those of `ringside token` are refused.",
@@ -236,25 +245,7 @@ class SignInSettings(BaseSettings):
         earlier = [name for name in ("jwt_roles_claim", "jwt_name_claim") if name in info.data]
         return values.validate_claim(path, {variable(name): info.data[name] for name in earlier})
 
-
-# ── declaration ──
-
-
-def _default_introspection(given: dict[str, Any]) -> values.Introspection:
-    return values.Introspection.ON if given.get("dynamodb_url") == values.EMBEDDED else values.Introspection.ROLE
-
-
-class Settings(SignInSettings, StorageSettings):
-    """All settings. Secrets do not show in the repr."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_ignore_empty=True,
-        extra="ignore",
-        frozen=True,
-        hide_input_in_errors=True,
-        populate_by_name=True,
-    )
+    # ── all else ──
 
     introspection: values.Introspection = setting(
         "Who may introspect the schema: everyone (`on`), no one (`off`), editors and admins (`role`).",
