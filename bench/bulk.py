@@ -15,7 +15,8 @@ import orjson
 from datastore.dynamo.declaration import definition
 from datastore.dynamo.writes import Put
 from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout
-from server.engine import find_binary, table_file
+from server.engine import table_file
+from server.engine.process import find_binary
 
 
 def load(data: Path, table: str, puts: Iterable[Put]) -> None:

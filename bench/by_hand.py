@@ -23,7 +23,8 @@ from bench.services import seeded_table, variants
 from bench.services.measurement import Server, fetch_json, measure, repository_root
 from bench.whole import BASELINE, check_same_data, engine_calls
 from bench.whole import servers as whole_servers
-from server.engine import DYNOXIDE, run_engine
+from server.engine import run_engine
+from server.engine.process import DYNOXIDE
 
 RESULTS = repository_root() / "bench" / "results"
 BY_HAND = "by hand"

@@ -28,7 +28,8 @@ from bench.execution import NODE, PEERS, RINGSIDE, install
 from bench.services import seeded_table
 from bench.services.charts import bar_chart
 from bench.services.measurement import CONNECTIONS, Server, fetch_json, measure, repository_root, send_requests
-from server.engine import DYNOXIDE, run_engine
+from server.engine import run_engine
+from server.engine.process import DYNOXIDE
 
 RESULTS = repository_root() / "bench" / "results"
 BASELINE = "Mercurius with JIT"

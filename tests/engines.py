@@ -25,7 +25,8 @@ import aioboto3
 import pytest
 from aiobotocore.config import AioConfig
 
-from server.engine import Program, dynoxide, find_binary, moto, run_engine, table_file
+from server.engine import run_engine, table_file
+from server.engine.process import Program, dynoxide, find_binary, moto
 from tests import isolated_dynamodb
 
 NODE_MODULES: Final = Path(__file__).parent / "node" / "node_modules"

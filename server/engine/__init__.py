@@ -14,23 +14,11 @@
 docs/decisions/embedded-engine.md has the alternatives and measurements.
 """
 
-from server.engine.backup import BackupFailed, back_up, backup_figures, copy_file, scheduled_backups
-from server.engine.folder import EngineInUse, EngineRefused, locked_folder, table_file
-from server.engine.process import (
-    DYNOXIDE,
-    Engine,
-    Program,
-    choose_program,
-    dynoxide,
-    find_binary,
-    moto,
-    required_binary,
-    run_engine,
-    run_engine_async,
-)
+from server.engine.backup import back_up, backup_figures, copy_file, scheduled_backups
+from server.engine.folder import EngineInUse, locked_folder, table_file
+from server.engine.process import required_binary, run_engine, run_engine_async
 
 __all__ = [
-    "DYNOXIDE", "BackupFailed", "Engine", "EngineInUse", "EngineRefused", "Program", "back_up", "backup_figures",
-    "choose_program", "copy_file", "dynoxide", "find_binary", "locked_folder", "moto", "required_binary",
-    "run_engine", "run_engine_async", "scheduled_backups", "table_file",
+    "EngineInUse", "back_up", "backup_figures", "copy_file", "locked_folder", "required_binary", "run_engine",
+    "run_engine_async", "scheduled_backups", "table_file",
 ]  # fmt: skip

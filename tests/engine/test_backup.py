@@ -17,7 +17,8 @@ import pytest
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from server import Failed
-from server.engine import BackupFailed, back_up, backup, run_engine_async, table_file
+from server.engine import back_up, backup, run_engine_async, table_file
+from server.engine.backup import BackupFailed
 from tests.backups import counted, counting_writers
 from tests.command import ROOT, environment
 from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles

@@ -18,8 +18,8 @@ import pytest
 from datastore.dynamo import open_table
 from datastore.dynamo.declaration import create
 from datastore.whole.layout import LAYOUT, Layout
-from server.engine import BackupFailed, back_up, backup, run_engine_async, table_file
-from server.engine.backup import staged_copy
+from server.engine import back_up, backup, run_engine_async, table_file
+from server.engine.backup import BackupFailed, staged_copy
 from server.engine.folder import complete_restore
 from tests.command import ROOT, environment
 from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles

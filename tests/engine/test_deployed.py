@@ -22,7 +22,7 @@ import httpx
 import pytest
 import yaml
 
-from server.engine import find_binary
+from server.engine.process import find_binary
 from tests.command import ringside_process
 from tests.deployment_files import UNITS, cron_jobs, pod_specs, resource, template
 from tests.engines import RunningEngine, engine_program

@@ -20,17 +20,9 @@ import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 from structlog.testing import capture_logs
 
-from server.engine import (
-    Engine,
-    EngineRefused,
-    Program,
-    dynoxide,
-    find_binary,
-    run_engine,
-    run_engine_async,
-    table_file,
-)
-from server.engine.process import reserved_address
+from server.engine import run_engine, run_engine_async, table_file
+from server.engine.folder import EngineRefused
+from server.engine.process import Engine, Program, dynoxide, find_binary, reserved_address
 from server.settings.values import BAD_PORTS
 from tests.data_folders import refused_on
 from tests.engines import engine_program, sdk_client

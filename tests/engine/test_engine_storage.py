@@ -17,8 +17,9 @@ from datastore.dynamo import StorageFailed, Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.people.profiles import PROFILE, Profile
 from resolvers.requests.context import utc_now
-from server.engine import EngineRefused, Program, dynoxide, required_binary, run_engine_async, table_file
-from server.engine.folder import find_damage
+from server.engine import required_binary, run_engine_async, table_file
+from server.engine.folder import EngineRefused, find_damage
+from server.engine.process import Program, dynoxide
 from tests.client import Client, serving
 from tests.conftest import settings_for
 from tests.engines import RunningEngine

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from server.engine import DYNOXIDE
+from server.engine.process import DYNOXIDE
 from tests.generated import ROOT
 from tests.lock_files import locked
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from server.engine import EngineRefused, choose_program, find_binary, process, table_file
+from server.engine import process, table_file
+from server.engine.folder import EngineRefused
+from server.engine.process import choose_program, find_binary
 
 
 def _installed_on(monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> None:
