@@ -17,11 +17,7 @@ from datastore.refusals import Conflict, NotAllowed, NotFound
 from datastore.values.seal import Forged
 from datastore.vocabulary import lists, subscriptions
 from datastore.vocabulary.subscriptions import AddressClaim, ConfirmationUsed
-from resolvers.people.confirmations import (
-    LINK_HOURS,
-    Link,
-    Purpose,
-)
+from resolvers.people.confirmations import LINK_HOURS, Link, Purpose
 from resolvers.requests.context import Services
 from resolvers.vocabulary.subscriptions import RECORD_PREFIX, confirm_subscription, read_list_to_confirm
 from server.http.messages import SECURITY_HEADERS
