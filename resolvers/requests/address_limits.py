@@ -33,8 +33,11 @@ VOTES = "VOTES"
 VISITORS = "VISITORS"
 EMAILS = "EMAILS"
 GUESTS = "GUESTS"
-CODES = (("CODES-HOUR", "5/hour"), ("CODES-DAY", "20/day"), ("CODES-ASKER", "5/day"))
-"""How many emails with a code go to an email address: in an hour, in a day, and in a day to one asking network."""
+CODES = (("CODES-ASKER", "5/day"), ("CODES-HOUR", "5/hour"), ("CODES-DAY", "20/day"))
+"""How many emails with a code go to an email address: in a day to one asking network, in an hour, and in a day.
+
+In this order: what one limit refuses does not count towards the next, so no network uses up what is others'.
+"""
 
 _MAX_WAITING = 64
 """Requests of one address that wait for the next part, for at most a second; any more are refused."""
@@ -123,13 +126,12 @@ class AddressLimits:
         """Count a code for an email address, which a keyed hash stands for; False if it gets no more for now."""
         asker = f"{email_hash} {network(ctx.address)}".encode()
         asked_by = self._services.seal.keyed_hash("sign-in asker", asker).hex()
-        keys = (email_hash, email_hash, asked_by)
-        takes = [self._take_of(kind, limit, key) for (kind, limit), key in zip(CODES, keys, strict=True)]
-        outcomes = await asyncio.gather(*takes, return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException) and not isinstance(outcome, RateLimited):
-                raise outcome
-        return not any(outcomes)
+        try:
+            for (kind, limit), key in zip(CODES, (asked_by, email_hash, email_hash), strict=True):
+                await self._take_of(kind, limit, key)
+        except RateLimited:
+            return False
+        return True
 
     async def admit_visitor(self, ctx: Context) -> None:
         """Count a visitor who has not voted on a board; RateLimited if the address has had too many new ones."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
 from datastore.dynamo import Table
 from datastore.people.identities import of_address
 from resolvers.members.sign_in_codes import CodeEmail, SignInCodes
 from resolvers.people.identities import Members
+from resolvers.requests.address_limits import AddressLimits
 from server.settings import Settings
 from tests.confirmations import MailingService, mailing
 from tests.examples import examples
@@ -67,6 +70,20 @@ async def test_the_email_is_sent_after_the_answer(mail: MailingService) -> None:
     may_send.set()
     await codes.all_sent()
     assert sent == ["ada@example.org"]
+
+
+async def test_a_network_that_asks_on_and_on_keeps_nobody_else_from_their_codes(mail: MailingService) -> None:
+    """It gets its five emails of the day. Those of later hours are left to whoever asks from elsewhere."""
+    mail.client.services.get(AddressLimits).interval = 0.0
+    hostile = mail.client.visitor()
+    transport = httpx.ASGITransport(mail.client.served, client=("198.51.100.1", 1))
+    hostile.http = httpx.AsyncClient(transport=transport, base_url="http://ringside.test")
+    for _ in range(25):
+        assert "request" in await hostile.ask(REQUEST_SIGN_IN, input={"email": "ada@example.org"})
+    await mail.client.services.get(SignInCodes).all_sent()
+    assert len(mail.mailbox.emails) == 5
+    mail.clock.now += timedelta(hours=2)
+    assert await asked(mail, "ada@example.org")
 
 
 class Observed(NamedTuple):
