@@ -249,7 +249,10 @@ def _free(now: datetime) -> Condition:
 
 
 async def keep_guest(table: Table, profile: Profile, unit: UnitOfWork) -> None:
-    """Let a guest stay who is about to write something; MemberErased if they have ended."""
+    """Let a guest stay who is about to write something; MemberErased if they have ended.
+
+    Who has meanwhile added an identity is no guest any longer, and stays.
+    """
     keys = [IdentityKey.parse(text) for text in profile.identities]
     kept = [
         IDENTITY.update(IDENTITY.at(method=key.method, hash=key.hash), values={"expires": None}, when=present())
@@ -259,7 +262,9 @@ async def keep_guest(table: Table, profile: Profile, unit: UnitOfWork) -> None:
     try:
         await unit.apply(table, stays, *kept)
     except ConditionFailed:
-        raise MemberErased from None
+        stored = await read_profile(table, profile.user)
+        if stored is None or stored.is_guest:
+            raise MemberErased from None
 
 
 async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork, *used_up: Write) -> Profile:

@@ -26,10 +26,10 @@ from resolvers.people.identities import Members
 from resolvers.values.node_ids import parse_node_key
 from schema import schema
 from server.settings import Settings
-from tests.client import Client
+from tests.client import Client, serving
 from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
-from tests.queries import POST_COMMENT, mutation
+from tests.queries import POST_COMMENT, UPDATE_PROFILE, mutation
 from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
 
 AS_GUEST = mutation(
@@ -189,6 +189,17 @@ async def test_a_guest_erases_themselves_at_any_time(mail: MailingService) -> No
     user = (await guest.ask(VIEWER))["id"]
     mail.clock.now += timedelta(days=1)
     assert "job" in await guest.ask(ERASE, user=user)
+
+
+async def test_a_guest_who_gives_an_address_on_another_process_is_not_taken_for_erased(mail: MailingService) -> None:
+    """By a process that still knows them as a guest who has written nothing."""
+    guest = await a_guest(mail)
+    async with serving(mail.client.settings) as elsewhere:
+        theirs = Client(elsewhere.served, elsewhere.settings, guest.http.headers["authorization"].split()[1])
+        assert await theirs.ask("{ viewer { isGuest name } }") == {"isGuest": True, "name": "Ann"}
+        code = await asked(mail, ADA, guest)
+        await guest.ask(ADD, input={"request": code["request"], "code": code["code"]})
+        assert (await theirs.ask(UPDATE_PROFILE, input={"name": "Anna"}))["user"]["name"] == "Anna"
 
 
 async def test_new_guests_of_a_network_are_limited_and_their_keys_are_long(
