@@ -34,7 +34,10 @@ LONGEST = timedelta(days=3650)
 
 
 async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | None = None, reason: str) -> Profile:
-    """Refuse a member's writes until a time, or until somebody reinstates them; they may sign in anew to leave."""
+    """Refuse a member's writes until a time, or until somebody reinstates them; they may sign in anew to leave.
+
+    A guest cannot, and keeps the session, without which nobody could export or erase what is theirs.
+    """
     viewer = ctx.with_role(Role.MODERATOR)
     reason = _parse_reason(reason)
     now = ctx.now()
@@ -47,7 +50,8 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
     suspended = Suspension(member.user, reason, now, until)
     await suspension_store.suspend(ctx.table, ctx.unit, member, suspended)
     ctx.services.get(Suspensions).changed(member.user, suspended)
-    await session_store.end_sessions(ctx.table, member.user)
+    if not member.is_guest:
+        await session_store.end_sessions(ctx.table, member.user)
     return member
 
 

@@ -23,13 +23,15 @@ from datastore.dynamo import Table
 from datastore.members.sessions import LONGEST
 from datastore.people.identities import of_address
 from resolvers.people.identities import Members
+from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from schema import schema
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
-from tests.queries import POST_COMMENT, UPDATE_PROFILE, mutation
+from tests.erasing import EXPORT
+from tests.queries import POST_COMMENT, SUSPEND, UPDATE_PROFILE, mutation
 from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
 
 AS_GUEST = mutation(
@@ -189,6 +191,20 @@ async def test_a_guest_erases_themselves_at_any_time(mail: MailingService) -> No
     user = (await guest.ask(VIEWER))["id"]
     mail.clock.now += timedelta(days=1)
     assert "job" in await guest.ask(ERASE, user=user)
+
+
+async def test_a_suspended_guest_still_takes_their_data_and_leaves(mail: MailingService) -> None:
+    """In the session that they have, since they cannot begin another one; on another process too."""
+    guest = await a_guest(mail)
+    user = (await guest.ask(VIEWER))["id"]
+    await mail.client.member("mia", Role.MODERATOR).ask(SUSPEND, input={"user": user, "reason": "Spam"})
+    async with serving(mail.client.settings) as elsewhere:
+        theirs = Client(elsewhere.served, elsewhere.settings, guest.http.headers["authorization"].split()[1])
+        assert await theirs.code(POST_COMMENT, input={"product": "mug", "language": "en", "body": "Bad."}) == (
+            "NOT_ALLOWED"
+        )
+        assert "url" in await theirs.ask(EXPORT, input={"user": user})
+        assert "job" in await theirs.ask(ERASE, user=user)
 
 
 async def test_a_guest_who_gives_an_address_on_another_process_is_not_taken_for_erased(mail: MailingService) -> None:
