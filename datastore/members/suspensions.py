@@ -7,11 +7,11 @@
 | suspend, reinstate          | one item, the revision and the receipt     | 1                      |
 | give or take roles          | one item, the revision and the receipt     | 1                      |
 | whether a member is admin   | BatchGetItem, consistent                   | 1                      |
-| an admin has written        | PutItem ADMINS USER#<id>                   | 1, a process and day   |
+| an admin by token has written | PutItem ADMINS USER#<id>                 | 1, a process and day   |
 
 All of these have one partition key: each process reads them as a whole, and only moderators and admins write there.
-Tokens may give roles too, which are not in the table, so an admin is also known by an item that their own writes leave
-for 90 days.
+Tokens may give roles too, which are not in the table, so whom a token makes an admin is known by an item that their
+own writes leave for 90 days.
 """
 
 from __future__ import annotations

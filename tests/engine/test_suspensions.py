@@ -21,10 +21,12 @@ from tests.comments import post
 from tests.erasing import ERASE, EXPORT
 from tests.intercepted import intercepted
 from tests.jobs import ended
-from tests.queries import POST_COMMENT, REINSTATE, SUSPEND, UPDATE_PROFILE
+from tests.queries import POST_COMMENT, REINSTATE, SUSPEND, UPDATE_PROFILE, mutation
+from tests.sign_in import in_session, with_session
 from tests.waiting import until
 
 ADA = node_id("User", "ada")
+SET_ROLES = mutation("setRoles", "RolesSet", "user { roles }")
 COMMENT = {"product": "42", "language": "en", "rating": 5, "body": "Well made."}
 
 
@@ -169,3 +171,14 @@ async def test_who_cannot_be_suspended(client: Client) -> None:
     assert await client.member("bob").code(SUSPEND, input={"user": ADA, "reason": "x"}) == "NOT_ALLOWED"
     assert await client.code(SUSPEND, input={"user": ADA, "reason": "x"}) == "NOT_SIGNED_IN"
     assert [item async for item in client.services.table.scan(SUSPENSION, consistent=True)] == []
+
+
+async def test_who_is_an_admin_no_more_can_be_suspended_and_erased(one_client: Client) -> None:
+    """Although they have just written as one: the table gave them the role, and it was taken away there."""
+    root, eve = [await in_session(one_client, name, Role.ADMIN) for name in ("root", "eve")]
+    user = node_id("User", with_session("eve"))
+    await eve.ask(UPDATE_PROFILE, input={"name": "Eve"})
+    assert await root.code(SUSPEND, input={"user": user, "reason": "Coup"}) == "NOT_ALLOWED"
+    await root.ask(SET_ROLES, input={"user": user, "roles": []})
+    assert (await root.ask(SUSPEND, input={"user": user, "reason": "Coup"}))["user"]["suspension"]
+    assert "job" in await root.ask(ERASE, input={"user": user, "contributions": "REMOVE"})
