@@ -185,8 +185,8 @@ def _added(services: Services, changed: Profile, member: Viewer) -> Profile:
 
 
 async def _with_address(services: Services, member: Profile, email: str) -> Profile:
-    """The member, whose address is the one that was just confirmed."""
-    if member.proven_email == email:
+    """The member, whose address is the one that was just confirmed, unless they have confirmed another one."""
+    if member.proven_email is not None:
         return member
     changed = await profile_store.set_email(services.table, member.user, email, services.unit(f"User:{member.user}"))
     if changed is None:

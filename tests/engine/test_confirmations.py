@@ -41,6 +41,7 @@ from tests.engines import RunningEngine
 from tests.erasing import bury
 from tests.mail_server import Mailbox
 from tests.queries import SUBSCRIBE, UPDATE_PROFILE
+from tests.sign_in import signed_in
 from tests.vocabulary import known_list, private_list
 from tests.waiting import until
 
@@ -321,6 +322,18 @@ async def test_a_member_s_address_counts_once_it_is_confirmed(mail: MailingServi
     assert await ada.ask("{ viewer { email name } }") == {"email": ADA, "name": "Ada L."}
     assert (await mail.press(link)).status_code == 410
     assert mail.links("old@example.org") == []
+
+
+async def test_a_sign_in_leaves_the_address_that_a_member_has_confirmed(one_mail: MailingService) -> None:
+    """Their emails go on where they want them, whichever address they sign in by, in whatever spelling."""
+    ada = (await signed_in(one_mail, ADA))["token"]
+    client, work = Client(one_mail.client.served, one_mail.client.settings, ada), "ada@work.example"
+    await client.ask(UPDATE_PROFILE, input={"email": work})
+    [link] = one_mail.links(work)
+    assert (await one_mail.press(link)).status_code == 200
+    for address in (ADA, ADA.upper()):
+        assert (await signed_in(one_mail, address))["user"]["email"] == work
+    assert await client.ask("{ viewer { email } }") == {"email": work}
 
 
 async def test_an_erased_member_s_token_sends_no_email(mail: MailingService) -> None:
