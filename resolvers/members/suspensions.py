@@ -114,7 +114,7 @@ class Suspensions:
             )
 
     async def _note_admin(self, ctx: Context) -> None:
-        """Once a day, of whom a token makes an admin: the table has its own, and forgets whom the role is taken from."""
+        """Once a day, of whom a token makes an admin: whom the table makes one, it knows itself."""
         now, user = self._services.clock(), ctx.viewer.id
         if Role.ADMIN in self.roles_of(user):
             return
