@@ -40,6 +40,10 @@ class NotSignedInThere(Exception):
     """The provider signed nobody in, or not by this flow; the message says why, for the log."""
 
 
+class OfAnotherFlow(NotSignedInThere):
+    """The answer is that of another sign-in, in another tab say, and this one still waits for its own."""
+
+
 class Endpoints(NamedTuple):
     """Where the provider is asked, from its discovery document."""
 
@@ -117,7 +121,7 @@ class OidcClient:
     async def member(self, flow: Flow, answer: Mapping[str, str]) -> Viewer:
         """Whom the provider's answer names, with the id that the provider has for them; or NotSignedInThere."""
         if not compare_digest(answer.get("state", "").encode(), flow.state.encode()):
-            raise NotSignedInThere("the answer belongs to another sign-in")
+            raise OfAnotherFlow("the answer belongs to another sign-in")
         if flow.expires <= self._clock():
             raise NotSignedInThere("the sign-in took too long")
         if answer.get("iss", self.issuer) != self.issuer:  # RFC 9207

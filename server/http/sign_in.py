@@ -267,7 +267,7 @@ async def to_provider(request: Request) -> Response:
 
 async def from_provider(request: Request) -> Response:
     """Sign in whom the provider names, or add what it says to the member who asked for that; back to the page."""
-    from server.auth.oidc_client import NotSignedInThere  # noqa: PLC0415 - see jwt_verification
+    from server.auth.oidc_client import NotSignedInThere, OfAnotherFlow  # noqa: PLC0415 - see jwt_verification
 
     _client(request)
     flow = _open_flow(request)
@@ -278,7 +278,7 @@ async def from_provider(request: Request) -> Response:
             session = await _signed_in(request, flow)
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
-        return _back(request, flow.asked, "provider")
+        return _back(request, flow.asked, "provider", ends=not isinstance(failed, OfAnotherFlow))
     except Conflict:
         return _back(request, flow.asked, "CONFLICT")
     except MemberErased:
@@ -313,14 +313,17 @@ def _count(request: Request, step: str) -> None:
     _services(request).rates.hit(PER_ADDRESS, step, network(client_address(request.scope)))
 
 
-def _back(request: Request, asked: str, error: str | None, session: tuple[str, int] | None = None) -> Response:
-    """To the page, with what it was asked for."""
+def _back(
+    request: Request, asked: str, error: str | None, session: tuple[str, int] | None = None, *, ends: bool = True
+) -> Response:
+    """To the page, with what it was asked for. `ends` says whether the sign-in at the provider is over."""
     query = [(name, value) for name, value in parse_qsl(asked.removeprefix("?")) if name in _KEPT]
     path = f"{PATH}/done" if error is None else PATH
     query += [] if error is None else [("error", error)]
     address = f"{path}?{urlencode(query)}" if query else path
     response = RedirectResponse(address, 303, {**SECURITY_HEADERS, "Cache-Control": "no-store"})
-    response.headers.append("set-cookie", _flow_cookie(request, "", 0))
+    if ends:
+        response.headers.append("set-cookie", _flow_cookie(request, "", 0))
     if session is not None:
         token, age = session
         host = request.headers.get("host", "").lower()

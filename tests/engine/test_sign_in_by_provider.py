@@ -224,6 +224,16 @@ async def test_an_answer_counts_in_the_browser_that_asked_and_once(browser: Brow
     assert (await browser.come_back(address)).headers["location"] == "/sign-in?error=provider"
 
 
+async def test_of_two_tabs_that_sign_in_the_one_that_asked_last_does(browser: Browser) -> None:
+    """Though the other one comes back first: its answer is refused and ends nothing."""
+    first, second = await browser.begin("?returnTo=/one"), await browser.begin("?returnTo=/two")
+    back = await browser.come_back(authorized(browser.provider, first))
+    assert back.headers["location"].endswith("error=provider")
+    back = await browser.come_back(authorized(browser.provider, second))
+    assert back.headers["location"] == "/sign-in/done?returnTo=%2Ftwo"
+    assert await browser.name() == "Ada"
+
+
 async def test_a_code_is_worth_nothing_without_its_verifier(browser: Browser) -> None:
     """Whoever steals one from the address bar cannot use it in a flow of their own: PKCE."""
     stolen = authorized(browser.provider, await browser.begin())
