@@ -42,6 +42,7 @@ from resolvers.members.signing_in import code_for_page, session_for_page
 from resolvers.requests.context import Services, Viewer
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
+from resolvers.values.node_ids import node_id
 from resolvers.whole.signing_in import add_provider, sign_in_by_provider
 from server.auth.cookies import bound_to_host, cookie_values, session_cookie, set_cookie
 from server.auth.verification import Unverifiable
@@ -195,7 +196,10 @@ async def hand_over(request: Request) -> Response:
 
 
 async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
-    """The viewer of a POST that a page of the service's own origin sends, and its JSON; 403 for all other pages."""
+    """The viewer of a POST that a page of the service's own origin sends, and its JSON; 403 for all other pages.
+
+    409 if the page shows another `user` as signed in, and wants something for them.
+    """
     services, headers = request.state.services, request.headers
     own = f"{request.url.scheme}://{headers.get('host', '').lower()}"
     if not services.policy.is_own(headers.get("origin", ""), own):
@@ -216,6 +220,8 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
     identified = await request.state.pipeline.identification.identify(
         request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
     )
+    if parsed.get("user") not in (None, node_id("User", identified.viewer.id)):
+        raise HTTPException(409, "Somebody else is signed in now, or nobody: look again.")
     return identified.viewer, parsed
 
 

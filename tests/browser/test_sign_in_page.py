@@ -306,6 +306,56 @@ async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
 
 
+async def test_a_site_gets_no_session_of_somebody_else_than_its_button_names(
+    world: World, context: BrowserContext
+) -> None:
+    """Who signs in in another tab meanwhile has pressed nothing: the page names them first."""
+    page = await context.new_page()
+    await page.goto(f"{world.site}/")
+    async with page.expect_popup() as opening:
+        await page.get_by_role("button", name="Sign in").click()
+    window = await opening.value
+    await as_guest(world, window)
+    await expect(window.get_by_role("button", name="Go on as \u2068Ann\u2069 on")).to_be_visible()
+    tab = await context.new_page()
+    await tab.goto(f"{world.url}/sign-in?language=en")
+    await tab.get_by_role("button", name="Sign in as somebody else").click()
+    await by_provider(world, tab)
+    await expect(tab.get_by_role("heading", name="You are signed in as \u2068Ada\u2069")).to_be_visible()
+    await window.get_by_role("button", name="Go on as \u2068Ann\u2069 on").click()
+    await expect(window.get_by_role("status")).to_contain_text("look who is signed in now")
+    await expect(page.locator("#who")).to_have_text("nobody")
+    await window.get_by_role("button", name="Go on as \u2068Ada\u2069 on").click()
+    await expect(page.locator("#who")).to_have_text("Ada")
+
+
+async def test_a_provider_is_added_to_nobody_who_is_signed_out(world: World, context: BrowserContext) -> None:
+    """It would sign in as somebody new, to whom what it says would then belong."""
+    page, tab = await context.new_page(), await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await as_guest(world, page)
+    await expect(page.get_by_role("button", name="Add 127.0.0.1 to \u2068Ann\u2069")).to_be_visible()
+    await tab.goto(f"{world.url}/sign-in?language=en")
+    await tab.get_by_role("button", name="Sign out").click()
+    await expect(tab.get_by_role("status")).to_have_text("You are signed out.")
+    await page.get_by_role("button", name="Add 127.0.0.1 to \u2068Ann\u2069").click()
+    await expect(page.get_by_role("status")).to_contain_text("look who is signed in now")
+    await expect(page.get_by_role("button", name="Go on as a guest")).to_be_visible()
+
+
+async def test_a_tab_shows_who_is_signed_in_when_a_guest_is_not_wanted_any_more(
+    world: World, context: BrowserContext
+) -> None:
+    """Because somebody has signed in in another tab: a guest must not take their place unseen."""
+    page, tab = await context.new_page(), await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await tab.goto(f"{world.url}/sign-in?language=en")
+    await by_provider(world, tab)
+    await expect(tab.get_by_role("heading", name="You are signed in as \u2068Ada\u2069")).to_be_visible()
+    await as_guest(world, page)
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Ada\u2069")).to_be_visible()
+
+
 @pytest.mark.parametrize("method", METHODS)
 async def test_each_method_signs_in_on_a_page_of_another_site(
     world: World, context: BrowserContext, method: str

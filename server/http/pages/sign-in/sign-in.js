@@ -79,9 +79,12 @@ async function asGuest(input) {
   }
 }
 
-async function done(body) {
-  const { response, answer } = await post('/sign-in/done', body);
-  if (!response.ok) throw new Refused('failed');
+// With `user` it counts only for whom the page shows: another tab may have signed somebody else in, or them out.
+async function send(path, body) {
+  const { response, answer } = await post(path, body);
+  const changed = [401, 409].includes(response.status);
+  if (changed) await showAnew();
+  if (!response.ok) throw new Refused(changed ? 'changed' : 'failed');
   return answer;
 }
 
@@ -186,6 +189,12 @@ function showSignedIn() {
   show('signed-in', say('signedInAs', { name }), by('continue').hidden ? undefined : by('continue'));
 }
 
+async function showAnew() {
+  signedIn = await ask(Viewer).catch(() => null);
+  if (signedIn) showSignedIn();
+  else showMethods();
+}
+
 // ── what people do ──
 
 async function enter(user) {
@@ -203,22 +212,22 @@ async function handOver() {
   }
   const opener = asked.origin && window.opener && !window.opener.closed ? window.opener : null;
   if (opener) {
-    const { token, expiresAt } = await done({ origin: asked.origin });
+    const { token, expiresAt } = await send('/sign-in/done', { origin: asked.origin, user: signedIn.id });
     opener.postMessage({ type: 'ringside:signed-in', token, expiresAt, state: asked.state }, asked.origin);
     tell(say('done'));
     window.close();
     return;
   }
   // The page's policy may have cut the tie to its window: then it is led back, with a code that counts for a minute.
-  const { location: address } = await done({ returnTo: asked.returnTo ?? `${asked.origin}/` });
+  const returnTo = asked.returnTo ?? `${asked.origin}/`;
+  const { location: address } = await send('/sign-in/done', { returnTo, user: signedIn.id });
   location.replace(address);
 }
 
 function toProvider(add) {
   return working(async () => {
-    const { response, answer } = await post('/sign-in', { asked: location.search, add });
-    if (!response.ok) throw new Refused('failed');
-    location.assign(answer.location);
+    const { location: address } = await send('/sign-in', { asked: location.search, add, user: add ? signedIn.id : null });
+    location.assign(address);
   });
 }
 
@@ -253,10 +262,12 @@ function listen() {
     const name = by('name').value.trim();
     if (!name) return mark(by('name'), say('badName'));
     working(async () => {
-      const answer = await asGuest({ name }).catch(error => {
-        throw error.code === 'INVALID_INPUT' ? new Refused('badName') : error;
-      });
-      await enter(answer.user);
+      try {
+        await enter((await asGuest({ name })).user);
+      } catch (error) {
+        if (error.code === 'NOT_ALLOWED') await showAnew(); // another tab has signed somebody in
+        if (!signedIn) throw error.code === 'INVALID_INPUT' ? new Refused('badName') : error;
+      }
     }, by('name'));
   });
   by('press').addEventListener('click', () =>
