@@ -12,7 +12,7 @@ from datastore.comments.changes import CommentChange
 from datastore.comments.records import Comment, Pointer, member_pointers
 from datastore.dynamo import optimistic
 from datastore.jobs.jobs import Job
-from datastore.people.identities import SignInMethod, comparable_address, identity_hash
+from datastore.people.identities import SignInMethod, comparable_address, identities_of, identity_hash
 from datastore.people.imported import authors_with, become
 from datastore.people.profiles import Profile, read_profile
 from datastore.refusals import Conflict
@@ -49,6 +49,10 @@ async def claim_comments_job(services: Services, run: JobRun) -> str:
 
 
 async def _claim(services: Services, run: JobRun, author: str, user: str, unit: UnitOfWork) -> None:
+    """Nothing of an author who has joined: a member who has shown that the address was theirs, and stays one."""
+    profile = await read_profile(services.table, author)
+    if profile is None or any(each.last_used_at for each in await identities_of(services.table, profile)):
+        return
     async for pointer in member_pointers(services.table, author):
         run.done += await _give(services, pointer, user, unit)
     changed = await become(services.table, author, user, unit)

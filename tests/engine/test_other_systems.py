@@ -340,6 +340,26 @@ async def test_who_has_claimed_an_address_signs_in_by_it_and_has_joined_long_ago
     assert (await ann.ask(ME))["joinedAt"] == before
 
 
+async def test_an_author_who_has_joined_stays_a_member_whoever_else_has_the_address(one_client: Client) -> None:
+    """It may have been given to somebody else since. Two members are never merged, by whatever they have in common."""
+    await bring(one_client, "disqus", "disqus.xml")
+    services = one_client.services
+    joined = await services.get(Members).make(of_address("ann@example.com"))
+    author = await read_profile(services.table, joined.user or "")
+    assert author is not None
+    _, token = await begin_for_page(services, author, SignInMethod.EMAIL)
+    ann, bob = Client(one_client.served, one_client.settings, token), one_client.member("bob")
+    await ann.ask('mutation { updateProfile(input: { name: "Ann of old" }) { __typename } }')
+    await bob.ask('mutation { updateProfile(input: { name: "Bob" }) { __typename } }')
+    await set_email(services.table, "bob", "ann@example.com", services.unit())
+    job = await ended(bob, (await bob.ask(CLAIM))["job"]["id"])
+    assert (job["state"], job["message"]) == ("DONE", "Comments claimed: 0.")
+    (kettle,) = await page(one_client, "/kettle/")
+    assert kettle["author"]["name"] == "Ann of old"
+    assert await read_profile(services.table, author.user) is not None
+    assert (await services.get(Members).make(of_address("ann@example.com"))).user == author.user
+
+
 # ── files that are wrong ──
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>
