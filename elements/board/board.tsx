@@ -267,7 +267,7 @@ export default class Board extends Part<BoardData> {
         </button>
         <p class="soft about" id={id} dir="auto">{contender?.description}</p>
         {contender?.link?.startsWith('https://') ? (
-          <a class="more soft" target="_blank" rel="noopener noreferrer nofollow" href={contender.link}>{this.t('more', { name: contender.name })}</a>
+          <a class="more soft" dir="auto" target="_blank" rel="noopener noreferrer nofollow" href={contender.link}>{this.t('more', { name: contender.name })}</a>
         ) : <span></span>}
       </div>
     );

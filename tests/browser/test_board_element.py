@@ -108,6 +108,20 @@ async def test_arrow_keys_vote_only_inside_the_element(visited: Visited, browser
             await expect(corners(page).nth(1)).to_be_focused()
 
 
+async def test_the_left_arrow_key_votes_for_the_left_one_in_a_language_that_is_read_from_the_right(
+    visited: Visited, browser: Browser
+) -> None:
+    """An Arabic page has the left contender on the left, too, so that a key means what its arrow shows."""
+    async with visited.page(browser, BOARD % "main", language="ar") as page:
+        await expect(page.page.get_by_text("276")).to_be_visible()
+        places = [(await corner.bounding_box() or {"x": 0.0})["x"] for corner in await corners(page).all()]
+        left = corners(page).nth(places.index(min(places)))
+        name = await left.locator(".name").inner_text()
+        await left.focus()
+        await page.page.keyboard.press("ArrowLeft")
+        await expect(note(page)).to_contain_text(name)
+
+
 async def test_two_boards_and_a_moved_one_have_one_visitor(visited: Visited, browser: Browser) -> None:
     """Only one visit is started. An element that is moved keeps what it shows; one that is added again starts anew."""
     await board(visited, "second", "Ada", "Bea")
