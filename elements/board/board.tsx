@@ -156,9 +156,9 @@ export default class Board extends Part<BoardData> {
   /** Results that are shown to those who voted. */
   private async reveal() {
     const answer = this.board?.resultsHidden && (await this.read(FIRST));
-    if (!answer || answer.leaderboard.resultsHidden) return;
-    this.board = { ...this.board!, resultsHidden: false };
-    this.learn(answer.leaderboard.nodes);
+    if (!answer || answer.board!.resultsHidden) return;
+    this.board = { ...this.board!, ...answer.board! };
+    this.learn(this.board.leaderboard.nodes);
     this.ringside.session.dispatchEvent(new Event('renew'));
     this.render();
   }
@@ -192,7 +192,7 @@ export default class Board extends Part<BoardData> {
     const answer = await this.read(100);
     if (!answer) return;
     this.isLong = true;
-    this.learn(answer.leaderboard.nodes);
+    this.learn(answer.board!.leaderboard.nodes);
     this.watch();
     await this.focus(`tr:nth-child(${FIRST + 1})`);
   }
@@ -287,7 +287,7 @@ export default class Board extends Part<BoardData> {
 
   private leaderboard() {
     const { low, high } = range(this.rows);
-    const total = this.board?.leaderboard.totalCount ?? 0;
+    const total = this.board?.leaderboard.totalCount!;
     return [
       <div class="row between">
         <h3 id="leaderboard">{this.t('leaderboard')}</h3>
@@ -316,10 +316,10 @@ export default class Board extends Part<BoardData> {
     const shown = this.pictures.get(id);
     return (
       <tr class={this.moved.has(id) ? 'moved' : ''} tabindex="-1">
-        <td>{this.number(row.rank ?? 0)}</td>
+        <td>{this.number(row.rank!)}</td>
         <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} width="32" height="32" referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
-        <td>{this.number(row.wins ?? 0)} – {this.number(row.losses ?? 0)}</td>
-        <td>{this.number(row.score ?? 0, { signDisplay: 'exceptZero' })}</td>
+        <td>{this.number(row.wins!)} – {this.number(row.losses!)}</td>
+        <td>{this.number(row.score!, { signDisplay: 'exceptZero' })}</td>
         <td class="strength">{interval(this, row.strength, low, high)}</td>
       </tr>
     );
