@@ -281,7 +281,7 @@ export default class Board extends Part<BoardData> {
     if (code === 'NOT_ALLOWED' && since) return <p class="notice">{since}</p>;
     if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{since || this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
     if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal({ code, message })}</p>;
-    const text = retryAfterSeconds == null ? this.t(closesAt ? 'ended' : 'endedNow', { when: when(closesAt) }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) });
+    const text = retryAfterSeconds == null ? this.t(closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', { when: when(closesAt) }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) });
     return <p class="notice">{text}</p>;
   }
 

@@ -361,8 +361,11 @@ async def test_what_is_empty_says_so(visited: Visited, browser: Browser) -> None
 
 
 async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visited, browser: Browser) -> None:
-    """The ballot that was drawn before is refused in words, and the leaderboard stays."""
-    visited.edit(CREATE_BOARD, slug="soon-closed", title="Soon closed")
+    """The ballot that was drawn before is refused in words, and the leaderboard stays.
+
+    The page does not name the time that it was told, which is still ahead.
+    """
+    visited.edit(CREATE_BOARD, slug="soon-closed", title="Soon closed", closesAt=iso(utc_now() + timedelta(days=1)))
     for name in ("Ada", "Bea", "Cleo"):
         visited.edit(ADD_CONTENDER, board="soon-closed", name=name)
     async with visited.page(browser, '<ringside-board board="soon-closed"></ringside-board>') as page:
@@ -373,7 +376,7 @@ async def test_a_board_that_closes_while_it_is_looked_at_says_so(visited: Visite
         visited.edit(UPDATE_BOARD, slug="soon-closed", closesAt=iso(closes))
         await until(lambda: utc_now() > closes, "the board has closed")
         await corner.click()
-        await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting")
+        await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting has ended.")
         await page.page.reload()
         await expect(page.page.locator("ringside-board .notice")).to_contain_text("Voting ended on")
         await expect(page.page.locator("ringside-board tbody tr").first).to_be_visible()
