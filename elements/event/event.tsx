@@ -15,6 +15,8 @@ type Data = EventData | NextEventData;
 interface Choice {
   picks: Record<string, number>;
   guess: string;
+  /** What the guess is for. */
+  question?: string;
 }
 
 export default class EventCard extends Part<Data> {
@@ -78,12 +80,19 @@ export default class EventCard extends Part<Data> {
     return `ringside picks ${this.ringside.base} ${this.event!.id}`;
   }
 
-  /** What the reader chose and has not saved stays; otherwise what is saved. */
-  private choose({ viewerPrediction }: Event) {
-    if (this.isChanged) return;
+  /** What the reader chose and has not saved stays, but for a guess if another question is asked; else what is saved. */
+  private choose(event: Event) {
+    const question = event.tieBreak ? `${event.tieBreak.question} ${event.tieBreak.unit}` : '';
+    this.load(event, question);
+    if (this.choice.question !== question) Object.assign(this.choice, { guess: '', question });
+  }
+
+  private load({ viewerPrediction }: Event, question: string) {
+    if (this.isChanged && this.isOpen) return;
     this.choice = {
       picks: Object.fromEntries((viewerPrediction?.picks ?? []).map(({ match, team }) => [match, team])),
       guess: viewerPrediction?.guess == null ? '' : String(viewerPrediction.guess),
+      question,
     };
     try {
       const stored = this.isOpen && JSON.parse(localStorage.getItem(this.draft)!);

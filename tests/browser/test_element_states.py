@@ -26,6 +26,7 @@ from tests.queries import (
     CREATE_EVENT,
     CREATE_LIST,
     DELETE_LIST,
+    LOCK_EVENT,
     POST_COMMENT,
     RECORD_RESULT,
     SCORE_EVENT,
@@ -231,6 +232,42 @@ async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visit
 
 
 async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visited: Visited, browser: Browser) -> None:
+async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visited: Visited, browser: Browser) -> None:
+    """An editor asks another one, and then none: picks can be saved, and nobody answers what they did not read."""
+    event, _ = new_event(visited, "Asking", starts=timedelta(days=400))
+    visited.edit(UPDATE_EVENT, event=event, tieBreak={"question": "How many minutes?"})
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        await pick_all(page)
+        await element.get_by_label("How many minutes?").fill("21.5")
+        visited.edit(UPDATE_EVENT, event=event, tieBreak={"question": "How many chairs?"})
+        chairs = element.get_by_label("How many chairs?")
+        await expect(chairs).to_have_value("")
+        await chairs.fill("3")
+        visited.edit(UPDATE_EVENT, event=event, tieBreak=None)
+        await expect(chairs).to_have_count(0)
+        await expect(element.get_by_role("radio", checked=True)).to_have_count(2)
+        await element.get_by_role("button", name="Save picks").click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+
+
+async def test_a_locked_event_shows_the_guess_that_counts(visited: Visited, browser: Browser) -> None:
+    """Not the one that was typed and never saved."""
+    event, _ = new_event(visited, "Guessing", starts=timedelta(days=400))
+    visited.edit(UPDATE_EVENT, event=event, tieBreak={"question": "How many minutes?"})
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        guess = element.get_by_label("How many minutes?")
+        await pick_all(page)
+        await guess.fill("21.5")
+        await element.get_by_role("button", name="Save picks").click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+        await guess.fill("99")
+        visited.edit(LOCK_EVENT, event=event)
+        await expect(element.locator(".note")).to_contain_text("The event is locked now.")
+        await expect(guess).to_have_value("21.5")
+
+
     """The answer to the visitor that they were comes last, and counts no more."""
     body = "<ringside-event></ringside-event><ringside-word></ringside-word><ringside-sign-in></ringside-sign-in>"
     async with visited.page(browser, "<main></main>") as page:
@@ -446,6 +483,42 @@ async def test_a_further_page_of_standings_is_shown_once(visited: Visited, brows
 
 
 async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
+async def test_standings_that_change_while_they_are_shown_are_shown_with_what_belongs_to_them(
+    visited: Visited, browser: Browser
+) -> None:
+    """The first points of a season bring the reader's own row and the way to further rows; later ones, those rows."""
+    events = [new_event(visited, "Season", starts=timedelta(days=400)) for _ in range(2)]
+    for member in range(24):
+        for event, (match, _) in events:
+            picks = [{"match": match, "team": int(member == OWN)}]
+            visited.edit(SUBMIT_PREDICTION, by=f"rank-{member}", role="member", event=event, picks=picks)
+    async with visited.page(
+        browser, '<ringside-standings season="Season of Season"></ringside-standings>', member=f"rank-{OWN}"
+    ) as page:
+        element = page.page.locator("ringside-standings")
+        rows, more = element.locator("tbody tr"), element.get_by_role("button", name="Show more of 24")
+        await expect(element).to_contain_text("Nobody has points yet.")
+        score(visited, *events[0])
+        await expect(rows).to_have_count(11)
+        await expect(element.locator("tr.own").get_by_role("cell").first).to_have_text("24")
+        await expect(more).to_be_visible()
+        score(visited, *events[1])
+        await expect(rows.first.get_by_role("cell").last).to_have_text("2")
+        await more.click()
+        await expect(rows).to_have_count(21)
+
+
+OWN = 3
+"""Of those who predict, the one who is always wrong."""
+
+
+def score(visited: Visited, event: str, matches: list[str]) -> None:
+    visited.edit(LOCK_EVENT, event=event)
+    for match in matches:
+        visited.edit(RECORD_RESULT, match=match, winner=0, outcome="WON")
+    visited.edit(SCORE_EVENT, event=event)
+
+
     visited: Visited, browser: Browser
 ) -> None:
     """The meaning is shown when it is asked for; the next word follows each grade, and the last one ends the review.
