@@ -26,12 +26,14 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private problem = '';
   private isJoining = false;
   private endStream = () => {};
+  private soon = 0;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'standings', english, css);
     this.season = host.getAttribute('season');
     this.leagueId = host.getAttribute('league') ?? '';
     this.until(() => this.endStream());
+    this.until(() => clearTimeout(this.soon));
   }
 
   protected arrived(data: StandingsData | LatestSeasonData) {
@@ -69,9 +71,23 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     const variables = { season: this.season!, league: this.leagueId || null, first: 10 };
     this.endStream = this.ringside.live(STANDINGS_CHANGED, variables, ({ standingsChanged }) => {
       // Rows below the first ten are those of the last page that was read.
-      if (this.rows!.length <= 10) this.rows = standingsChanged;
+      if (this.rows!.length > 10) return;
+      if (JSON.stringify(this.rows) !== JSON.stringify(standingsChanged)) this.readSoon();
+      this.rows = standingsChanged;
       this.render();
     });
+  }
+
+  /** The reader's own row, and what follows the first ten. Not at once with all others who see the change. */
+  private readSoon() {
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => this.rows!.length <= 10 && void this.readAgain(), 5000 * Math.random());
+  }
+
+  private readAgain() {
+    clearTimeout(this.soon);
+    this.soon = 0;
+    return this.leagueId ? this.showLeague() : this.reload();
   }
 
   private async showLeague(after: string | null = null) {
@@ -95,6 +111,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   }
 
   private async showMore() {
+    if (this.soon) await this.readAgain(); // else further rows would follow the ten of before
     const { more } = this;
     const last = this.rows!.length;
     if (this.leagueId) await this.showLeague(more);

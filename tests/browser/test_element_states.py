@@ -30,6 +30,7 @@ from tests.queries import (
     POST_COMMENT,
     RECORD_RESULT,
     SCORE_EVENT,
+    SUBMIT_PREDICTION,
     SUSPEND,
     UPDATE_BOARD,
     UPDATE_EVENT,
@@ -231,7 +232,6 @@ async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visit
         await expect(second).to_be_checked()
 
 
-async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visited: Visited, browser: Browser) -> None:
 async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visited: Visited, browser: Browser) -> None:
     """An editor asks another one, and then none: picks can be saved, and nobody answers what they did not read."""
     event, _ = new_event(visited, "Asking", starts=timedelta(days=400))
@@ -268,6 +268,7 @@ async def test_a_locked_event_shows_the_guess_that_counts(visited: Visited, brow
         await expect(guess).to_have_value("21.5")
 
 
+async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visited: Visited, browser: Browser) -> None:
     """The answer to the visitor that they were comes last, and counts no more."""
     body = "<ringside-event></ringside-event><ringside-word></ringside-word><ringside-sign-in></ringside-sign-in>"
     async with visited.page(browser, "<main></main>") as page:
@@ -482,7 +483,6 @@ async def test_a_further_page_of_standings_is_shown_once(visited: Visited, brows
         await expect(element.locator("tbody tr")).to_have_count(20)
 
 
-async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
 async def test_standings_that_change_while_they_are_shown_are_shown_with_what_belongs_to_them(
     visited: Visited, browser: Browser
 ) -> None:
@@ -519,6 +519,7 @@ def score(visited: Visited, event: str, matches: list[str]) -> None:
     visited.edit(SCORE_EVENT, event=event)
 
 
+async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
     visited: Visited, browser: Browser
 ) -> None:
     """The meaning is shown when it is asked for; the next word follows each grade, and the last one ends the review.
