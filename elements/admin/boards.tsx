@@ -167,7 +167,9 @@ export class Boards implements Area {
   }
 
   private async showSuspects() {
-    const data = await this.page.insist(() => ask(SUSPECTS, { board: this.board!.slug }));
+    const { slug } = this.board!;
+    const data = await this.page.insist(() => ask(SUSPECTS, { board: slug }));
+    if (this.wanted !== slug) return; // another board was chosen meanwhile
     this.suspects = data?.suspects ?? null;
     this.suspected.clear();
     await this.page.focus('#suspects');

@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
+from tests.browser.pages import answered_last
 from tests.browser.sites import Visited
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 
@@ -142,6 +143,22 @@ async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser
     await page.page.get_by_role("button", name="Void their votes").click()
     await page.page.get_by_role("button", name="Restore what was voided").click()
     await expect(page.page.get_by_role("status")).to_contain_text("Votes restored")
+
+
+async def test_suspects_are_shown_with_their_own_board_only(visited: Visited, browser: Browser) -> None:
+    """Although the answer comes after another board was chosen."""
+    for slug in ("slow", "quick"):
+        await board(visited, slug)
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board slow").click()
+    await page.page.get_by_role("button", name="Show the last search").click()
+    found = page.page.get_by_text("Nobody has looked for suspects yet.")
+    await expect(found).to_be_visible()
+    async with answered_last(page.page, '"board":"slow"'):
+        await page.page.get_by_role("button", name="Show the last search").click()
+        await page.page.get_by_role("button", name="Board quick").click()
+        await expect(page.page.get_by_role("heading", name="Board quick")).to_be_visible()
+    await expect(found).to_have_count(0)
 
 
 def vote_left(visited: Visited, slug: str, votes: int) -> None:
