@@ -7,7 +7,8 @@ export function parseMatch(line: string) {
   const [, named, rest] = /^(?:([^:|]+):)?(.*)$/.exec(line)!;
   const [sides = '', points = '1'] = rest!.split('|');
   const teams = sides.split(VERSUS).map((side) => ({ members: side.split(/\s*[&,]\s*/).map((name) => name.trim()).filter(Boolean) }));
-  return { name: (named ?? sides).trim(), points: Number(points) || 1, teams };
+  // What is no number is refused with the line.
+  return { name: (named ?? sides).trim(), points: /^\s*\d{1,4}\s*$/.test(points) ? Number(points) : 0, teams };
 }
 
 const local = (text: string) => (Number.isNaN(Date.parse(text.replace(' ', 'T'))) ? text : new Date(text.replace(' ', 'T')).toISOString());

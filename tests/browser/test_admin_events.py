@@ -83,6 +83,39 @@ async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visite
     await page.page.locator("#new-event-name").fill("Shared night")
     await page.page.locator("#new-event-startsAt").fill("2031-06-01T19:00")
     await page.page.get_by_role("button", name="Create").click()
+async def test_points_that_are_no_number_are_refused_with_their_line(visited: Visited, browser: Browser) -> None:
+    """A match is not silently worth one point. A line without points is."""
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.locator("#new-event-name").fill("Worthy night")
+    await page.page.locator("#new-event-startsAt").fill("2031-05-02T19:00")
+    await page.page.locator("#new-event-matches").fill("Ada v Bo | 3\nHal v Ina\nCy v Dee | two\nEd v Fay | 2.5")
+    await page.page.get_by_role("button", name="Create").click()
+    refused = page.page.locator("#card-matches-refused")
+    await expect(refused).to_have_text("Cy v Dee | two: A match is worth 1 to 1000 points.")
+    matches = page.page.locator("li.match").locator("p")
+    await expect(matches).to_have_text(["Ada v Bo · 3 points", "Hal v Ina · 1 point"])
+    await page.page.locator("#card-matches").fill("Ed v Fay | 2.5")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(refused).to_have_text("Ed v Fay | 2.5: A match is worth 1 to 1000 points.")
+
+
+async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Visited, browser: Browser) -> None:
+    """It can be corrected, and not taken away: a choice that does nothing would look as if it had."""
+    starts = iso(utc_now() + timedelta(days=1))
+    event = visited.edit(CREATE_EVENT, name="Decided night", season="2031", startsAt=starts)["event"]["id"]
+    teams = [{"members": ["Ada"]}, {"members": ["Bo"]}]
+    visited.edit(ADD_MATCH, event=event, name="Main", teams=teams, points=1)
+    visited.edit(LOCK_EVENT, event=event)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Decided night").click()
+    result = page.page.get_by_label("Result of Main")
+    await expect(result.locator("option:checked")).to_have_text("none yet")
+    await result.select_option(label="Bo won")
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    await expect(result.locator("option:checked")).to_have_text("Bo won")
+    await expect(result.locator("option")).to_have_text(["Ada won", "Bo won", "a draw", "no contest", "cancelled"])
+
+
     await expect(page.page.get_by_role("heading", name="Shared night")).to_be_visible()
     events = ask(visited, "{ events(first: 50) { nodes { id name } } }")["events"]["nodes"]
     (event,) = [each["id"] for each in events if each["name"] == "Shared night"]
