@@ -260,7 +260,7 @@ export class Events implements Area {
     const { page } = this;
     const { result } = match;
     const value = !result ? 'none' : result.outcome === 'WON' ? String(result.winner) : result.outcome;
-    const choices = [['none', page.t('noResult')], ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
+    const choices = [...(result ? [] : [['none', page.t('noResult')]]), ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
     return (
       <label>{page.t('resultOf', { name: match.name })}
         <select onchange={(event: any) => this.record(match, event.currentTarget.value)} value={value}>

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from playwright.async_api import Browser, expect
 
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.sites import Visited
+from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -78,11 +83,6 @@ async def test_a_line_that_is_no_match_stays_and_says_why(visited: Visited, brow
     await assert_clean(page)
 
 
-async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
-    page = await opened(visited, browser, "editor", "#/events")
-    await page.page.locator("#new-event-name").fill("Shared night")
-    await page.page.locator("#new-event-startsAt").fill("2031-06-01T19:00")
-    await page.page.get_by_role("button", name="Create").click()
 async def test_points_that_are_no_number_are_refused_with_their_line(visited: Visited, browser: Browser) -> None:
     """A match is not silently worth one point. A line without points is."""
     page = await opened(visited, browser, "editor", "#/events")
@@ -116,6 +116,11 @@ async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Vis
     await expect(result.locator("option")).to_have_text(["Ada won", "Bo won", "a draw", "no contest", "cancelled"])
 
 
+async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.locator("#new-event-name").fill("Shared night")
+    await page.page.locator("#new-event-startsAt").fill("2031-06-01T19:00")
+    await page.page.get_by_role("button", name="Create").click()
     await expect(page.page.get_by_role("heading", name="Shared night")).to_be_visible()
     events = ask(visited, "{ events(first: 50) { nodes { id name } } }")["events"]["nodes"]
     (event,) = [each["id"] for each in events if each["name"] == "Shared night"]
