@@ -154,7 +154,7 @@ def _pushed(kept: KeptVotes, honest: Honest, contenders: int) -> Sequence[Push]:
         if kept.number_of_votes(voter) >= _LEAST_SEEN:
             _add_ratios(ratios, kept, honest, voter)
     evidence = {key: _evidence(each) for key, each in ratios.items()}
-    enough = log(2 * contenders / FALSE)
+    enough = log(2 * max(1, contenders) / FALSE)
     found = []
     for (contender, up), (weight, share) in evidence.items():
         against = evidence.get((contender, not up), (0.0, 0.0))[0]

@@ -14,7 +14,7 @@ from tests.conftest import settings_for
 from tests.engines import RunningEngine
 from tests.erasing import ERASE, admin
 from tests.jobs import ended
-from tests.queries import CAST_VOTE, DRAW_MATCHUP, mutation
+from tests.queries import CAST_VOTE, CREATE_BOARD, DRAW_MATCHUP, mutation
 from tests.voting import add_contenders, assert_consistent, editor, settle_votes, vote
 
 FIND = mutation("findSuspects", "SuspectsSought", "job { id kind }")
@@ -72,6 +72,13 @@ async def test_a_voter_who_always_clicks_left_is_a_suspect(client: Client) -> No
     told = (await client.member("mod", Role.MODERATOR).ask(JOURNAL))["nodes"]
     searches = [(each["actor"], each["object"]) for each in told if each["kind"] == "suspects.sought"]
     assert searches == [(node_id("User", "editor"), node_id("Board", "main"))] * 2
+
+
+async def test_a_board_without_contenders_has_no_suspects(client: Client) -> None:
+    """A search there ends like any other."""
+    await editor(client).ask(CREATE_BOARD, input={"slug": "bare", "title": "Bare"})
+    job = await sought(client, "bare")
+    assert (job["state"], job["message"]) == ("DONE", "Votes seen: 0. Voters to look at: 0.")
 
 
 async def test_a_group_is_told_by_the_contender_it_votes_for(client: Client) -> None:
