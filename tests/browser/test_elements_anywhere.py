@@ -318,6 +318,36 @@ async def test_a_page_from_before_an_upgrade_asks_for_a_reload_to_write(visited:
         await expect(element.locator(".note")).to_have_text("This page is out of date. Please load it again.")
 
 
+NARROW = (
+    "display: flex",
+    "display: flex; flex-direction: column; align-items: center",
+    "display: grid; place-items: center",
+    "float: left",
+    "display: inline-block",
+    "display: table-cell",
+    "position: absolute",
+)
+"""Styles of places that are as wide as what they hold."""
+
+
+@pytest.mark.parametrize("width", [1280, 320])
+async def test_an_element_has_room_where_its_place_is_as_wide_as_what_it_holds(
+    visited: Visited, browser: Browser, width: int
+) -> None:
+    """In a row of flexible boxes, say, as site builders make them; on a phone it takes what there is."""
+    places = "".join(f'<div style="{style}"><ringside-word></ringside-word></div>' for style in NARROW)
+    bar = '<nav style="display: flex; white-space: nowrap"><b>Logo</b><ringside-sign-in></ringside-sign-in></nav>'
+    async with visited.page(browser, bar + places, viewport={"width": width, "height": 800}) as page:
+        for number in range(len(NARROW)):
+            await expect(page.page.locator("ringside-word .term").nth(number)).to_be_visible()
+        await shown(page, "sign-in")
+        words = page.page.locator("ringside-word")
+        widths = await words.evaluate_all("(words) => words.map((one) => one.offsetWidth)")
+        assert min(widths) >= min(width - 16, 900)
+        assert 240 <= await page.page.evaluate("document.querySelector('ringside-sign-in').offsetWidth") < 400
+        assert await page.page.evaluate("document.documentElement.scrollWidth") == width
+
+
 # ── other people's styles, and what moves ──
 
 
