@@ -28,6 +28,15 @@ async def findings(page: BrowserPage) -> list[str]:
     return await page.barriers(*OF_WHOLE_PAGES)
 
 
+@pytest.mark.parametrize(("language", "countdown"), [("de", r"Noch \d+ Tage?\b.* offen"), ("ar", "الوقت المتبقي: .+")])
+async def test_a_countdown_is_a_sentence_in_its_language(
+    visited: Visited, browser: Browser, language: str, countdown: str
+) -> None:
+    """The browser gives durations as they stand alone: „2 Tage“, which does not go on after „in“."""
+    async with visited.page(browser, "<ringside-event></ringside-event>", language=language) as page:
+        await expect(page.page.locator("ringside-event .count")).to_have_text(re.compile(countdown))
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("language", ["en", "ar"])
 async def test_all_elements_of_a_visitor_are_accessible(

@@ -124,7 +124,7 @@ async def test_an_email_is_in_the_language_of_the_conversation(client: Client, o
         await post(bob, rating=None, language=language, inReplyTo=(await post(ada))["id"], body="…")
         assert await look(client, outbox, timedelta(hours=number)) == 1
     german, arabic, finnish = outbox.emails
-    assert german.subject == "Neue Antworten auf Ihre Kommentare auf forum.example.org"
+    assert german.subject == "Neue Antworten auf deine Kommentare auf forum.example.org"
     assert b'lang=3D"ar" dir=3D"rtl"' in arabic.content
     assert finnish.subject.startswith("New replies")
 
