@@ -330,7 +330,7 @@ export default class Comments extends Part<CommentsData> {
     return (
       <span class="rating">
         <span class="hidden">{label} {this.t('stars', { n: rating })}</span>
-        <span aria-hidden="true">{'★'.repeat(rating)}<span>{'★'.repeat(5 - rating)}</span></span>
+        <span aria-hidden="true">{'★'.repeat(rating)}{'☆'.repeat(5 - rating)}</span>
       </span>
     );
   }

@@ -448,6 +448,25 @@ async def test_stars_are_asked_for_as_the_page_says(visited: Visited, browser: B
         await expect(element(page).locator(".histogram")).to_have_count(0)
 
 
+async def test_ratings_and_marks_are_seen_in_the_colours_that_a_reader_forces(
+    visited: Visited, browser: Browser
+) -> None:
+    """Windows' contrast themes leave a page two or three colours: what differs by a shade there is the same."""
+    say(visited, "forced", "Three of five.", rating=3)
+    async with visited.page(browser, COMMENTS % "forced", member="bo-abara", forced_colors="active") as page:
+        await expect(element(page).locator("article .rating")).to_contain_text("★★★☆☆")
+        pressed = element(page).locator(".histogram button")
+        await pressed.nth(2).click()
+        await expect(pressed.nth(2)).to_have_attribute("aria-pressed", "true")
+        grounds = await pressed.evaluate_all("(all) => all.map((one) => getComputedStyle(one).backgroundColor)")
+        assert len({*grounds}) == 2
+        await button(page, "Write a comment").click()
+        await element(page).get_by_role("radio", name="2 stars").press("Space")
+        inks = "(all) => all.map((one) => getComputedStyle(one).color)"
+        one, two, *others = await element(page).locator(".stars label").evaluate_all(inks)
+        assert one == two not in others
+
+
 # ── what can go wrong ──
 
 
