@@ -133,8 +133,10 @@ def test_compose_runs_the_embedded_engine_with_a_volume_and_scheduled_backups() 
     assert any("RINGSIDE_DATA=/data" in line.split() for line in FINAL)
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
-    assert set(service["environment"]) <= {f"RINGSIDE_{name.upper()}" for name in Settings.model_fields}
     assert float(service["environment"]["RINGSIDE_BACKUP_HOURS"]) == 24
+    # What an owner sets, such as the mail server's address, would be overridden by the same setting here.
+    assert set(service["environment"]) == {"RINGSIDE_BACKUP_HOURS"}
+    assert service["env_file"] == [{"path": "ringside.env", "required": False}]
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert int(service["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
 
