@@ -26,6 +26,7 @@ type Verdict = 'LEFT' | 'RIGHT' | 'TIE' | 'SKIP';
 
 const KEYS: Record<string, Verdict> = { ArrowLeft: 'LEFT', ArrowRight: 'RIGHT', ArrowUp: 'TIE', ArrowDown: 'SKIP' };
 const FIRST = 10;
+const MOST = 100;
 
 export default class Board extends Part<BoardData> {
   private slug: string;
@@ -165,7 +166,7 @@ export default class Board extends Part<BoardData> {
 
   private watch() {
     this.endStream();
-    const first = this.isLong ? 100 : FIRST;
+    const first = this.isLong ? MOST : FIRST;
     this.endStream = this.ringside.live(
       BOARD_CHANGED,
       { board: this.slug, first },
@@ -189,7 +190,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private async showAll() {
-    const answer = await this.read(100);
+    const answer = await this.read(MOST);
     if (!answer) return;
     this.isLong = true;
     this.learn(answer.board!.leaderboard.nodes);
@@ -307,7 +308,7 @@ export default class Board extends Part<BoardData> {
           <tbody>{this.rows.length ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
         </table>
       ),
-      !this.isLong && !this.board?.resultsHidden && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: total })}</button> : null,
+      !this.isLong && !this.board?.resultsHidden && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: Math.min(total, MOST) })}</button> : null,
     ];
   }
 

@@ -71,7 +71,7 @@ async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visit
         await expect(page.page.locator("ringside-board .live")).to_have_text("live")
         await expect(corners(page).first).to_be_enabled()
         name = await corners(page).first.locator(".name").inner_text()
-        await page.page.get_by_role("button", name="Show all 24 contenders").click()
+        await page.page.get_by_role("button", name="Show 24 contenders").click()
         row = page.page.locator("ringside-board tbody tr").filter(has=page.page.get_by_text(name, exact=True))
         wins = int((await row.locator("td").nth(2).inner_text()).split()[0])
         page.requests.clear()
@@ -82,6 +82,22 @@ async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visit
         assert len([url for url in page.requests if url.endswith("/graphql")]) == 1
         assert await page.page.evaluate(PLACES) == before
         assert page.errors == []
+
+
+async def test_a_leaderboard_shows_as_many_contenders_as_its_button_says(visited: Visited, browser: Browser) -> None:
+    """Of a board with more than a hundred, a hundred: it does not promise all."""
+    visited.edit(CREATE_BOARD, slug="long", title="Which of many?")
+    with visited.client("editor", "editor") as client:
+        for number in range(103):
+            given = {"board": "long", "name": f"Number {number}"}
+            client.post("/graphql", json={"query": ADD_CONTENDER, "variables": {"input": given}}).raise_for_status()
+    async with visited.page(browser, BOARD % "long") as page:
+        await page.page.get_by_role("button", name="contenders").click()
+        rows = page.page.locator("ringside-board tbody tr")
+        await expect(rows).to_have_count(100)
+        await expect(rows.nth(10)).to_be_focused()
+    async with visited.page(browser, BOARD % "long") as page:
+        await expect(page.page.get_by_role("button", name="Show 100 contenders")).to_be_visible(timeout=10_000)
 
 
 async def test_the_first_paint_takes_one_request_before_the_ballot(visited: Visited, browser: Browser) -> None:
