@@ -226,8 +226,8 @@ async def test_results_that_are_hidden_appear_with_the_first_vote(visited: Visit
 async def test_all_of_a_long_leaderboard_can_be_shown_once_it_appears(visited: Visited, browser: Browser) -> None:
     """Also where the page began without results, and so without their number."""
     names = [f"Number {number}" for number in range(12)]
-    await board(visited, "long", *names, resultsVisible="AFTER_VOTING")
-    async with visited.page(browser, BOARD % "long") as page:
+    await board(visited, "dozen", *names, resultsVisible="AFTER_VOTING")
+    async with visited.page(browser, BOARD % "dozen") as page:
         await voted(page)
         await page.page.get_by_role("button", name="Show 12 contenders").click()
         await expect(page.page.locator("ringside-board tbody tr")).to_have_count(12)
