@@ -11,7 +11,6 @@ asks for a code in somebody else's name gets another request, whose guesses end 
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -35,18 +34,17 @@ from resolvers.requests.address_limits import AddressLimits
 from resolvers.requests.context import Context, Services
 from resolvers.requests.policy import Policy, origin_of
 from resolvers.values.languages import page_language
+from resolvers.values.texts import ADDRESS_CHARACTERS
 
 # ── return addresses ──
 # Where a sign-in leads back to: a path of the service, or a page of a site that the operator lists. Nowhere else.
 
 LONGEST = 2000
-_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
-"""Printable ASCII without quotes, angle brackets, braces and the backslash, which browsers take for a slash."""
 
 
 def parse_return_address(policy: Policy, text: str, path: tuple[str, ...] = ("input", "returnTo")) -> str:
     """The address; InvalidInput for one that leads to anybody else."""
-    if len(text) <= LONGEST and _CHARACTERS.fullmatch(text) and (_is_path(text) or origin_in(policy, text)):
+    if len(text) <= LONGEST and ADDRESS_CHARACTERS.fullmatch(text) and (_is_path(text) or origin_in(policy, text)):
         return text
     raise InvalidInput(
         f"returnTo is a path of this service such as /, or an address on a site that RINGSIDE_CORS_ORIGINS lists, of "
@@ -71,15 +69,6 @@ def origin_in(policy: Policy, text: str) -> str | None:
 
 
 # ── sign in codes ──
-# Codes by email: asking for one, and what the asking window and the email's link hold.
-#
-# Nothing depends on whose an address is: nobody looks it up before a code or link was right. So the answer to a
-# request, the work before it and the email after it are the same for members, for strangers, and for addresses that get
-# no more emails for now: those are sent none, and no digits are right.
-#
-# The asking window keeps the `request`, the link has a text of its own. Both are sealed and name the address, so
-# nothing about it is stored. The digits count only together with their request: whoever asks for a code in somebody
-# else's name gets another request, whose guesses end nobody else's code.
 
 PATH: Final = "/sign-in"
 MINUTES: Final = 15
@@ -114,9 +103,12 @@ class Asked:
         return seal.sign_text(purpose, orjson.dumps(fields))
 
     @classmethod
-    def open(cls, seal: Seal, purpose: str, text: str) -> Asked:
-        """Forged unless this service sealed the text for this purpose. It may have expired."""
-        id_, email, expires, return_to = orjson.loads(seal.open_text(purpose, text))
+    def open(cls, seal: Seal, purpose: str, text: str) -> Asked | None:
+        """None unless this service sealed the text for this purpose. It may have expired."""
+        try:
+            id_, email, expires, return_to = orjson.loads(seal.open_text(purpose, text))
+        except Forged:
+            return None
         return cls(id_, email, datetime.fromtimestamp(expires, UTC), return_to)
 
     def refuse_expired(self, now: datetime) -> None:
@@ -200,17 +192,11 @@ class SignInCodes:
 
     def open_request(self, text: str) -> Asked | None:
         """What a request says; None if it is not one."""
-        try:
-            return Asked.open(self._services.seal, _REQUEST, text)
-        except Forged:
-            return None
+        return Asked.open(self._services.seal, _REQUEST, text)
 
     def open_link(self, text: str) -> Asked | None:
         """What a link says; None if it is not one."""
-        try:
-            return Asked.open(self._services.seal, _LINK, text)
-        except Forged:
-            return None
+        return Asked.open(self._services.seal, _LINK, text)
 
 
 _NOBODYS = "0" * 32

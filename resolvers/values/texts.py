@@ -28,7 +28,7 @@ FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(ma
 """Printable characters that show nothing."""
 
 LONGEST_ADDRESS = 2000
-_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
+ADDRESS_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
 """Printable ASCII without quotes, angle brackets, braces and the backslash, which browsers take for a slash."""
 _HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 
@@ -100,7 +100,7 @@ def _split(address: str, path: tuple[str, ...]) -> SplitResult:
         usable = usable and _HOST.fullmatch(parts.hostname or "") is not None
     except ValueError:
         usable = False
-    if not usable or len(address) > LONGEST_ADDRESS or not _CHARACTERS.fullmatch(address):
+    if not usable or len(address) > LONGEST_ADDRESS or not ADDRESS_CHARACTERS.fullmatch(address):
         raise InvalidInput(
             "An address starts with https:// and a host, has no password and no spaces, and at most "
             f"{LONGEST_ADDRESS:,} characters. Copy it from the address bar: https://example.com/fighters/ada.",
