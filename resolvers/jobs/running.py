@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from random import uniform
 from typing import Annotated, Any, TypeAlias
 
 import structlog
@@ -23,7 +22,7 @@ from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.refusals import Conflict, Refusal
-from resolvers.live.background import Repeated
+from resolvers.live.background import Repeated, uneven
 from resolvers.requests.context import Context, NodeOf, Role, Services
 
 # ── runs ──
@@ -173,11 +172,6 @@ def refuse_failed(ended: Job) -> Job:
 # ── running ──
 
 
-def _pause() -> float:
-    """Uneven, so that processes that were started together do not read at the same moment."""
-    return uniform(0.5, 1.0) * CHECK_SECONDS  # noqa: S311 - spreads load, hides nothing
-
-
 class JobRunner:
     """Works on jobs: on those begun in this process at once, and on others that have lost their process."""
 
@@ -186,7 +180,7 @@ class JobRunner:
         """How long a request waits for a job that it has begun. Its answer needs a second of the request's time."""
         self._services = services
         self._kinds: Mapping[str, Work] = {}
-        self._checks = Repeated(self.take_up, _pause, "unfinished jobs could not be read", _log)
+        self._checks = Repeated(self.take_up, lambda: uneven(CHECK_SECONDS), "unfinished jobs could not be read", _log)
         self._running: SingleFlight[str, None] = SingleFlight(shared_context)
         self._awaited: SingleFlight[str, Job] = SingleFlight(shared_context)
         self._runs: dict[str, JobRun] = {}

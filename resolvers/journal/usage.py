@@ -10,14 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from random import uniform
 
 import structlog
 
 from datastore.journal import usage as usage_store
 from datastore.journal.usage import Activity, OperationFigures, Operations
 from datastore.refusals import InvalidInput
-from resolvers.live.background import Repeated, unless_failed
+from resolvers.live.background import Repeated, uneven, unless_failed
 from resolvers.requests.context import Context, Role, Services
 
 REPORT_SECONDS = 60.0
@@ -34,11 +33,6 @@ _log = structlog.get_logger("ringside.usage")
 # ── reports ──
 
 
-def _pause() -> float:
-    """Uneven, so that processes that were started together do not write at the same moment."""
-    return uniform(0.5, 1.0) * REPORT_SECONDS  # noqa: S311 - spreads load, hides nothing
-
-
 class UsageReports(Repeated):
     """Reports what this process has counted, as long as it runs and a last time when it stops.
 
@@ -46,7 +40,7 @@ class UsageReports(Repeated):
     """
 
     def __init__(self, services: Services, take_figures: Callable[[], Mapping[str, OperationFigures]]) -> None:
-        super().__init__(self.report, _pause, _FAILED, _log)
+        super().__init__(self.report, lambda: uneven(REPORT_SECONDS), _FAILED, _log)
         self._services = services
         self._take_figures = take_figures
         self._activity = self._reported_activity = Activity(date.min, services.leases.holder)

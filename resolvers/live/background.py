@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from random import uniform
 from typing import Any, TypeVar
 
 from datastore.dynamo import DynamoError
@@ -54,6 +55,11 @@ class Promised:
             await asyncio.wait_for(self.all_ended(), LONGEST_WAIT)
         for task in self._tasks:
             task.cancel()
+
+
+def uneven(seconds: float, least: float = 0.5) -> float:
+    """A pause of at most so long: processes that were started together do not all work at the same moment."""
+    return uniform(least, 1.0) * seconds  # noqa: S311 - spreads load, hides nothing
 
 
 class Repeated:

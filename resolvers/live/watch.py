@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from random import uniform
 from time import monotonic
 from typing import TypeAlias
 
@@ -12,7 +11,7 @@ import structlog
 from datastore.changes.occurrences import Journal
 from datastore.changes.revisions import Watched, read_revisions
 from datastore.dynamo import Table
-from resolvers.live.background import Repeated, unless_failed
+from resolvers.live.background import Repeated, uneven, unless_failed
 
 Refresh: TypeAlias = Callable[[], Awaitable[object]]
 
@@ -20,11 +19,6 @@ LOOK_SECONDS = 5.0
 """How often a process looks for what others have changed, at the latest."""
 
 _log = structlog.get_logger("ringside.watch")
-
-
-def _pause() -> float:
-    """Uneven, so that processes that were started together do not read at the same moment."""
-    return uniform(0.8, 1.0) * LOOK_SECONDS  # noqa: S311 - spreads load, hides nothing
 
 
 class Watch(Repeated):
@@ -36,7 +30,7 @@ class Watch(Repeated):
         self._refreshes = refreshes
         self._refreshed: dict[Watched, int] = {}
         self._certain: dict[Watched, int] = {}
-        super().__init__(self.look, _pause, "revisions could not be read", _log)
+        super().__init__(self.look, lambda: uneven(LOOK_SECONDS, 0.8), "revisions could not be read", _log)
 
     async def look(self) -> None:
         asked_at = monotonic()
