@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import pages
 from datastore.comments.changes import CommentChange
-from datastore.comments.records import Comment, Pointer, member_pointers
-from datastore.dynamo import optimistic
+from datastore.comments.records import Comment, member_pointers
 from datastore.jobs.jobs import Job
 from datastore.people.identities import SignInMethod, comparable_address, identities_of, identity_hash
 from datastore.people.imported import authors_with, become
 from datastore.people.profiles import Profile, read_profile
 from datastore.refusals import Conflict
-from resolvers.comments.writing import revised, store_change
+from resolvers.comments.writing import change_at, revised
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.people.identities import Members
 from resolvers.requests.context import Context, Services
@@ -53,25 +50,16 @@ async def _claim(services: Services, run: JobRun, author: str, user: str, unit: 
     profile = await read_profile(services.table, author)
     if profile is None or any(each.last_used_at for each in await identities_of(services.table, profile)):
         return
+
+    def given(old: Comment) -> CommentChange | None:
+        return CommentChange(old, revised(old, author=user)) if old.author == author else None
+
     async for pointer in member_pointers(services.table, author):
-        run.done += await _give(services, pointer, user, unit)
+        run.done += await change_at(services, pointer, unit, given)
     changed = await become(services.table, author, user, unit)
     services.get(Members).forget(changed)
     services.profiles.forget(author)
     services.profiles.forget(user)
-
-
-async def _give(services: Services, pointer: Pointer, user: str, unit: UnitOfWork) -> bool:
-    """Whether this call did it."""
-
-    async def give(old: Comment | None) -> bool:
-        if old is None or old.author != pointer.author:
-            return False
-        await store_change(services, unit, None, CommentChange(old, revised(old, author=user)))
-        return True
-
-    read = partial(pages.read_comment, services.table, pointer.product, pointer.ulid)
-    return await optimistic(read, give, idempotent=True)
 
 
 async def _addresses(services: Services, profile: Profile) -> list[str]:

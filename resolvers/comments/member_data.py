@@ -5,25 +5,16 @@ Comments are taken back by rejecting them one by one, and are uncounted with it.
 
 from __future__ import annotations
 
-from functools import partial
-
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import pages
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.helpful import delete_mark, member_marks
 from datastore.comments.member_items import MEMBER_ITEMS, delete_reports
-from datastore.comments.records import Comment, Pointer, Status, member_pointers
-from datastore.dynamo import optimistic
+from datastore.comments.records import Comment, Status, member_pointers
 from datastore.values.ids import creation_time
-from resolvers.comments.writing import revised, store_change
+from resolvers.comments.writing import change_at, revised
 from resolvers.jobs.running import JobRun
-from resolvers.people.member_data import (
-    Erasure,
-    MemberData,
-    Part,
-    TakingBack,
-)
+from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import Services
 
 
@@ -31,43 +22,24 @@ async def _take_back(services: Services, run: JobRun, wanted: TakingBack, unit: 
     async for pointer in member_pointers(services.table, wanted.user):
         if not wanted.is_recent(creation_time(pointer.ulid)):
             break
-        run.done += await _reject(services, pointer, unit)
+        run.done += await change_at(services, pointer, unit, _rejected)
 
 
-async def _reject(services: Services, pointer: Pointer, unit: UnitOfWork) -> bool:
-    """Whether this call did it."""
-
-    async def reject(comment: Comment | None) -> bool:
-        if comment is None or comment.held is Status.REJECTED:
-            return False
-        change = CommentChange(comment, revised(comment, held=Status.REJECTED), Decision(Ground.FRAUD))
-        await store_change(services, unit, None, change)
-        return True
-
-    read = partial(pages.read_comment, services.table, pointer.product, pointer.ulid)
-    return await optimistic(read, reject, idempotent=True)
+def _rejected(comment: Comment) -> CommentChange | None:
+    if comment.held is Status.REJECTED:
+        return None
+    return CommentChange(comment, revised(comment, held=Status.REJECTED), Decision(Ground.FRAUD))
 
 
 async def _erase(erasure: Erasure) -> None:
     if not erasure.anonymise:
         async for pointer in member_pointers(erasure.table, erasure.user):
-            erasure.run.done += await _delete(erasure, pointer)
+            erasure.run.done += await change_at(
+                erasure.services, pointer, erasure.unit, lambda old: CommentChange(old, None)
+            )
         await delete_reports(erasure.table, erasure.user)
         async for mark in member_marks(erasure.table, erasure.user):
             await delete_mark(erasure.table, mark)
-
-
-async def _delete(erasure: Erasure, pointer: Pointer) -> bool:
-    """Whether this call did it."""
-
-    async def delete(old: Comment | None) -> bool:
-        if old is None:
-            return False
-        await store_change(erasure.services, erasure.unit, None, CommentChange(old, None))
-        return True
-
-    read = partial(pages.read_comment, erasure.table, pointer.product, pointer.ulid)
-    return await optimistic(read, delete, idempotent=True)
 
 
 MEMBER_DATA = MemberData(MEMBER_ITEMS, frozenset({Part.COMMENTS}), _take_back, _erase)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from datastore.changes.occurrences import Ground
@@ -14,7 +15,8 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments import changes as comment_store
 from datastore.comments.changes import CommentChange, Decision
 from datastore.comments.hold_rules import has_published
-from datastore.comments.records import Answer, Comment, Status
+from datastore.comments.pages import read_comment
+from datastore.comments.records import Answer, Comment, Pointer, Status
 from datastore.comments.reviews import find_review, is_review
 from datastore.comments.verified import ShownProof
 from datastore.dynamo import Window, optimistic
@@ -243,6 +245,21 @@ async def store_change(
     await comment_store.change_comment(services.table, unit, answer, change)
     services.get(CountsCache).comment_changed(change)
     services.get(LeaderSettler).comment_changed(change)
+
+
+async def change_at(
+    services: Services, pointer: Pointer, unit: UnitOfWork, change: Callable[[Comment], CommentChange | None]
+) -> bool:
+    """Change the comment that a pointer leads to, if it is there and `change` makes one; whether this call did it."""
+
+    async def store(old: Comment | None) -> bool:
+        wanted = None if old is None else change(old)
+        if wanted is not None:
+            await store_change(services, unit, None, wanted)
+        return wanted is not None
+
+    read = partial(read_comment, services.table, pointer.product, pointer.ulid)
+    return await optimistic(read, store, idempotent=True)
 
 
 _RATE_OF_GUESTS: Final = "10/minute"
