@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from datastore.comments import helpful as store
-from datastore.comments.helpful import Helpful, Mark
+from datastore.comments.helpful import Helpful
 from datastore.comments.records import Comment
-from datastore.dynamo import Reads, optimistic
+from datastore.dynamo import optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed
 from resolvers.comments.visibility import CommentId, ShownComment, load_visible_comment
 from resolvers.comments.writing import check_rate
 from resolvers.loading import batched
-from resolvers.requests.context import Context, Services
+from resolvers.requests.context import Context
 
 # ── marking ──
 
@@ -54,7 +53,7 @@ async def viewer_found_helpful(ctx: Context, comments: Sequence[ShownComment], /
         return [False] * len(comments)
     numbers = await _numbers(ctx, comments)
     keys = [(ctx.viewer.id, *place) for place in numbers]
-    found = await ctx.services.get(mark_reads).load_many(keys) if keys else []
+    found = await ctx.services.reads("helpful marks", store.read_marks).load_many(keys) if keys else []
     own = {place: mark for place, mark in zip(numbers, found, strict=True) if mark is not None}
     return [store.counts(own.get((one.product, one.ulid)), numbers.get((one.product, one.ulid))) for one in comments]
 
@@ -62,15 +61,5 @@ async def viewer_found_helpful(ctx: Context, comments: Sequence[ShownComment], /
 async def _numbers(ctx: Context, comments: Sequence[ShownComment]) -> dict[tuple[str, str], Helpful]:
     """The numbers of the comments that anybody has marked."""
     keys = [(one.product, one.ulid) for one in comments if one.marked]
-    found = await ctx.services.get(number_reads).load_many(keys) if keys else []
+    found = await ctx.services.reads("helpful numbers", store.read_numbers).load_many(keys) if keys else []
     return {key: number for key, number in zip(keys, found, strict=True) if number is not None}
-
-
-def number_reads(services: Services) -> Reads[tuple[str, str], Helpful]:
-    """Numbers by product and comment, read in one batch for a page."""
-    return services.cache.batches("helpful numbers", partial(store.read_numbers, services.table))
-
-
-def mark_reads(services: Services) -> Reads[tuple[str, str, str], Mark]:
-    """What members marked, by member, product and comment, read in one batch for a page."""
-    return services.cache.batches("helpful marks", partial(store.read_marks, services.table))

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Final, NewType
 
 from datastore.comments import changes, helpful, pages, records, threads
 from datastore.comments.changes import Decisions, RefusedDecision
 from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
-from datastore.comments.records import Comment, MemberComments, Reports, Status
-from datastore.comments.threads import Thread
-from datastore.dynamo import Page, PageRequest, Reads, Window
+from datastore.comments.records import Comment, MemberComments, Status
+from datastore.dynamo import Page, PageRequest, Window
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.loading import batched
-from resolvers.requests.context import Context, NodeOf, Role, Services, Viewer
+from resolvers.requests.context import Context, NodeOf, Role, Viewer
 from resolvers.values.node_ids import node_id
 
 # ── who may ──
@@ -207,7 +205,7 @@ async def reply_count(ctx: Context, comments: Sequence[ShownComment], /) -> list
 
 
 async def _reply_counts(ctx: Context, keys: Sequence[tuple[str, str]]) -> list[int]:
-    found = await ctx.services.get(thread_reads).load_many(keys) if keys else []
+    found = await ctx.services.reads("threads", threads.read_threads).load_many(keys) if keys else []
     return [0 if thread is None else thread.replies for thread in found]
 
 
@@ -226,20 +224,10 @@ async def in_reply_to(ctx: Context, comments: Sequence[ShownComment], /) -> list
     answered = list(dict.fromkeys(key for key in keys if key is not None))
     if not answered:
         return [None] * len(comments)
-    found = await ctx.services.get(answered_reads).load_many(answered)
+    found = await ctx.services.reads("answered comments", threads.read_answered).load_many(answered)
     shown = dict(zip(answered, await _with_own_held(ctx, found), strict=True))
     by_place = [None if key is None else shown[key] for key in keys]
     return [None if comment is None else ShownComment(comment) for comment in by_place]
-
-
-def thread_reads(services: Services) -> Reads[tuple[str, str], Thread]:
-    """Threads by product and comment, read in one batch for a page."""
-    return services.cache.batches("threads", partial(threads.read_threads, services.table))
-
-
-def answered_reads(services: Services) -> Reads[tuple[str, str, bool], Comment]:
-    """What replies answer, by its place, read in one batch for a page."""
-    return services.cache.batches("answered comments", partial(threads.read_answered, services.table))
 
 
 # ── fields ──
@@ -281,10 +269,5 @@ async def report_reasons(ctx: Context, comment: ShownComment, /) -> list[str] | 
     """The reasons that members gave; for moderators."""
     if not ctx.viewer.may(Role.MODERATOR):
         return None
-    reports = await ctx.services.get(report_reads).load((comment.product, comment.ulid))
+    reports = await ctx.services.reads("reports", changes.read_reports).load((comment.product, comment.ulid))
     return list(reports.reasons.values()) if reports is not None else []
-
-
-def report_reads(services: Services) -> Reads[tuple[str, str], Reports]:
-    """Reports by product and comment, read in one batch for a page."""
-    return services.cache.batches("reports", partial(changes.read_reports, services.table))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Final, NewType
 
-from datastore.dynamo import Reads
 from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import Suspension
 from resolvers.members.signing_in import SignedIn
 from resolvers.members.suspensions import Suspensions
 from resolvers.people.visibility import ShownProfile, show_changed
-from resolvers.requests.context import Context, Role, Services
+from resolvers.requests.context import Context, Role
 
 AS_STORED: Final[Mapping[str, str]] = {
     "ApiKey": "For admins: each query and mutation begins with their role.",
@@ -43,7 +41,7 @@ async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension 
     """For the member and moderators; None once it has ended."""
     if not (ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(profile.user)):
         return None
-    found = await ctx.services.get(suspension_reads).load(profile.user)
+    found = await ctx.services.reads("suspensions", suspension_store.read_suspensions).load(profile.user)
     return ShownSuspension(found) if found is not None and found.holds_at(ctx.now()) else None
 
 
@@ -55,8 +53,3 @@ def roles(ctx: Context, profile: ShownProfile, /) -> list[str] | None:
     elif not ctx.viewer.may(Role.ADMIN):
         return None
     return [role.value for role in Role if role in given | {Role.MEMBER}]
-
-
-def suspension_reads(services: Services) -> Reads[str, Suspension]:
-    """Suspensions by member, read in one batch for a page."""
-    return services.cache.batches("suspensions", partial(suspension_store.read_suspensions, services.table))

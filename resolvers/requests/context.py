@@ -8,10 +8,11 @@ nothing of GraphQL. `schema/framework/arguments.py` reads the annotations below 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
+from functools import partial
 from typing import Annotated, Any, TypeVar, cast
 
 from datastore.changes.occurrences import Journal
@@ -130,7 +131,9 @@ def member_name(seal: Seal, user: str, name: str | None) -> str:
 
 # ── context ──
 
+K = TypeVar("K", bound=Hashable)
 P = TypeVar("P")
+V = TypeVar("V")
 
 PROFILE_AGE = 10.0
 """Seconds for which others may see an old profile; the process that changes one shows the change at once."""
@@ -221,6 +224,12 @@ class Services:
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         return cast("P", self._parts[kind])
+
+    def reads(self, name: str, read: Callable[[Table, Sequence[K]], Awaitable[Mapping[K, V]]]) -> Reads[K, V]:
+        """A kind of read that a part makes in one batch for all records of a page; declared at the first call."""
+        if read not in self._parts:
+            self._parts[read] = self.cache.batches(name, partial(read, self.table))
+        return cast("Reads[K, V]", self._parts[read])
 
     async def close(self) -> None:
         """End all subscriptions, then let the parts finish their background work."""
