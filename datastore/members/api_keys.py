@@ -41,9 +41,10 @@ SECRET_PREFIX = "rsk_"  # noqa: S105 - what all secrets begin with
 ID_PREFIX = "apikey-"
 """What the ids of keys begin with, and those of members do not."""
 
-_ID_LETTERS, _SECRET_LETTERS, _CHECKSUM_LETTERS = 10, 32, 7
+CHECKSUM_LETTERS = 7
+_ID_LETTERS, _SECRET_LETTERS = 10, 32
 _ID_END = len(SECRET_PREFIX) + _ID_LETTERS
-_FORM = re.compile(rf"{SECRET_PREFIX}[a-z2-7]{{{_ID_LETTERS + _SECRET_LETTERS + _CHECKSUM_LETTERS}}}")
+_FORM = re.compile(rf"{SECRET_PREFIX}[a-z2-7]{{{_ID_LETTERS + _SECRET_LETTERS + CHECKSUM_LETTERS}}}")
 
 USE_INTERVAL = timedelta(minutes=1)
 """The time between two writes of when a key was used."""
@@ -91,13 +92,12 @@ API_KEY = Entity(ApiKey, Key("APIKEY#{id}", "APIKEY"), gsi1=Key("APIKEYS", "{cre
 
 
 def new_secret() -> str:
-    random = _base32(secrets.token_bytes(27))[: _ID_LETTERS + _SECRET_LETTERS]
-    return SECRET_PREFIX + random + _checksum(SECRET_PREFIX + random)
+    return with_checksum(SECRET_PREFIX + random_letters(27)[: _ID_LETTERS + _SECRET_LETTERS])
 
 
 def id_in(secret: str) -> str | None:
     """The id of the key with this secret; None for a text that no secret can be."""
-    if not _FORM.fullmatch(secret) or _checksum(secret[:-_CHECKSUM_LETTERS]) != secret[-_CHECKSUM_LETTERS:]:
+    if not _FORM.fullmatch(secret) or with_checksum(secret[:-CHECKSUM_LETTERS]) != secret:
         return None
     return ID_PREFIX + secret[len(SECRET_PREFIX) : _ID_END]
 
@@ -111,8 +111,13 @@ def hash_of(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-def _checksum(text: str) -> str:
-    return _base32(zlib.crc32(text.encode()).to_bytes(4, "big"))
+def random_letters(size: int) -> str:
+    """So many random bytes as letters."""
+    return _base32(secrets.token_bytes(size))
+
+
+def with_checksum(text: str) -> str:
+    return text + _base32(zlib.crc32(text.encode()).to_bytes(4, "big"))
 
 
 def _base32(data: bytes) -> str:

@@ -21,20 +21,17 @@ one checks it too.
 from __future__ import annotations
 
 import re
-import secrets
-import zlib
-from base64 import b32encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from hashlib import sha256
 from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, present
+from datastore.members.api_keys import CHECKSUM_LETTERS, hash_of, random_letters, with_checksum
 from datastore.members.sign_in_codes import CodeSpent, UsedUp
 from datastore.people.profiles import PROFILE
 
@@ -46,9 +43,9 @@ LONGEST = timedelta(days=180)
 MOST_SESSIONS = 50
 """Of one member; with one more, the one that was used the longest ago ends."""
 
-_ID_LETTERS, _SECRET_LETTERS, _CHECKSUM_LETTERS = 26, 32, 7
+_ID_LETTERS, _SECRET_LETTERS = 26, 32
 _ID_END = len(TOKEN_PREFIX) + _ID_LETTERS
-_FORM = re.compile(rf"{TOKEN_PREFIX}[0-9a-z]{{{_ID_LETTERS}}}[a-z2-7]{{{_SECRET_LETTERS + _CHECKSUM_LETTERS}}}")
+_FORM = re.compile(rf"{TOKEN_PREFIX}[0-9a-z]{{{_ID_LETTERS}}}[a-z2-7]{{{_SECRET_LETTERS + CHECKSUM_LETTERS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def new_session(
     user: str, method: str, origin: str | None, now: datetime, *, signed_in_at: datetime | None = None
 ) -> tuple[Session, str]:
     """A session that begins now, perhaps by a sign-in that was before; and its token."""
-    token, at = _new_token(user), signed_in_at or now
+    token, at = with_checksum(TOKEN_PREFIX + user.lower() + random_letters(20)), signed_in_at or now
     return Session(user, hash_of(token), method, at, now.date(), session_end(at, now.date()), origin), token
 
 
@@ -105,26 +102,9 @@ def new_session(
 
 def key_in(token: str) -> SessionKey | None:
     """Where the session of a token is found; None for a text that no token can be."""
-    if not _FORM.fullmatch(token) or _checksum(token[:-_CHECKSUM_LETTERS]) != token[-_CHECKSUM_LETTERS:]:
+    if not _FORM.fullmatch(token) or with_checksum(token[:-CHECKSUM_LETTERS]) != token:
         return None
     return token[len(TOKEN_PREFIX) : _ID_END].upper(), hash_of(token)
-
-
-def hash_of(token: str) -> str:
-    return sha256(token.encode()).hexdigest()
-
-
-def _new_token(user: str) -> str:
-    beginning = TOKEN_PREFIX + user.lower() + _base32(secrets.token_bytes(20))
-    return beginning + _checksum(beginning)
-
-
-def _checksum(text: str) -> str:
-    return _base32(zlib.crc32(text.encode()).to_bytes(4, "big"))
-
-
-def _base32(data: bytes) -> str:
-    return b32encode(data).decode().rstrip("=").lower()
 
 
 # ── access patterns ──
