@@ -24,13 +24,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import add
 
 from datastore.comments.planner import NO_COUNTS, CommentCounts
 from datastore.comments.records import Comment
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, optimistic
+from datastore.dynamo import Page, PageRequest, Table, Window, optimistic
 from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Update, absent, present, where
@@ -213,7 +212,6 @@ async def _write_leader(table: Table, product: str, current: Leader | None, five
 async def _unmark(table: Table, tally: ProductTally) -> None:
     """Remove a mark unless the shard was marked again: then its writer, or a sweep, settles the product again."""
     unmarked = replace(tally, unsettled=None)
-    with suppress(ConditionFailed):
-        await table.write(
-            PRODUCT_TALLY.update_with_indexes(unmarked, "unsettled", when=present() & where(marks=tally.marks))
-        )
+    await table.try_write(
+        PRODUCT_TALLY.update_with_indexes(unmarked, "unsettled", when=present() & where(marks=tally.marks))
+    )

@@ -40,7 +40,7 @@ from datastore.dynamo.entity import (
     first_word,
     written_partitions,
 )
-from datastore.dynamo.errors import EngineUnavailable, Throttled
+from datastore.dynamo.errors import ConditionFailed, EngineUnavailable, Throttled
 from datastore.dynamo.paging import LARGEST_READ, Page, PageRequest, last_read, merge
 from datastore.dynamo.read_cache import ReadCache, Reads
 from datastore.dynamo.retries import BATCH_READ, chunks, retry
@@ -280,6 +280,14 @@ class Table:
         method = _METHODS[type(write)]
         request = {"TableName": self.name, **write.parameters()}
         await retry(lambda: self._write_once(method, **request))
+
+    async def try_write(self, write: Put | Update | Delete) -> bool:
+        """One write that is left out if its condition does not hold; whether it did."""
+        try:
+            await self.write(write)
+        except ConditionFailed:
+            return False
+        return True
 
     async def write_back(self, write: Update, entity: Entity[R]) -> R:
         """One update; returns the record after it."""

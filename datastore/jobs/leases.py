@@ -24,7 +24,6 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Coroutine
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
@@ -144,8 +143,8 @@ class Leases:
         seen = await self._table.get(TURN.at(name=name), consistent=True)
         if seen is None:
             seen = Turn(name)
-            with suppress(ConditionFailed):  # acquiring it fails too, then
-                await self._table.write(TURN.put(seen, when=absent()))
+            # If another process writes it first, acquiring it fails too.
+            await self._table.try_write(TURN.put(seen, when=absent()))
         return await self.acquire(TURN, seen) if self.is_free(TURN, seen) else None
 
 

@@ -23,7 +23,6 @@ import secrets
 import zlib
 from base64 import b32encode
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -175,5 +174,4 @@ async def revoke_api_key(table: Table, key_id: str, unit: UnitOfWork) -> ApiKey:
 async def record_use(table: Table, key_id: str, now: datetime) -> None:
     """Store that a key is used now, unless it was revoked or the last use stored is less than a minute old."""
     is_due = present() & (absent("last_used_at") | outside("last_used_at", now - USE_INTERVAL, now + WRONG_CLOCK))
-    with suppress(ConditionFailed):
-        await table.write(API_KEY.update(API_KEY.at(id=key_id), values={"last_used_at": now}, when=is_due))
+    await table.try_write(API_KEY.update(API_KEY.at(id=key_id), values={"last_used_at": now}, when=is_due))

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -158,5 +157,4 @@ async def end_sessions(table: Table, user: str) -> list[SessionKey]:
 
 async def record_use(table: Table, used: Session) -> None:
     """Store that a session is used on a day, which is later than the stored one, unless it was ended."""
-    with suppress(ConditionFailed):
-        await table.write(SESSION.put(used, when=present()))
+    await table.try_write(SESSION.put(used, when=present()))

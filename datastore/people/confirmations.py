@@ -37,7 +37,6 @@ the lease lasts, and then resumed, sends its email although another process has 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Generic, Protocol, TypeVar
@@ -102,8 +101,8 @@ async def acquire_confirmation(
 async def delete_confirmation(table: Table, lease: Held[Confirmation]) -> None:
     """The email was certainly not sent: the next request sends it."""
     mine = where(term=lease.record.term) & absent("sent")
-    with suppress(ConditionFailed):  # another request has acquired it
-        await table.write(CONFIRMATION.delete(CONFIRMATION.item_key(lease.record), when=mine))
+    # It stays if another request has acquired it.
+    await table.try_write(CONFIRMATION.delete(CONFIRMATION.item_key(lease.record), when=mine))
 
 
 async def read_confirmation(table: Table, purpose: str, address: str, on: date) -> Confirmation | None:
@@ -148,7 +147,5 @@ class SentEmails(Generic[E]):
 
     async def mark_sent(self, table: Table, record: E, now: datetime) -> None:
         key = self.entity.item_key(record)
-        try:
-            await table.write(self.entity.update(key, values={"sent": now}, when=present()))
-        except ConditionFailed:  # the member was erased meanwhile
-            return
+        # It is gone if the member was erased meanwhile.
+        await table.try_write(self.entity.update(key, values={"sent": now}, when=present()))

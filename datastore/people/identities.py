@@ -333,8 +333,7 @@ def _delete(key: str, user: str) -> Write:
 async def record_use(table: Table, identity: Identity, now: datetime) -> None:
     """Store that it is used now, unless the member has lost it meanwhile."""
     update = IDENTITY.update(IDENTITY.item_key(identity), values={"last_used_at": now}, when=where(user=identity.user))
-    with suppress(ConditionFailed):
-        await table.write(update)
+    await table.try_write(update)
 
 
 # ── erasing ──

@@ -122,12 +122,7 @@ async def place_gates(table: Table, event: str) -> None:
 
 async def raise_gates(table: Table, event: str, version: int) -> None:
     """The same, one by one; gates that were raised further stay as they are."""
-    await asyncio.gather(*(_raise(table, gate) for gate in raised_gates(event, version, less("version", version))))
-
-
-async def _raise(table: Table, gate: Update) -> None:
-    with suppress(ConditionFailed):
-        await table.write(gate)
+    await asyncio.gather(*map(table.try_write, raised_gates(event, version, less("version", version))))
 
 
 async def read_gates(table: Table, event: str) -> Sequence[Gate]:

@@ -15,12 +15,11 @@ What is counted from predictions, the histograms of the event and of the season,
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import ConditionFailed, Stale, Table, chunks, optimistic, optimistic_from
+from datastore.dynamo import Stale, Table, chunks, optimistic, optimistic_from
 from datastore.dynamo.writes import Write
 from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
 from datastore.people.profiles import member_shard
@@ -54,8 +53,7 @@ async def clear_standing(table: Table, user: str, season: str) -> None:
     """Delete a standing to which no prediction adds any more."""
     standing = await read_standing(table, user, season)
     if standing is not None:
-        with suppress(ConditionFailed):
-            await table.write(standing_write(standing, replace(standing, events_played=0)))
+        await table.try_write(standing_write(standing, replace(standing, events_played=0)))
 
 
 # ── leagues ──

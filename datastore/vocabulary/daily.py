@@ -8,7 +8,6 @@ word itself, so a page of past daily words is one query; only those of a list wi
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -138,10 +137,7 @@ async def read_same_daily_words(table: Table, daily_words: Sequence[DailyWord]) 
 
 async def import_daily_word(table: Table, imported: DailyWord) -> None:
     """Store an imported daily word, unless a word was drawn for its date here."""
-    try:
-        await table.write(DAILY.put(imported, when=absent()))
-    except ConditionFailed:
-        return
+    await table.try_write(DAILY.put(imported, when=absent()))
 
 
 def daily_words_of_date(table: Table, on: date, owner: str | None) -> AsyncIterator[DailyWord]:
@@ -171,9 +167,8 @@ async def show_daily_words_to_everyone(table: Table, list_id: str) -> None:
     partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
     async for daily_word in table.iterate(partition, consistent=True):
         if daily_word.owner_scope != owner_scope(None):
-            with suppress(ConditionFailed):
-                public = replace(daily_word, owner_scope=owner_scope(None))
-                await table.write(DAILY.update_with_indexes(public, "owner_scope", when=present()))
+            public = replace(daily_word, owner_scope=owner_scope(None))
+            await table.try_write(DAILY.update_with_indexes(public, "owner_scope", when=present()))
 
 
 async def clear_deleted_list(table: Table, word_list: WordList, most: int) -> bool:

@@ -8,7 +8,6 @@ as its time allows and by `ringside emails`, which finds what is left in the ind
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -351,7 +350,7 @@ def _is_private(word_list: WordList) -> bool:
 
 async def mark_cleared(table: Table, word_list: WordList) -> None:
     """Take a deleted list, whose words are gone, out of the index."""
-    with suppress(ConditionFailed):  # its owner was erased: the record is gone, and the index shows it late
-        await table.write(
-            LIST.update_with_indexes(replace(word_list, cleared=True), "cleared", when=present("deleted_at"))
-        )
+    # If its owner was erased, the record is gone, and the index shows it late.
+    await table.try_write(
+        LIST.update_with_indexes(replace(word_list, cleared=True), "cleared", when=present("deleted_at"))
+    )

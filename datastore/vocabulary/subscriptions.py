@@ -101,8 +101,7 @@ async def subscribe(table: Table, wanted: Subscription, unit: UnitOfWork) -> Sub
 async def delete_ended(table: Table, ended: Sequence[Subscription]) -> None:
     """Delete these subscriptions, which count nowhere, except those that were started again."""
     for subscription in ended:
-        with suppress(ConditionFailed):
-            await table.write(SUBSCRIPTION.delete(SUBSCRIPTION.item_key(subscription), when=where(active=False)))
+        await table.try_write(SUBSCRIPTION.delete(SUBSCRIPTION.item_key(subscription), when=where(active=False)))
 
 
 def subscription_occurrence(unit: UnitOfWork, kind: Kind, changed: Subscription) -> tuple[Write, ...]:
@@ -326,10 +325,7 @@ async def move_subscription(table: Table, old: Subscription, new: Subscription, 
 
 async def drop_address(table: Table, record: str, address: str) -> None:
     """A record whose subscriptions were claimed receives nothing more."""
-    try:
-        await table.write(PROFILE.update(PROFILE.at(user=record), values=NO_EMAIL, when=where(email=address)))
-    except ConditionFailed:
-        return
+    await table.try_write(PROFILE.update(PROFILE.at(user=record), values=NO_EMAIL, when=where(email=address)))
 
 
 # ── mail ──

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -60,8 +59,7 @@ def is_dead(leases: Leases, mark: DirtyMark) -> bool:
 async def delete_mark(table: Table, mark: DirtyMark) -> None:
     """Delete a mark whose votes are all settled. It stays if its process has written it since it was read."""
     unchanged = where(term=mark.term, beat=mark.beat)
-    with suppress(ConditionFailed):
-        await table.write(DIRTY_MARK.delete(DIRTY_MARK.item_key(mark), when=unchanged))
+    await table.try_write(DIRTY_MARK.delete(DIRTY_MARK.item_key(mark), when=unchanged))
 
 
 # ── shards ──
@@ -261,10 +259,7 @@ async def create_board(table: Table, board: Board, unit: UnitOfWork) -> Board:
 
 async def ensure_main(table: Table, now: datetime) -> None:
     """Create the board `main` unless it exists."""
-    try:
-        await table.write(BOARD.put(Board(MAIN, "Main", now), when=absent()))
-    except ConditionFailed:
-        return
+    await table.try_write(BOARD.put(Board(MAIN, "Main", now), when=absent()))
 
 
 # ── resharding ──
@@ -292,10 +287,7 @@ async def reshard(table: Table, board: Board, rate: int) -> int:
 
 async def _raise_read_shards(table: Table, slug: str, shards: int) -> None:
     change = BOARD.update(BOARD.at(slug=slug), values={"read_shards": shards}, when=less("read_shards", shards))
-    try:
-        await table.write(change)
-    except ConditionFailed:
-        return
+    await table.try_write(change)
 
 
 async def _set_rate(table: Table, slug: str, rate: int) -> None:

@@ -307,11 +307,7 @@ async def seed_board(
         settled=1,
         settled_at=now,
     )
-    try:
-        await table.write(BOARD.put(counted, when=absent() | where(size=0)))
-    except ConditionFailed:
-        return False
-    return True
+    return await table.try_write(BOARD.put(counted, when=absent() | where(size=0)))
 
 
 def _tallies(board: str, votes: Sequence[Vote]) -> Iterator[Tally]:

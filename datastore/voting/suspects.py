@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window
+from datastore.dynamo import Page, PageRequest, Table, Window
 from datastore.dynamo.entity import HIGHEST, Entity, Key
 from datastore.dynamo.writes import Write, absent, where
 from datastore.voting.votes import VOTE
@@ -99,10 +99,7 @@ def search_put(after: SuspectSearch, before: SuspectSearch | None) -> Write:
 async def show_search(table: Table, board: str, job: str, now: datetime, votes: int, voters: int) -> None:
     """Show what a job has found, unless a later one has begun."""
     values = {"shown": job, "computed_at": now, "votes": votes, "voters": voters}
-    try:
-        await table.write(SEARCH.update(SEARCH.at(board=board), values=values, when=where(job=job)))
-    except ConditionFailed:
-        return
+    await table.try_write(SEARCH.update(SEARCH.at(board=board), values=values, when=where(job=job)))
 
 
 async def store_suspects(table: Table, suspects: Sequence[Suspect]) -> int:

@@ -12,11 +12,11 @@ An empty table is new and gets the current layout.
 
 from __future__ import annotations
 
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import absent
 from datastore.people.member_items import MemberItems, of_nobody
@@ -47,8 +47,8 @@ async def ensure_layout(table: Table) -> Layout | None:
     if (layout := await table.get(LAYOUT.at(), consistent=True)) is not None:
         return layout
     if await _is_empty(table):
-        with suppress(ConditionFailed):  # another process was faster
-            await table.write(LAYOUT.put(Layout(CURRENT_LAYOUT), when=absent()))
+        # Another process may be faster.
+        await table.try_write(LAYOUT.put(Layout(CURRENT_LAYOUT), when=absent()))
     # What made the table not empty may be the layout that another process has named since.
     return await table.get(LAYOUT.at(), consistent=True)
 
