@@ -16,12 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, optimistic_from
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import Condition, Update, Write, absent, present, where
-from datastore.people.profiles import (
-    PROFILE,
-    SHARDS,
-    Profile,
-    member_shard,
-)
+from datastore.people.profiles import PROFILE, SHARDS, Profile, member_shard
 from datastore.refusals import NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 

@@ -17,12 +17,7 @@ from typing import Annotated, Final
 
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
 from datastore.members import api_keys as api_key_store
-from datastore.members.api_keys import (
-    USE_INTERVAL,
-    WRONG_CLOCK,
-    ApiKey,
-    IssuedKey,
-)
+from datastore.members.api_keys import USE_INTERVAL, WRONG_CLOCK, ApiKey, IssuedKey
 from datastore.refusals import InvalidInput
 from resolvers.requests.context import Context, Kind, NodeOf, Role, Services, Viewer
 from resolvers.values.network_addresses import network

@@ -14,12 +14,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.pickem.events import every_event
 from datastore.pickem.member_items import MEMBER_ITEMS, clear_standing, leave_every_league
 from resolvers.jobs.running import JobRun
-from resolvers.people.member_data import (
-    Erasure,
-    MemberData,
-    Part,
-    TakingBack,
-)
+from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.pickem.scoring import count_again, remove_predictions
 from resolvers.requests.context import Services
 

@@ -7,12 +7,7 @@ from datastore.vocabulary import member_items
 from datastore.vocabulary.learning import QuizResult, Sentence
 from datastore.vocabulary.member_items import MEMBER_ITEMS, delete_private_lists, end_subscriptions
 from resolvers.jobs.running import JobRun
-from resolvers.people.member_data import (
-    Erasure,
-    MemberData,
-    Part,
-    TakingBack,
-)
+from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
 from resolvers.requests.context import Services
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 

@@ -26,15 +26,7 @@ from resolvers.requests.context import AnyId, Context, Services
 from resolvers.values.network_addresses import network
 from resolvers.voting.rules import LEAD, MayNotVote, joined_at, require_may_vote
 from resolvers.voting.settling import KNOWN_SECONDS
-from resolvers.voting.visibility import (
-    Matchup,
-    Results,
-    ShownBoard,
-    ShownContender,
-    board_cache,
-    results,
-    results_of,
-)
+from resolvers.voting.visibility import Matchup, Results, ShownBoard, ShownContender, board_cache, results, results_of
 
 # ── origins ──
 
