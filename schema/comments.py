@@ -245,7 +245,7 @@ class CommentsOfUser:
     """What comments add to a member."""
 
     comments: CommentConnection = field(
-        pages.member_comments,
+        visibility.member_comments,
         "The member's comments, newest first: published ones, and all of them for the member and for moderators.",
         complexity=2 * READ,
     )

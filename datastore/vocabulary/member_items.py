@@ -22,7 +22,7 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, optimistic_from
 from datastore.dynamo.bulk import clear_partition
-from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.entity import Partition
 from datastore.dynamo.writes import Write, present
 from datastore.people.member_items import PERSONAL, RESULT, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.vocabulary.daily import DAILY, DailyWord, clear_deleted_list
@@ -188,8 +188,7 @@ def all_cards(table: Table) -> AsyncIterator[Card | QueueChange]:
 
     Those of a member follow one another.
     """
-    kinds: tuple[Entity[Any], ...] = (QUEUED_CARD, CARD, QUEUE_CHANGE)
-    return table.scan(*kinds)
+    return table.scan(QUEUED_CARD, CARD, QUEUE_CHANGE)
 
 
 def all_lists(table: Table) -> AsyncIterator[WordList]:
@@ -215,8 +214,7 @@ def all_subscriber_counts(table: Table) -> AsyncIterator[SubscriberCount]:
 
 def all_results(table: Table) -> AsyncIterator[QuizResult | Sentence | ActiveDays]:
     """Each member's quizzes and sentences, followed by the member's active days."""
-    kinds: tuple[Entity[Any], ...] = (QUIZ, SENTENCE, ACTIVE_DAYS)
-    return table.scan(*kinds)
+    return table.scan(QUIZ, SENTENCE, ACTIVE_DAYS)
 
 
 # ── member items ──

@@ -14,7 +14,6 @@ from datastore.comments.pages import ReadReport
 from datastore.comments.planner import Filter
 from datastore.comments.records import Answer, Comment, Status
 from datastore.dynamo import PageRequest, Window, metered
-from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput
 from datastore.values.ids import first_id, is_ulid
 from resolvers.comments.counts import CountsCache
@@ -22,12 +21,10 @@ from resolvers.comments.rules import parse_filter, validate_product
 from resolvers.comments.visibility import (
     ModerationPage,
     ShownComment,
-    ShownMemberPage,
     ShownPage,
     load_comment,
     read_for_moderators,
     read_helpful_page,
-    read_member_page,
     read_page,
     show_published,
 )
@@ -114,10 +111,6 @@ async def answerers(ctx: Context, answers: Sequence[Answer], /) -> list[member_v
 
 
 # ── latest ──
-
-
-async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysWindow) -> ShownMemberPage:
-    return await read_member_page(ctx, member.user, window)
 
 
 async def latest_comments(ctx: Context, /, *, window: Window, status: Status | None = None) -> ModerationPage:

@@ -17,11 +17,12 @@ from datastore.comments.pages import CommentPage
 from datastore.comments.planner import CommentCounts, Filter
 from datastore.comments.records import Comment, MemberComments, Status
 from datastore.dynamo import Page, PageRequest, Window
+from datastore.people.profiles import Profile
 from datastore.refusals import NotFound
 from datastore.values.ids import is_ulid
 from resolvers.comments.counts import CountsCache
 from resolvers.loading import batched
-from resolvers.requests.context import Context, NodeOf, Role, Viewer
+from resolvers.requests.context import BothWaysWindow, Context, NodeOf, Role, Viewer
 from resolvers.values.node_ids import node_id
 
 # ── who may ──
@@ -162,10 +163,10 @@ async def _with_own_held(ctx: Context, comments: Sequence[Comment | None]) -> li
     return [comment if comment is None else seen.get(comment, comment) for comment in comments]
 
 
-async def read_member_page(ctx: Context, member: str, window: Window) -> ShownMemberPage:
+async def member_comments(ctx: Context, member: Profile, /, *, window: BothWaysWindow) -> ShownMemberPage:
     """A member's published comments; all of them for the member and for moderators."""
-    with_held = ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(member)
-    return ShownMemberPage(await records.read_member_comments(ctx.table, member, window, with_held=with_held))
+    with_held = ctx.viewer.may(Role.MODERATOR) or ctx.viewer.is_user(member.user)
+    return ShownMemberPage(await records.read_member_comments(ctx.table, member.user, window, with_held=with_held))
 
 
 @dataclass(frozen=True, slots=True)

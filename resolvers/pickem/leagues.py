@@ -78,10 +78,6 @@ async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
     return found if found is not None and found.code == code else None
 
 
-async def league_by_key(ctx: Context, key: str) -> LeagueView | None:
-    return await load_league(ctx, key)
-
-
 @batched
 async def league_member_users(ctx: Context, members: Sequence[ShownLeagueMember], /) -> list[ShownProfile]:
     return await authors(ctx, [member.user for member in members])

@@ -292,12 +292,8 @@ async def unscore_event_job(services: Services, run: JobRun) -> str:
         nothing = Share.taken_back(event.taken_back)
         await credit_every_prediction(services.table, event, lambda _: nothing, run)
 
-    await work_on_event(services, run, Kind.EVENT_UNSCORED, take_back, _unscored)
+    await work_on_event(services, run, Kind.EVENT_UNSCORED, take_back, Event.locked)
     return f"Predictions without points: {run.done:,}."
-
-
-def _unscored(event: Event) -> Event:
-    return event.changed(state=EventState.LOCKED)
 
 
 # ── removing ──

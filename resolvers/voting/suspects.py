@@ -141,18 +141,14 @@ async def _lines(process: asyncio.subprocess.Process) -> AsyncIterator[bytes]:
         raise RuntimeError(f"The search for suspects ended with {code}.")
 
 
-def _pseudonym(seal: Seal, voter: str, board: str) -> str:
-    """What a voter is called among a board's suspects."""
-    return store.PSEUDONYM + seal.keyed_hash("suspect", f"{board}#{voter}".encode()).hex()
-
-
 def _suspect(seal: Seal, job: Job, board: str, place: int, found: Mapping[str, Any]) -> Suspect:
+    voter = found["voter"]
     return Suspect(
         board=board,
         job=job.id,
         place=place,
-        voter=found["voter"],
-        pseudonym=_pseudonym(seal, found["voter"], board),
+        voter=voter,
+        pseudonym=store.PSEUDONYM + seal.keyed_hash("suspect", f"{board}#{voter}".encode()).hex(),
         last_vote=found["last_vote"],
         votes=found["votes"],
         probability=found["probability"],

@@ -18,7 +18,7 @@ from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import lists as list_store
 from datastore.vocabulary.lists import WordList
-from datastore.voting.boards import MAIN, board_not_found, is_slug
+from datastore.voting.boards import MAIN
 from resolvers.jobs.running import JobRun, job_soon, new_job
 from resolvers.pickem.season_files import SeasonStore, season_rows
 from resolvers.requests.context import Context, Role, Services
@@ -28,7 +28,7 @@ from resolvers.vocabulary import transfer as vocabulary
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.visibility import require_input_list
 from resolvers.voting import transfer as voting
-from resolvers.voting.visibility import board_cache
+from resolvers.voting.voiding import require_board
 
 IMPORT_TEXT: Final = "IMPORT"
 LONGEST_TEXT = 1_000_000
@@ -101,8 +101,7 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 async def import_contenders(ctx: Context, /, *, board: str = MAIN, text: str, dry_run: bool = False) -> Imported:
     ctx.with_role(Role.EDITOR)
-    if not is_slug(board) or await board_cache(ctx).boards.load(board) is None:
-        raise board_not_found(board)
+    await require_board(ctx, board)
     return await _import(ctx, "contenders", board, text, dry_run=dry_run)
 
 

@@ -13,7 +13,8 @@ from resolvers.jobs import running as job_resolvers
 from resolvers.journal import occurrences, webhooks
 from resolvers.members import api_keys
 from resolvers.people import visibility as member_visibility
-from resolvers.pickem import events, leagues, predictions
+from resolvers.pickem import events, predictions
+from resolvers.pickem.visibility import load_league
 from resolvers.requests.context import AnyId, Context
 from resolvers.values.node_ids import parse_node_id
 from resolvers.vocabulary import learning, lists
@@ -24,7 +25,7 @@ LOADERS: Mapping[str, Callable[[Context, str], Awaitable[Any]]] = {
     "Match": events.match_by_key,
     "Prediction": predictions.prediction_by_key,
     "Job": lambda ctx, key: job_resolvers.job(ctx, id=key),
-    "League": leagues.league_by_key,
+    "League": load_league,
     "User": lambda ctx, key: member_visibility.user(ctx, id=key),
     "Comment": lambda ctx, key: comment_visibility.comment(ctx, id=key),
     "Board": lambda ctx, key: boards.board(ctx, slug=key),
