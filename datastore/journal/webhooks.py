@@ -84,13 +84,13 @@ async def add_webhook(table: Table, webhook: Webhook, unit: UnitOfWork) -> Webho
 
 async def remove_webhook(table: Table, webhook: str, unit: UnitOfWork, answer: str) -> None:
     """Deliver nothing to it from now on; what waits is deleted later. NotFound if there is none."""
-    current = await _read_active(table, webhook)
+    current = await read_active(table, webhook)
     await _write(table, current, replace(current, active=False), Kind.WEBHOOK_REMOVED, unit, answer)
 
 
 async def rotate_secret(table: Table, webhook: str, secret: str, unit: UnitOfWork) -> WebhookWithSecret:
     """The new secret signs from now on, and each one before for a day after it was replaced."""
-    current = await _read_active(table, webhook)
+    current = await read_active(table, webhook)
     older = current.old_secrets(unit.now)
     if len(older) >= MOST_OLD_SECRETS:
         raise Conflict(
@@ -104,7 +104,8 @@ async def rotate_secret(table: Table, webhook: str, secret: str, unit: UnitOfWor
     return answer
 
 
-async def _read_active(table: Table, webhook: str) -> Webhook:
+async def read_active(table: Table, webhook: str) -> Webhook:
+    """NotFound for one that was removed, too."""
     current = await read_webhook(table, webhook)
     if current is None or not current.active:
         raise NotFound("There is no such webhook.", path=("input", "webhook"))

@@ -19,7 +19,7 @@ from datastore.dynamo import Page, Window
 from datastore.jobs.jobs import Job
 from datastore.journal import webhooks as webhook_store
 from datastore.journal.webhooks import WebhookWithSecret
-from datastore.refusals import InvalidInput, NotFound
+from datastore.refusals import InvalidInput
 from datastore.values.ids import is_ulid
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.loading import batched
@@ -217,10 +217,7 @@ async def _check_names_addresses(destination: Destination, allowed: Sequence[str
         try:
             check_address(str(address[0]), allowed, secure=destination.secure)
         except ForbiddenAddress as reason:
-            raise InvalidInput(
-                f"This is not an address for a webhook. {destination.host} leads to where nothing is sent: {reason}.",
-                path=("input", "url"),
-            ) from None
+            raise _refused(f"{destination.host} leads to where nothing is sent: {reason}.") from None
 
 
 def _new_secret() -> str:
@@ -244,9 +241,7 @@ async def rotate_webhook_secret(ctx: Context, /, *, webhook: WebhookId) -> Webho
 async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> Job:
     """A job that lets everything that occurred since then wait again."""
     ctx.with_role(Role.ADMIN)
-    current = await webhook_store.read_webhook(ctx.table, webhook)
-    if current is None or not current.active:
-        raise NotFound("There is no such webhook.", path=("input", "webhook"))
+    await webhook_store.read_active(ctx.table, webhook)
     if since > ctx.now():
         raise InvalidInput("Name a time in the past.", path=("input", "since"))
     job = new_job(ctx, REDELIVER, {"webhook": webhook, "since": since.isoformat()})

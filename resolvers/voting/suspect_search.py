@@ -105,7 +105,6 @@ async def by_voter(table: Table, board: str) -> AsyncIterator[tuple[Sequence[Vot
 
 
 def _line(suspicion: Suspicion, scores: Mapping[int, int]) -> bytes:
-    changes = rank_changes(scores, suspicion.scores)
     return orjson.dumps(
         {
             "voter": suspicion.voter,
@@ -113,7 +112,7 @@ def _line(suspicion: Suspicion, scores: Mapping[int, int]) -> bytes:
             "votes": suspicion.votes,
             "probability": suspicion.probability,
             "reasons": suspicion.reasons,
-            "changes": [tuple(change) for change in changes],
+            "changes": rank_changes(scores, suspicion.scores),
         },
         option=orjson.OPT_APPEND_NEWLINE,
     )

@@ -153,6 +153,6 @@ def _suspect(seal: Seal, job: Job, board: str, place: int, found: Mapping[str, A
         votes=found["votes"],
         probability=found["probability"],
         reasons=tuple(found["reasons"]),
-        changes=tuple(RankChange(*change) for change in found["changes"]),
+        changes=tuple(RankChange(**change) for change in found["changes"]),
         expires=job.started_at + store.LIFETIME,
     )

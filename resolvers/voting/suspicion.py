@@ -31,6 +31,7 @@ from math import exp, lgamma, log, log1p
 from statistics import median
 from typing import NamedTuple
 
+from datastore.voting.suspects import RankChange
 from resolvers.voting.kept_votes import SKIP, KeptVotes, SeenVote
 from resolvers.voting.pushes import NOTHING_PUSHED, Pushes, find_pushes
 
@@ -298,14 +299,6 @@ def _suspicion(voter: str, last_vote: int, counted: Sequence[SeenVote], findings
 # ── ranks ──
 
 MOST_CHANGES = 20
-
-
-class RankChange(NamedTuple):
-    """A contender's rank, and what it would be without some votes."""
-
-    contender: int
-    rank: int
-    without: int
 
 
 def rank_changes(scores: Mapping[int, int], added: Mapping[int, int]) -> list[RankChange]:

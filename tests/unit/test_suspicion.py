@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datastore.voting.suspects import RankChange
 from resolvers.voting.kept_votes import SKIP, SeenVote
 from resolvers.voting.suspicion import (
     LEAST_OF_NETWORK,
     Detector,
-    RankChange,
     Suspicion,
     binomial_tail,
     mixed_tail,
