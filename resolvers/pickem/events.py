@@ -52,14 +52,6 @@ async def event(ctx: Context, /, *, id: EventId) -> ShownEvent | None:  # noqa: 
     return await load_event(ctx, id)
 
 
-async def existing_event(ctx: Context, id_: str) -> ShownEvent:
-    """The current event, for the answer of a mutation."""
-    found = await load_event(ctx, id_)
-    if found is None:
-        raise NotFound(path=("input", "event"))
-    return found
-
-
 async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[ShownEvent]:
     """Newest first."""
     page = await event_store.read_events_page(ctx.table, state, window, ctx.now())

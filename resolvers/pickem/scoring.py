@@ -42,9 +42,9 @@ from datastore.refusals import Conflict, NotFound
 from resolvers.jobs.running import JobRun, JobRunner, job_soon, refuse_failed, starter_of
 from resolvers.pickem import rules
 from resolvers.pickem.cache import PickemCache, load_locked_if_due
-from resolvers.pickem.events import EventId, existing_event
+from resolvers.pickem.events import EventId
 from resolvers.pickem.rules import closeness, worst_distance
-from resolvers.pickem.visibility import ShownEvent
+from resolvers.pickem.visibility import ShownEvent, load_event
 from resolvers.requests.context import Context, Role, Services
 
 # ── crediting ──
@@ -174,9 +174,17 @@ async def score_event(ctx: Context, /, *, event: EventId, confirm_missing: bool 
     new = event_job(ctx.services, SCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
     begun = await begin_scoring(ctx.services, new, confirm_missing=confirm_missing)
     job = await job_soon(ctx, begun, score_event_job)
-    answer = Scored(await existing_event(ctx, event), job.done, job if job.is_running else None)
+    answer = Scored(await _current_event(ctx, event), job.done, job if job.is_running else None)
     await ctx.unit.store_receipt(ctx.table, answer)
     return answer
+
+
+async def _current_event(ctx: Context, event: str) -> ShownEvent:
+    """The event for an answer, once its job has begun."""
+    found = await load_event(ctx, event)
+    if found is None:
+        raise NotFound(path=("input", "event"))
+    return found
 
 
 async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) -> Job:
@@ -264,7 +272,7 @@ async def unscore_event(ctx: Context, /, *, event: EventId) -> Unscored:
     ctx.with_role(Role.EDITOR)
     new = event_job(ctx.services, UNSCORE_EVENT, event, ctx.unit.actor, starter_of(ctx))
     job = await job_soon(ctx, await begin_unscoring(ctx.services, new), unscore_event_job)
-    answer = Unscored(await existing_event(ctx, event), job if job.is_running else None)
+    answer = Unscored(await _current_event(ctx, event), job if job.is_running else None)
     await ctx.unit.store_receipt(ctx.table, answer)
     return answer
 
