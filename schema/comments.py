@@ -12,7 +12,7 @@ from datastore.comments.changes import RefusedDecision
 from datastore.comments.counts import Leader
 from datastore.comments.hold_rules import HoldRule as StoredRule
 from datastore.comments.hold_rules import HoldRules as StoredRules
-from resolvers.comments import claiming, counts, holding, marking, moderating, pages, visibility, writing
+from resolvers.comments import claiming, counts, holding, marking, pages, visibility, writing
 from resolvers.people.challenges import Challenge as StoredChallenge
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import NAMED_IN_ALL, input_type
@@ -430,25 +430,25 @@ class CommentsMutation:
         ground="The reason for the decision; for the journal.",
     )
     moderate_comments = mutation(
-        moderating.moderate_comments,
+        writing.moderate_comments,
         "Decides about many comments in the same way, each by itself. For moderators.",
         object_type(
             "CommentsModerated",
             "What was decided. A comment that could not be decided leaves the others as they are.",
             comments=(
                 list[Comment],
-                objects(moderating.MOST_DECIDED, "The comments that were decided, as they are now."),
+                objects(writing.MOST_DECIDED, "The comments that were decided, as they are now."),
             ),
             refused=(
                 list[RefusedComment],
-                objects(moderating.MOST_DECIDED, "The comments that were not decided, and why."),
+                objects(writing.MOST_DECIDED, "The comments that were not decided, and why."),
             ),
         ),
         show=visibility.show_decisions,
         input_description="A moderator's decision about many comments.",
         result_description="What was decided, or why nothing was.",
-        complexity=moderating.MOST_DECIDED * READ,
-        comments=f"The comments' ids, at most {moderating.MOST_DECIDED}.",
+        complexity=writing.MOST_DECIDED * READ,
+        comments=f"The comments' ids, at most {writing.MOST_DECIDED}.",
         status="The new status of all of them. Any decision clears a comment's reports.",
         note="A note for their authors, up to 500 characters.",
         ground="The reason for the decision; for the journal.",

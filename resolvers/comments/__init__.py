@@ -8,7 +8,6 @@
 | writing     | posting, editing, deleting; challenges; the moderators' queue, reports and decisions       |
 | marking     | which comments members find helpful                                                        |
 | proofs      | a shop's proof that a member has bought a product                                          |
-| moderating  | one decision about many comments                                                           |
 | judging     | the words and links of a text that hold rules ask for                                      |
 | holding     | hold rules: setting, trying and applying them                                              |
 | structured_data | a product's ratings as JSON-LD                                                         |

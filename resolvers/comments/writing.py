@@ -6,21 +6,22 @@ Each change is stored together with the counts that it moves.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from datastore.changes.occurrences import Ground
-from datastore.changes.unit_of_work import UnitOfWork
+from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork
 from datastore.comments import changes as comment_store
-from datastore.comments.changes import CommentChange, Decision
+from datastore.comments.changes import CommentChange, Decision, Decisions, RefusedDecision
 from datastore.comments.hold_rules import has_published
 from datastore.comments.pages import read_comment
 from datastore.comments.records import Answer, Comment, Pointer, Status
 from datastore.comments.reviews import find_review, is_review
 from datastore.comments.verified import ShownProof
-from datastore.dynamo import Window, optimistic
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
+from datastore.dynamo import Window, gather_or_cancel, optimistic
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, Refusal
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
@@ -46,7 +47,7 @@ from resolvers.comments.visibility import (
 from resolvers.people.challenges import Challenge, new_challenge, require_solution
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
 from resolvers.values.languages import parse_language
-from resolvers.values.node_ids import node_id
+from resolvers.values.node_ids import node_id, parse_node_key
 
 # ── posting, editing, deleting ──
 
@@ -347,6 +348,61 @@ async def decide(ctx: Context, key: str, status: Status, decision: Decision) -> 
         return revised(old, held=held, arrived=arrived, note=note, held_by=held_by)
 
     return await change_comment(ctx, key, decided, decision=decision)
+
+
+# ── many decisions ──
+# One decision about many comments: each is decided by itself, so one that cannot be decided leaves the others alone.
+#
+# With an idempotency key each decision has a receipt of its own, besides that of the whole. So a repeat after an
+# interruption decides only what was left.
+
+MOST_DECIDED = 100
+_AT_ONCE = 8
+"""They may be of one product or one thread, whose changes wait for each other."""
+
+
+async def moderate_comments(
+    ctx: Context,
+    /,
+    *,
+    comments: list[AnyId],
+    status: Status,
+    note: str | None = None,
+    ground: Ground | None = None,
+) -> Decisions:
+    """A moderator's decision about each of these comments."""
+    ctx.with_role(Role.MODERATOR)
+    ids = list(dict.fromkeys(comments))
+    if not 1 <= len(ids) <= MOST_DECIDED:
+        raise InvalidInput(f"Name 1 to {MOST_DECIDED} comments.", path=("input", "comments"))
+    decision = Decision(ground, validate_note(note))
+    outcomes = await gather_or_cancel((_decide_one(ctx, id_, status, decision) for id_ in ids), _AT_ONCE)
+    decided = tuple(outcome for outcome in outcomes if isinstance(outcome, str))
+    refused = tuple(outcome for outcome in outcomes if isinstance(outcome, RefusedDecision))
+    decisions = Decisions(decided, refused)
+    await ctx.unit.store_receipt(ctx.table, decisions)
+    return decisions
+
+
+async def _decide_one(ctx: Context, id_: str, status: Status, decision: Decision) -> str | RefusedDecision:
+    """The comment's key, or why it was not decided."""
+    try:
+        key = parse_node_key("Comment", id_)
+        await decide(_with_own_receipt(ctx, key), key, status, decision)
+    except AlreadyAnswered:  # a request that was interrupted decided it
+        return key
+    except Refusal as refusal:
+        return RefusedDecision(id_, refusal.code, refusal.message)
+    return key
+
+
+def _with_own_receipt(ctx: Context, key: str) -> Context:
+    """The request for one of its comments."""
+    if ctx.unit.key is None:
+        return ctx
+    own = copy(ctx)
+    own.unit = replace(ctx.unit, key=f"{ctx.unit.key} {key.rpartition('#')[2]}")
+    return own
 
 
 # ── challenges ──
