@@ -33,8 +33,7 @@
 
 | module       | contents                                                                          |
 |--------------|-----------------------------------------------------------------------------------|
-| events       | events and the matches on their cards                                             |
-| seasons      | the events and starts of seasons, apart from the events                           |
+| events       | events, the matches on their cards, and the starts of seasons' events             |
 | gates        | the gates that predictions pass, and the picks counted at them                    |
 | predictions  | submitting and reading predictions; reminders before the lock                     |
 | standings    | standings, the histograms for ranks, and crediting predictions                    |

@@ -32,7 +32,6 @@ from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, key_te
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import ALWAYS, Condition, Put, Write, absent, where
 from datastore.pickem.gates import none_picked, place_gates, raise_gates, raised_gates
-from datastore.pickem.seasons import SEASON_ENTRY, SeasonEntry
 from datastore.refusals import Conflict, Refusal
 from datastore.values.folding import in_form
 
@@ -210,6 +209,20 @@ EVENT = Entity(
 MATCH = Entity(Match, Key("EVENT#{event}", "MATCH#{id}"))
 
 
+@dataclass(frozen=True, slots=True)
+class SeasonEntry:
+    """An event of a season, listed apart from the events, so that reading seasons reads no cards.
+
+    Invariant: each event has one entry, with its season and its start. The event's own transactions write it.
+    """
+
+    season: str
+    event: str
+    starts_at: datetime
+
+
+SEASON_ENTRY = Entity(SeasonEntry, Key("SEASONS", "{season}#{event}"))
+
 _ACCENTS = re.compile("[\u0300-\u036f\u200d\ufe00-\ufe0f]")
 """Left out, like what joins characters or chooses how they look."""
 _MARKS = ("Mn", "Mc")
@@ -289,6 +302,12 @@ async def every_event(table: Table) -> list[Event]:
     noted = await read_created(table, CREATED_EVENT)
     events = await read_events(table, sorted({*noted, *[event.id async for event in all_events(table)]}))
     return list(events.values())
+
+
+async def read_entries(table: Table, season: str | None = None) -> list[SeasonEntry]:
+    """The events of one season or of all, in the order of the seasons' names; consistent."""
+    partition = SEASON_ENTRY.on() if season is None else SEASON_ENTRY.on(season=season)
+    return [entry async for entry in table.iterate(partition, consistent=True)]
 
 
 async def read_matches(table: Table, event: str) -> Mapping[str, Match]:

@@ -23,7 +23,7 @@ from datastore.dynamo import Stale, Table, chunks, optimistic, optimistic_from
 from datastore.dynamo.writes import Write
 from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
 from datastore.people.profiles import member_shard
-from datastore.pickem.events import EVENT, MATCH, Event, every_event, read_matches
+from datastore.pickem.events import EVENT, MATCH, SEASON_ENTRY, Event, every_event, read_matches
 from datastore.pickem.gates import GATE, gate_number
 from datastore.pickem.leagues import (
     LEAGUE,
@@ -42,7 +42,6 @@ from datastore.pickem.leagues import (
     read_whole_league,
 )
 from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share, as_read, pick_counters
-from datastore.pickem.seasons import SEASON_ENTRY
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
 

@@ -34,10 +34,9 @@ from datastore.dynamo import (
     within_deadline,
 )
 from datastore.pickem import events, gates, standings
-from datastore.pickem.events import Event, EventState, Match
+from datastore.pickem.events import Event, EventState, Match, SeasonEntry, read_entries
 from datastore.pickem.gates import PickCounts
 from datastore.pickem.leagues import League, LeagueMember, Membership, read_leagues, read_whole_league
-from datastore.pickem.seasons import SeasonEntry, read_entries
 from datastore.pickem.standings import Histogram, MemberPage, Season
 from datastore.refusals import Refusal, Unavailable
 from datastore.values.ids import is_ulid

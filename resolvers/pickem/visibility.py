@@ -13,11 +13,10 @@ from typing import Final, NewType
 
 from datastore.dynamo import Page, Window
 from datastore.pickem import leagues
-from datastore.pickem.events import THOUSAND, Event, Match, Result
+from datastore.pickem.events import THOUSAND, Event, Match, Result, SeasonEntry
 from datastore.pickem.gates import PickCounts
 from datastore.pickem.leagues import League, LeagueMember, Membership
 from datastore.pickem.predictions import Prediction
-from datastore.pickem.seasons import SeasonEntry
 from datastore.pickem.standings import Histogram, Season, Standing
 from resolvers.pickem import rules
 from resolvers.pickem.cache import Entries, LeagueRecords, league_cache, pickem_cache

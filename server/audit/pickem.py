@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from datastore.pickem import standings
-from datastore.pickem.events import Event, Match, all_events, read_matches
+from datastore.pickem.events import Event, Match, SeasonEntry, all_events, read_entries, read_matches
 from datastore.pickem.gates import Gate, pick_counter, read_gates
 from datastore.pickem.predictions import Prediction, Share
-from datastore.pickem.seasons import SeasonEntry, read_entries
 from datastore.pickem.standings import (
     Histogram,
     Standing,
