@@ -22,7 +22,7 @@ import psutil
 from bench.bulk import load
 from datastore.dynamo import Table, open_table
 from datastore.pickem.events import Event, Match
-from datastore.pickem.seeding import event_items
+from datastore.pickem.predictions import event_items
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id
 from server.audit import pickem as audit

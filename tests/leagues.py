@@ -10,7 +10,7 @@ from datastore.dynamo import Table
 from datastore.people.profiles import PROFILE, Profile
 from datastore.pickem.leagues import LEAGUE as LEAGUE_RECORD
 from datastore.pickem.leagues import LEAGUE_MEMBER, MEMBER_LEAGUES, LeagueMember, MemberLeagues, Membership
-from datastore.pickem.seeding import seed_event
+from datastore.pickem.predictions import seed_event
 from resolvers.values.node_ids import node_id, parse_node_key
 from tests import bulk_predictions
 from tests.client import Client

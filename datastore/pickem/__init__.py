@@ -35,11 +35,10 @@
 |--------------|-----------------------------------------------------------------------------------|
 | events       | events, the matches on their cards, and the starts of seasons' events             |
 | gates        | the gates that predictions pass, and the picks counted at them                    |
-| predictions  | submitting and reading predictions; reminders before the lock                     |
+| predictions  | submitting and reading predictions; seeding an event; reminders before the lock   |
 | standings    | standings, the histograms for ranks, and crediting predictions                    |
 | leagues      | leagues and their members; the access patterns are there                          |
 | member_items | what pick'em keeps of a member, and taking the member out of it                   |
-| seeding      | writing a whole event, for the demo and files                                     |
 
 What many members write at the same time is spread over 16 shards (`people.member_shard`) or 48 gates. Rankings are
 spread over 4, because every page reads each shard once.

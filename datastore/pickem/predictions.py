@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import sample
@@ -35,11 +35,11 @@ from datastore.dynamo.attributes import record_fields
 from datastore.dynamo.entity import Entity, ItemKey, Key, best_first
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.retries import BATCH_READ
-from datastore.dynamo.writes import Condition, absent, inside, less, where
+from datastore.dynamo.writes import Condition, Put, absent, inside, less, where
 from datastore.people.confirmations import SentEmails
 from datastore.people.profiles import SHARDS, member_shard
-from datastore.pickem.events import EVENT, Clock, Event, EventState, Match
-from datastore.pickem.gates import GATE, gate_number, pick_counter
+from datastore.pickem.events import EVENT, MATCH, Clock, Event, EventState, Match, number_matches, season_entry
+from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
 
 # ── predictions ──
 
@@ -261,6 +261,33 @@ async def read_member_predictions(table: Table, user: str, request: PageRequest)
 
 def member_predictions_request(user: str, window: Window) -> PageRequest:
     return window.open(f"predictions of:{user}")
+
+
+# ── seeding ──
+# Seeding: writes an event with its matches and predictions in bulk, counted as if each had been submitted.
+
+
+async def seed_event(table: Table, event: Event, matches: Sequence[Match], predictions: Iterable[Prediction]) -> None:
+    """Write an event with its matches and predictions. Seeding it again writes the same records."""
+    await table.write_many(event_items(event, matches, predictions))
+
+
+def event_items(event: Event, matches: Sequence[Match], predictions: Iterable[Prediction]) -> Iterator[Put]:
+    """The event, its season's entry, its matches, its predictions, and its gates with what the predictions count."""
+    event, numbered = number_matches(event, matches)
+    yield EVENT.put(event)
+    yield season_entry(event)
+    yield from map(MATCH.put, numbered)
+    numbers = {match.id: match.number for match in numbered}
+    counts: list[Counter[str]] = [Counter() for _ in range(GATES)]
+    predicted = [0] * GATES
+    for prediction in predictions:
+        gate = gate_number(prediction.user)
+        predicted[gate] += 1
+        counts[gate].update(pick_counter(numbers[match], team) for match, team in prediction.picks.items())
+        yield PREDICTION.put(prediction)
+    for number, counted in enumerate(counts):
+        yield GATE.put(Gate(event.id, number, event.version, predicted[number], dict(counted)))
 
 
 # ── reminders ──

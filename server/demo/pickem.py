@@ -13,8 +13,7 @@ from datastore.people.profiles import Profile
 from datastore.pickem import leagues
 from datastore.pickem.events import Event, EventState, Match, MatchOutcome, Result, Team, TieBreak
 from datastore.pickem.leagues import Entry, League, LeagueMember, Membership
-from datastore.pickem.predictions import Prediction
-from datastore.pickem.seeding import seed_event
+from datastore.pickem.predictions import Prediction, seed_event
 from resolvers.pickem.cache import league_id
 from resolvers.pickem.rules import new_code, preshow_first
 from resolvers.pickem.scoring import score

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from datastore.pickem.events import EVENT, read_events
-from datastore.pickem.seeding import seed_event
+from datastore.pickem.predictions import seed_event
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id
 from server.audit import find_suspects

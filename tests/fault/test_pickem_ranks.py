@@ -13,8 +13,7 @@ import pytest
 from datastore.dynamo import Table
 from datastore.pickem import predictions, standings
 from datastore.pickem.events import Event, Match
-from datastore.pickem.predictions import RANKING_SHARDS
-from datastore.pickem.seeding import seed_event
+from datastore.pickem.predictions import RANKING_SHARDS, seed_event
 from datastore.pickem.standings import SEASON, Histogram, read_standing, recount_season, store_histogram
 from datastore.whole.layout import ensure_layout
 from resolvers.pickem import rules

@@ -16,8 +16,7 @@ from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState, read_unfinished_jobs
 from datastore.pickem import events
 from datastore.pickem.member_items import take_out
-from datastore.pickem.predictions import Share, read_prediction
-from datastore.pickem.seeding import seed_event
+from datastore.pickem.predictions import Share, read_prediction, seed_event
 from datastore.pickem.standings import Credit, all_predictions, all_standings, credit
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRunner
