@@ -35,7 +35,7 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table, optimistic
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import Condition, Put, Write, absent, less, present, where
+from datastore.dynamo.writes import Put, Write, absent, less, present, where
 from datastore.people.profiles import PROFILE, Profile, proven, read_profile
 from datastore.refusals import Conflict, NotAllowed, NotFound
 from datastore.values.folding import in_form
@@ -238,11 +238,7 @@ async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWor
 
 
 def put_new(identity: Identity, now: datetime) -> Put:
-    return IDENTITY.put(identity, when=absent() | _free(now))
-
-
-def _free(now: datetime) -> Condition:
-    return absent("user") & less("expires", now)
+    return IDENTITY.put(identity, when=absent() | (absent("user") & less("expires", now)))
 
 
 # ── changes ──

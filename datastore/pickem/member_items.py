@@ -30,8 +30,6 @@ from datastore.pickem.leagues import (
     LEAGUE_CODE,
     LEAGUE_MEMBER,
     MEMBER_LEAGUES,
-    League,
-    LeagueMember,
     MemberLeagues,
     Membership,
     delete_league,
@@ -75,34 +73,20 @@ async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
                 await table.write(LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place)))
             await drop_leagues(table, own, {league_id})
             return
+        league, members = found
+        others = [member for member in members if member.membership is Membership.MEMBER]
+        is_last_captain = place.membership is Membership.CAPTAIN and league.captains == 1
         try:
-            if _is_last(*found, place):
-                await delete_league(table, place, found[0], unit, None)
+            if is_last_captain and not others:
+                await delete_league(table, place, league, unit, None)
             else:
-                await leave(table, place, _successor(*found, place), own, unit, None)
+                longest = min(others, key=lambda member: (member.since, member.user)) if is_last_captain else None
+                await leave(table, place, longest and longest.user, own, unit, None)
         except (Conflict, NotFound):
             raise Stale from None
 
     while (own := await read_member_leagues(table, user)).leagues:
         await optimistic_from(own, lambda: read_member_leagues(table, user), leave_one)
-
-
-def _members(members: Sequence[LeagueMember]) -> list[LeagueMember]:
-    return [member for member in members if member.membership is Membership.MEMBER]
-
-
-def _is_last_captain(league: League, place: LeagueMember) -> bool:
-    return place.membership is Membership.CAPTAIN and league.captains == 1
-
-
-def _is_last(league: League, members: Sequence[LeagueMember], place: LeagueMember) -> bool:
-    return _is_last_captain(league, place) and not _members(members)
-
-
-def _successor(league: League, members: Sequence[LeagueMember], place: LeagueMember) -> str | None:
-    if not _is_last_captain(league, place):
-        return None
-    return min(_members(members), key=lambda member: (member.since, member.user)).user
 
 
 # ── removal ──

@@ -53,18 +53,13 @@ async def draw_daily_word(table: Table, list_id: str, on: date) -> DailyWord | N
             return stored
         if not isinstance(word_list, WordList) or not word_list.word_count:
             return None
-        drawn = await _next_word(table, word_list)
+        drawn = next_word(word_list.list, word_list.order, word_list.next_ordinal, await _removed(table, word_list))
         if drawn is None:
             await _refuse_broken(table, word_list, "but all are removed")
             raise Stale
         return await _draw_once(table, word_list, drawn, on)
 
     return await optimistic(lambda: table.get_many(keys, consistent=True), draw, idempotent=True)
-
-
-async def _next_word(table: Table, word_list: WordList) -> DrawnWord | None:
-    """The list's next word; None if all of its words are removed."""
-    return next_word(word_list.list, word_list.order, word_list.next_ordinal, await _removed(table, word_list))
 
 
 async def _removed(table: Table, word_list: WordList) -> set[int]:

@@ -304,16 +304,14 @@ async def delete_list(table: Table, list_id: str, answer: str, unit: UnitOfWork)
             raise NotFound("There is no such list.", path=("input", "list"))
         writes: list[Write] = []
         if current.deleted_at is None:
-            occurrence = _occurrence(unit, Kind.WORD_LIST_DELETED, current)
-            writes = [*_change_writes(current, _emptied(current, unit.now), *_EMPTIED), *occurrence]
+            # All are set, even those that seem empty: words may have been added, removed or drawn since it was read.
+            emptied = replace(current, next_ordinal=0, removed=0, order=None, adding=None, deleted_at=unit.now)
+            changes = _change_writes(current, emptied, "next_ordinal", "removed", "order", "adding", "deleted_at")
+            writes = [*changes, *_occurrence(unit, Kind.WORD_LIST_DELETED, current)]
         if writes or unit.key is not None:
             await unit.transact(table, answer, *writes)
 
     await optimistic(lambda: read_list(table, list_id, consistent=True), delete, idempotent=True)
-
-
-def _emptied(word_list: WordList, now: datetime) -> WordList:
-    return replace(word_list, deleted_at=now, next_ordinal=0, removed=0, order=None, adding=None)
 
 
 def _change_writes(current: WordList, after: WordList, *names: str) -> list[Write]:
@@ -336,8 +334,6 @@ def _name_writes(before: PublicName | None, after: PublicName | None) -> Iterato
 
 
 _DESCRIPTION = ("name", "level", "public", "owner", "revision")
-_EMPTIED = ("next_ordinal", "removed", "order", "adding", "deleted_at")
-"""All are set, even those that seem empty: words may have been added, removed or drawn since the list was read."""
 
 
 def _has_description(found: WordList | None, word_list: WordList) -> bool:

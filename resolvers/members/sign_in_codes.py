@@ -165,11 +165,10 @@ class SignInCodes:
         await code_store.store_code(ctx.table, ctx.unit, answer, code)
         if may_send:
             link = asked.sealed(seal, _LINK)
-            self._sending.begin(self._deliver(send(CodeEmail(asked.id, email, digits, link, language))))
+            sending = send(CodeEmail(asked.id, email, digits, link, language))
+            problem = "a code for a sign-in was not sent"
+            self._sending.begin(unless_failed(sending, problem, _log, NotSent, PerhapsSent))
         return answer
-
-    async def _deliver(self, sending: Awaitable[None]) -> None:
-        await unless_failed(sending, "a code for a sign-in was not sent", _log, NotSent, PerhapsSent)
 
     async def all_sent(self) -> None:
         """Wait until every email is sent, or certainly not, whose request was answered before."""

@@ -328,7 +328,7 @@ async def _draw(
     voter, board, _ = vote_key
     if latest is not None and not is_current and _is_older(eligible, latest.pair_walk()):
         return None
-    walk = await _recounted(ctx, latest, eligible) if latest else PairWalk()
+    walk = await ctx.services.get(WalkCounts).counted(latest, eligible) if latest else PairWalk()
     seed = seed_after(latest) if latest else voter_seed(voter, board)
     drawn = walk.draw(seed, eligible)
     if drawn is None or (drawn.cycle != walk.cycle and not is_current):
@@ -513,10 +513,5 @@ async def progress(ctx: Context, board: ShownBoard, /) -> Progress:
 async def _progress(ctx: Context, vote: Vote, eligible: EligibleContenders) -> Progress:
     # The walk may include a contender that has just joined, which the cached board does not have yet.
     eligible = replace(eligible, size=max(eligible.size, vote.pair_walk().covered))
-    walk = await _recounted(ctx, vote, eligible)
+    walk = await ctx.services.get(WalkCounts).counted(vote, eligible)
     return Progress(walk.seen, walk.remaining(eligible))
-
-
-async def _recounted(ctx: Context, vote: Vote, eligible: EligibleContenders) -> PairWalk:
-    """The voter's walk after a vote, counted for these contenders."""
-    return await ctx.services.get(WalkCounts).counted(vote, eligible)
