@@ -29,7 +29,7 @@ from operator import add
 
 from datastore.comments.planner import NO_COUNTS, CommentCounts
 from datastore.comments.records import Comment
-from datastore.dynamo import Page, PageRequest, Table, Window, optimistic
+from datastore.dynamo import Page, PageRequest, Table, optimistic
 from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Update, absent, present, where
@@ -160,10 +160,6 @@ LEADER = Entity(
     Key("STATISTICS#{product}", "LEADER"),
     gsi1=Key("LEADERS#{shard}", "{five_stars:best_first}#{product}", when="five_stars"),
 )
-
-
-def leaders_request(window: Window) -> PageRequest:
-    return window.open("topProducts")
 
 
 async def read_leaders_page(table: Table, request: PageRequest) -> Page[Leader]:

@@ -259,10 +259,6 @@ async def read_member_predictions(table: Table, user: str, request: PageRequest)
     return await table.page([PREDICTION.on("gsi1", user=user).newest_first()], request)
 
 
-def member_predictions_request(user: str, window: Window) -> PageRequest:
-    return window.open(f"predictions of:{user}")
-
-
 # ── seeding ──
 # Seeding: writes an event with its matches and predictions in bulk, counted as if each had been submitted.
 

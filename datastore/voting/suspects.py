@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from datastore.dynamo import Page, PageRequest, Table, Window
+from datastore.dynamo import Page, PageRequest, Table
 from datastore.dynamo.entity import HIGHEST, Entity, Key
 from datastore.dynamo.writes import Write, absent, where
 from datastore.voting.votes import VOTE
@@ -111,10 +111,6 @@ async def store_suspects(table: Table, suspects: Sequence[Suspect]) -> int:
     gone = [suspect for suspect, vote in zip(suspects, votes, strict=True) if vote is None]
     await table.write_many([SUSPECT.delete(SUSPECT.item_key(each)) for each in gone])
     return len(suspects) - len(gone)
-
-
-def suspects_request(board: str, job: str, at_most: float, window: Window) -> PageRequest:
-    return window.open(f"suspects {board}\n{job}\n{at_most!r}")
 
 
 async def read_suspects_page(table: Table, board: str, job: str, at_most: float, request: PageRequest) -> Page[Suspect]:

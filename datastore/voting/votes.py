@@ -178,10 +178,6 @@ async def _read_records(
     return [records[pair] for pair in pairs]
 
 
-def pairs_request(board: str, window: Window) -> PageRequest:
-    return window.open(f"matchups {board}")
-
-
 async def read_pairs_page(table: Table, board: Board, request: PageRequest) -> Page[PairTally]:
     """The records of pairs that were voted on, in the order of their ordinals."""
     shards = [PAIR.on(board=board.slug, shard=shard) for shard in range(board.read_shards)]

@@ -12,14 +12,7 @@ from math import inf
 import structlog
 
 from datastore.comments.changes import CommentChange
-from datastore.comments.counts import (
-    Leader,
-    leaders_request,
-    read_counts,
-    read_leaders_page,
-    read_unsettled_products,
-    settle_product,
-)
+from datastore.comments.counts import Leader, read_counts, read_leaders_page, read_unsettled_products, settle_product
 from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from datastore.comments.records import Comment
 from datastore.dynamo import DynamoError, Page, Reads, SingleFlight, Window, shared_context
@@ -175,7 +168,7 @@ async def top_products(ctx: Context, /, *, window: Window) -> Page[Leader]:
 
     The ranking is read while products are settled, and once more if one of them was.
     """
-    request = leaders_request(window)
+    request = window.open("topProducts")
     settler = ctx.services.get(LeaderSettler)
     page, was_settled = await asyncio.gather(read_leaders_page(ctx.table, request), settler.settle_briefly())
     return await read_leaders_page(ctx.table, request) if was_settled else page

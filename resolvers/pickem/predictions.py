@@ -65,7 +65,7 @@ async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Pag
 
 async def user_predictions(ctx: Context, profile: Profile, /, *, window: Window) -> Page[PredictionView]:
     """A member's predictions, newest event first; the first page shares its read with the member's standings."""
-    request = prediction_store.member_predictions_request(profile.user, window)
+    request = window.open(f"predictions of:{profile.user}")
     if request.forward and request.position is None:
         member = await pickem_cache(ctx).members.load((profile.user, request.wanted))
         page = Page.cut(member.predictions if member else (), request)

@@ -201,7 +201,7 @@ async def matchups(
     """The pairs with votes: a board's in the order of joining, or one contender's."""
     if contender is not None:
         return await _matchups_of(ctx, parse_contender_key(contender), window)
-    request = votes.pairs_request(board, window)
+    request = window.open(f"matchups {board}")
     of_board = await _load_results(ctx, board)
     return await of_board.matchups(request) if of_board else Page.cut((), request).counted(0)
 

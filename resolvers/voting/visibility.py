@@ -316,7 +316,7 @@ class SuspectPage(Page[ShownSuspect]):
 async def suspects_page(ctx: Context, board: str, at_most: float, window: Window) -> SuspectPage:
     search = await suspect_store.read_search(ctx.table, board)
     shown = search.shown if search else None
-    request = suspect_store.suspects_request(board, shown or "", at_most, window)
+    request = window.open(f"suspects {board}\n{shown or ''}\n{at_most!r}")
     if search is None or shown is None:
         return SuspectPage.cut((), request)
     page = await suspect_store.read_suspects_page(ctx.table, board, shown, at_most, request)
