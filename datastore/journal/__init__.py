@@ -7,6 +7,7 @@
 | occurrences of an actor           | gsi1 ACTOR#<actor>#<shard>, 4 shards merged                       | 4           |
 | occurrences with an object        | gsi2 OBJECT#<object>                                              | 1           |
 | what a member's file has          | gsi1 ACTOR#User:<id>#<shard>, gsi2 OBJECT#User:<id>               | 5           |
+| audit the journal                 | Scan, consistent                                                  | all         |
 | all webhooks, with their leases   | WEBHOOKS WEBHOOK#<id>; consistent                                 | 1           |
 | add a webhook                     | GetItem REVISIONS, all webhooks; a transaction of both            | 3           |
 | what waits for a webhook          | DELIVERIES#<id>#WAITING#<shard>, oldest first, consistent         | 8           |

@@ -1,12 +1,4 @@
-"""Reading the journal, newest first; and reading all of it to audit it.
-
-| wanted                        | read or write                                                 | requests    |
-|-------------------------------|---------------------------------------------------------------|-------------|
-| the journal, newest first     | JOURNAL#<shard>, 16 shards merged                             | 16, 1 round |
-| occurrences of an actor       | gsi1 ACTOR#<actor>#<shard>, 4 shards merged                   | 4           |
-| occurrences with an object    | gsi2 OBJECT#<object>                                          | 1           |
-| audit                         | Scan, consistent                                              | all         |
-"""
+"""Reading the journal, newest first; and reading all of it to audit it. The package says what each read costs."""
 
 from __future__ import annotations
 
