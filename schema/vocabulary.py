@@ -14,7 +14,6 @@ from datastore.vocabulary import words as word_store
 from datastore.vocabulary.quizzes import Card
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from resolvers.vocabulary import (
-    corrections,
     daily_words,
     learning,
     lists,
@@ -296,7 +295,7 @@ class VocabularyMutation:
         words="1 to 500 words; all are added or none.",
     )
     update_word = mutation(
-        corrections.update_word,
+        lists.update_word,
         "Corrects a word. Daily words of the past show it as it is now.",
         object_type("WordUpdated", "The word was changed.", word=(Word, "The word as it is now.")),
         show=visibility.show_changed_word,
@@ -310,7 +309,7 @@ class VocabularyMutation:
         **_WORD_TEXTS,
     )
     remove_word = mutation(
-        corrections.remove_word,
+        lists.remove_word,
         "Removes a word from its list: it is not drawn again. Past daily words, quizzes and sentences keep it.",
         object_type("WordRemoved", "The word was removed.", list=(WordList, "The list without the word.")),
         show=visibility.show_changed_list,
@@ -319,7 +318,7 @@ class VocabularyMutation:
         word="The word.",
     )
     update_word_list = mutation(
-        corrections.update_word_list,
+        lists.update_word_list,
         "Changes a list's name or level, or publishes a private list.",
         object_type("WordListUpdated", "The list was changed.", list=(WordList, "The list as it is now.")),
         show=visibility.show_changed_list,
@@ -332,7 +331,7 @@ class VocabularyMutation:
         revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     delete_word_list = mutation(
-        corrections.delete_word_list,
+        lists.delete_word_list,
         "Deletes a list with its words and ends its subscriptions. Quizzes stay and go on showing its name.",
         object_type("WordListDeleted", "The list was deleted.", deleted_id=(strawberry.ID, "The deleted list's id.")),
         input_description="A list to delete.",
@@ -340,7 +339,7 @@ class VocabularyMutation:
         list="The list.",
     )
     delete_sentence = mutation(
-        corrections.delete_sentence,
+        learning.delete_sentence,
         "Deletes a practice sentence. Its author still counts as active on its day.",
         object_type(
             "SentenceDeleted", "The sentence was deleted.", deleted_id=(strawberry.ID, "The deleted sentence's id.")

@@ -2,10 +2,9 @@
 
 | module           | contents                                                                           |
 |------------------|------------------------------------------------------------------------------------|
-| lists            | word lists and their words                                                         |
+| lists            | word lists and their words, created, changed and removed                           |
 | texts            | rules for the texts of lists and words                                             |
 | transfer         | importing words                                                                    |
-| corrections      | changing and removing words, lists and sentences                                   |
 | visibility       | what a viewer sees of lists, words, quizzes and cards                              |
 | cache            | lists and words that the process remembers; what several fields show of one member |
 | daily_words      | the word of a list and date                                                        |

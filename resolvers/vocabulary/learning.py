@@ -18,7 +18,8 @@ from datastore.vocabulary.quizzes import Card
 from datastore.vocabulary.words import Word
 from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
-from resolvers.requests.context import UNSET, Context, NodeOf, Unset
+from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
+from resolvers.values.node_ids import node_id
 from resolvers.values.texts import LINE, is_line
 from resolvers.vocabulary.cache import VocabularyCache, load_screen, profile_screens
 from resolvers.vocabulary.lists import ListId, WordId, require_word
@@ -158,15 +159,33 @@ async def write_sentence(
 
 
 async def _amend(ctx: Context, key: str, word: Word | Unset | None, text: str) -> Sentence:
-    existing = await sentence_node(ctx, key)
-    if existing is None:
-        raise NotFound("There is no such sentence.", path=("input", "sentence"))
+    existing = await _require_sentence(ctx, key)
     if not ctx.viewer.is_user(existing.user):
         raise NotAllowed("Only its author may change a sentence.", path=("input", "sentence"))
     values: dict[str, str | int | None] = {"text": text}
     if not isinstance(word, Unset):
         values |= {"list": word.list if word else None, "ordinal": word.ordinal if word else None}
     return await learning.amend_sentence(ctx.table, existing, values, ctx.unit)
+
+
+async def delete_sentence(ctx: Context, /, *, sentence: SentenceId) -> str:
+    """The id of the deleted sentence. Its day stays one on which its author was active."""
+    viewer = ctx.signed_in()
+    existing = await _require_sentence(ctx, sentence)
+    if not viewer.is_user(existing.user) and not viewer.may(Role.MODERATOR):
+        raise NotAllowed("Only its author or a moderator may delete a sentence.", path=("input", "sentence"))
+    deleted_id = node_id("Sentence", sentence)
+    await learning.delete_sentence(ctx.table, existing, deleted_id, ctx.unit)
+    ctx.services.get(QuizLeaderboards).discard(existing)
+    return deleted_id
+
+
+async def _require_sentence(ctx: Context, key: str) -> Sentence:
+    """The sentence that an input names."""
+    sentence = await sentence_node(ctx, key)
+    if sentence is None:
+        raise NotFound("There is no such sentence.", path=("input", "sentence"))
+    return sentence
 
 
 async def _load_practised(ctx: Context, key: str | Unset | None) -> Word | None:

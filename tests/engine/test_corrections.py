@@ -20,7 +20,7 @@ from datastore.vocabulary.subscriptions import all_subscribers
 from datastore.vocabulary.words import WORD
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import parse_node_key
-from resolvers.vocabulary import corrections
+from resolvers.vocabulary import lists as list_resolvers
 from server.mail.daily_run import DailyRun, RunSummary
 from server.mail.message import EmailTemplate
 from server.mail.sending import Emails
@@ -401,7 +401,7 @@ async def test_the_words_of_a_large_deleted_list_are_deleted_by_the_daily_run(
     one_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request deletes as many as it has time for; the list itself is gone at once."""
-    monkeypatch.setattr(corrections, "_CLEARED_AT_ONCE", 40)
+    monkeypatch.setattr(list_resolvers, "_CLEARED_AT_ONCE", 40)
     list_id = await public_list(one_client, words=100)
     editor, table = one_client.member("eve", Role.EDITOR), one_client.services.table
     await editor.ask(REMOVE_WORD, input={"word": (await word_ids(one_client, list_id))[0]})
