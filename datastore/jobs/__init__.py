@@ -2,7 +2,6 @@
 
 | module | contents                                             |
 |--------|------------------------------------------------------|
-| jobs   | jobs, with their progress and outcome                |
+| jobs   | jobs, with their progress and outcome; their texts   |
 | leases | which process does a piece of work                   |
-| texts  | texts that jobs work on                              |
 """

@@ -6,7 +6,9 @@
 | jobs, newest first           | gsi1 JOBS, gsi2 JOBS#RUNNING for those that run            | 1 a page |
 | jobs that are not finished   | gsi2 JOBS#RUNNING, oldest first                            | 1        |
 | begin a job                  | PutItem if absent, or part of another transaction          | 1        |
-| acquire, report, finish      | UpdateItem of its lease (`datastore.jobs.leases`)               | 1        |
+| acquire, report, finish      | UpdateItem of its lease (`datastore.jobs.leases`)          | 1        |
+| store its text               | BatchWriteItem JOB#<id> TEXT#<number>                      | 1 for 25 |
+| read it; delete it           | Query JOB#<id> TEXT#, consistent; BatchWriteItem of these  | 1 a MB   |
 
 A job's item is its lease: one process works on it, and stores progress and outcome there. The work of every kind is
 idempotent, so a process that was taken for dead and goes on for a moment costs time and nothing else.
@@ -24,6 +26,7 @@ from typing import Any
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window
+from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Put, Write, absent, where
 from datastore.jobs.leases import Held, Leases
@@ -170,3 +173,41 @@ async def acquire_job(leases: Leases, seen: Job) -> Held[Job] | None:
 async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
     """End a job and forget its input."""
     await job.release(state=state, finished_at=now, message=message, place=None, input={})
+
+
+# ── texts ──
+# Texts that jobs work on: in pieces, because an item holds at most 400 KB, until the job has ended.
+#
+# A text is stored before its job begins. That of a job that never began expires.
+
+PIECE_BYTES = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A part of a text. It may end within a letter."""
+
+    job: str
+    number: int
+    data: bytes
+    expires: datetime
+
+
+TEXT_PIECE = Entity(TextPiece, Key("JOB#{job}", "TEXT#{number:03d}"), ttl="expires")
+
+
+async def store_text(table: Table, job: str, text: str, expires: datetime) -> None:
+    data = text.encode()
+    pieces = [data[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES)]
+    await table.write_many(
+        TEXT_PIECE.put(TextPiece(job, number, piece, expires)) for number, piece in enumerate(pieces)
+    )
+
+
+async def read_text(table: Table, job: str) -> str:
+    pieces = [piece.data async for piece in table.iterate(TEXT_PIECE.on(job=job), consistent=True)]
+    return b"".join(pieces).decode()
+
+
+async def delete_text(table: Table, job: str) -> None:
+    await clear_partition(table, TEXT_PIECE.on(job=job))

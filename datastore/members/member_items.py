@@ -16,9 +16,8 @@ from datastore.changes.unit_of_work import CREATED, RECEIPT
 from datastore.dynamo import Table
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Partition
-from datastore.jobs.jobs import JOB, all_jobs
+from datastore.jobs.jobs import JOB, TEXT_PIECE, all_jobs
 from datastore.jobs.leases import TURN
-from datastore.jobs.texts import TEXT_PIECE
 from datastore.members.api_keys import API_KEY
 from datastore.members.exports import EXPORT, EXPORT_PIECE
 from datastore.members.sessions import SESSION

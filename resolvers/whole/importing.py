@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from datastore.jobs import jobs as job_store
-from datastore.jobs import texts
 from datastore.jobs.jobs import Job
 from datastore.refusals import InvalidInput, NotFound
 from datastore.vocabulary import lists as list_store
@@ -127,7 +126,7 @@ async def _import(ctx: Context, what: str, into: str, text: str, *, dry_run: boo
     if dry_run or not found.missing:
         return Imported(len(found.missing), problems, None)
     new = new_job(ctx, IMPORT_TEXT, {"what": what, "into": into, "actor": ctx.unit.actor or ""})
-    await texts.store_text(ctx.table, new.id, text, new.expires)
+    await job_store.store_text(ctx.table, new.id, text, new.expires)
     begun = await job_store.begin_job(ctx.table, new)
     job = await job_soon(ctx, begun, import_text_job)
     answer = Imported(job.done, problems, job if job.is_running else None)
@@ -151,7 +150,7 @@ async def _preview(services: Services, what: str, into: str, text: str) -> Previ
 async def import_text_job(services: Services, run: JobRun) -> str:
     """Add what is still missing: what an attempt before this one has added counts as done."""
     what, into, actor = run.input["what"], run.input["into"], run.input["actor"] or None
-    text = await texts.read_text(services.table, run.job.id)
+    text = await job_store.read_text(services.table, run.job.id)
     found = await _preview(services, what, into, text)
     if run.total is None:
         run.total = len(found.missing)
@@ -164,5 +163,5 @@ async def import_text_job(services: Services, run: JobRun) -> str:
     advance(0)
     store = FORMATS[what].open_store(services, into, actor)
     imported = await import_records(found.missing, store, OnProblem.STOP, advance)
-    await texts.delete_text(services.table, run.job.id)
+    await job_store.delete_text(services.table, run.job.id)
     return "".join([f"Added: {run.done:,}.", *(f" {problem}" for problem in imported.problems)])

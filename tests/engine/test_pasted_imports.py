@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from datastore.dynamo import Table
-from datastore.jobs import texts
-from datastore.jobs.jobs import JOB
-from datastore.jobs.texts import TEXT_PIECE
+from datastore.jobs.jobs import JOB, TEXT_PIECE, read_text
 from resolvers.jobs.running import JobRunner
 from resolvers.requests.context import Role
 from resolvers.whole.importing import LONGEST_TEXT, MOST_PROBLEMS
@@ -176,5 +174,5 @@ async def test_a_long_import_goes_on_as_a_job_after_its_process_has_ended(one_ta
         counted = await second.ask('{ contenders(board: "big", first: 1) { totalCount } }')
         assert counted["totalCount"] == 600
     [stored] = [job async for job in one_table.iterate(JOB.on("gsi1"))]
-    assert await texts.read_text(one_table, stored.id) == ""
+    assert await read_text(one_table, stored.id) == ""
     assert [piece async for piece in one_table.iterate(TEXT_PIECE.on(job=stored.id))] == []
