@@ -22,9 +22,9 @@ from math import exp, inf, log, sqrt
 
 import structlog
 
-from datastore.dynamo import DynamoError
-from datastore.voting import votes
+from datastore.dynamo import DynamoError, Table
 from datastore.voting.boards import Board
+from datastore.voting.votes import read_pair_tallies
 from resolvers.requests.context import Services
 from resolvers.voting.settling import BoardCache
 
@@ -57,6 +57,14 @@ class Meeting:
     other: int
     won: float
     lost: float
+
+
+async def read_meetings(table: Table, board: Board) -> list[Meeting]:
+    return [
+        Meeting(pair.low, pair.high, pair.low_wins + pair.ties / 2, pair.high_wins + pair.ties / 2)
+        for pair in await read_pair_tallies(table, board)
+        if pair.votes
+    ]
 
 
 # ── the fit ──
@@ -220,10 +228,6 @@ class Strengths:
         if cached is None:
             return None
         board, before = cached.board, self._fits.known(slug, inf)
-        meetings = [
-            Meeting(pair.low, pair.high, pair.low_wins + pair.ties / 2, pair.high_wins + pair.ties / 2)
-            for pair in await votes.read_pair_tallies(self._services.table, board)
-            if pair.votes
-        ]
+        meetings = await read_meetings(self._services.table, board)
         start = {ordinal: strength.value for ordinal, strength in before.strengths.items()} if before else None
         return _Fitted(board.stamp, await asyncio.to_thread(fit, meetings, start))

@@ -22,9 +22,9 @@ from datastore.dynamo import DynamoError, Table, TableAddress, open_table
 from datastore.voting.boards import read_board_with_marks
 from datastore.voting.contenders import NO_VOTES
 from datastore.voting.voiding import Origin, votes_and_origins
-from datastore.voting.votes import PairVerdict, Vote, read_contender_sums, read_pair_tallies
+from datastore.voting.votes import PairVerdict, Vote, read_contender_sums
 from resolvers.voting.ballots import seed_after
-from resolvers.voting.bradley_terry import Meeting, fit
+from resolvers.voting.bradley_terry import fit, read_meetings
 from resolvers.voting.kept_votes import SKIP, TIE, SeenVote
 from resolvers.voting.suspicion import Detector, Suspicion, pushed_ranks, rank_changes
 
@@ -60,12 +60,6 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
     found = await read_board_with_marks(table, slug)
     assert found is not None  # noqa: S101 - the mutation has read it, and boards are not deleted
     board = found.board
-    tallies = await read_pair_tallies(table, board)
-    meetings = [
-        Meeting(each.low, each.high, each.low_wins + each.ties / 2, each.high_wins + each.ties / 2)
-        for each in tallies
-        if each.votes
-    ]
     sums = await read_contender_sums(table, board)
     scores = {
         ordinal: counts.wins - counts.losses
@@ -73,7 +67,9 @@ async def search(table: Table, slug: str) -> tuple[Detector, list[Suspicion], Ma
         if board.eligible.has(ordinal)
         for counts in [sums.get(ordinal, NO_VOTES)]
     }
-    detector = Detector({ordinal: strength.value for ordinal, strength in fit(meetings).items()}, board.size)
+    detector = Detector(
+        {ordinal: strength.value for ordinal, strength in fit(await read_meetings(table, board)).items()}, board.size
+    )
     async for votes, networks in by_voter(table, slug):
         seed = seed_after(votes[-1])
         standing = [vote for vote in votes if vote.is_verdict and not vote.void]
