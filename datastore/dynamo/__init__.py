@@ -18,7 +18,7 @@
 Entities, keys, conditions and writes are for the datastore alone, which imports them from their modules.
 """
 
-from datastore.dynamo.attributes import iso
+from datastore.dynamo.attributes import iso, to_the_millisecond
 from datastore.dynamo.budgets import (
     OFF,
     Budget,

@@ -46,6 +46,11 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
+def to_the_millisecond(moment: datetime) -> datetime:
+    """As times are stored and ids have them."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
 def parse_moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from datastore.changes.occurrences import Journal
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Rates, ReadCache, Reads, Table, Window
+from datastore.dynamo import Rates, ReadCache, Reads, Table, Window, to_the_millisecond
 from datastore.jobs.leases import Leases
 from datastore.people import profiles as profile_store
 from datastore.people.identities import Proven
@@ -171,8 +171,7 @@ BothWaysWindow = Annotated[Window, BothWays()]
 
 
 def utc_now() -> datetime:
-    now = datetime.now(UTC)
-    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+    return to_the_millisecond(datetime.now(UTC))
 
 
 class Services:

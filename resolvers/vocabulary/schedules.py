@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import fsrs
 
+from datastore.dynamo import to_the_millisecond
 from datastore.vocabulary.quizzes import Card
 
 # ── days and streaks ──
@@ -112,7 +113,7 @@ def reviewed(before: Card | None, user: str, word: tuple[str, int], grade: Grade
         user=user,
         list=list_id,
         ordinal=ordinal,
-        due=_to_milliseconds(after.due),
+        due=to_the_millisecond(after.due),
         stability=after.stability or 0.0,
         difficulty=after.difficulty or 0.0,
         state=after.state.value,
@@ -132,8 +133,3 @@ def _fsrs_card(card: Card) -> fsrs.Card:
         due=card.due,
         last_review=card.reviewed_at,
     )
-
-
-def _to_milliseconds(moment: datetime) -> datetime:
-    """Stored times have three decimals."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

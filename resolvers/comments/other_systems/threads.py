@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from datastore.comments.records import Status
-from datastore.dynamo import iso
+from datastore.dynamo import iso, to_the_millisecond
 from resolvers.comments.transfer import Author
 from resolvers.transfer.readers import Row
 
@@ -75,7 +75,7 @@ def _spooled(table: sqlite3.Connection, written: Iterable[Written]) -> Iterator[
             yield _problem(one, UNDATED)
         else:
             data = orjson.dumps(_stored(one))
-            values = (one.id, one.parent, one.thread_id, _to_the_millisecond(one.at).timestamp(), one.gone, data)
+            values = (one.id, one.parent, one.thread_id, to_the_millisecond(one.at).timestamp(), one.gone, data)
             added = table.execute("INSERT OR IGNORE INTO written VALUES (NULL, ?, ?, ?, ?, ?, ?)", values)
             if not added.rowcount:
                 yield _problem(one, TWICE)
@@ -85,11 +85,6 @@ def _problem(one: Written, message: str) -> Row:
     return Row(one.place.number, {}, name=one.place.name, problem=message)
 
 
-def _to_the_millisecond(moment: datetime) -> datetime:
-    """As ids have it."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
 def _stored(one: Written) -> dict[str, Any]:
     return {
         "line": one.place.number,
@@ -97,7 +92,7 @@ def _stored(one: Written) -> dict[str, Any]:
         "id": one.id,
         "thread": one.thread,
         "threadId": one.thread_id,
-        "at": None if one.at is None else iso(_to_the_millisecond(one.at)),
+        "at": None if one.at is None else iso(to_the_millisecond(one.at)),
         "body": one.body,
         "author": None if one.author is None else [one.author.key, one.author.name, one.author.email],
         "editedAt": None if one.edited_at is None else iso(one.edited_at),
