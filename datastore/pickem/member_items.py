@@ -80,8 +80,8 @@ async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
             if is_last_captain and not others:
                 await delete_league(table, place, league, unit, None)
             else:
-                longest = min(others, key=lambda member: (member.since, member.user)) if is_last_captain else None
-                await leave(table, place, longest and longest.user, own, unit, None)
+                first = min(others, key=lambda one: (one.since, one.user)).user if is_last_captain else None
+                await leave(table, place, first, own, unit, None)
         except (Conflict, NotFound):
             raise Stale from None
 
