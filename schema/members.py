@@ -17,16 +17,7 @@ from resolvers.voting import continuing
 from resolvers.whole import erasing, exporting
 from resolvers.whole import signing_in as whole_signing_in
 from resolvers.whole.mutations import Terms
-from schema.framework.declarations import (
-    Node,
-    connection,
-    described,
-    enum,
-    field,
-    mutation,
-    object_type,
-    record_type,
-)
+from schema.framework.declarations import Node, connection, described, enum, field, mutation, object_type, record_type
 from schema.framework.lazy import LazyUser
 from schema.jobs import Job
 

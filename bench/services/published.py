@@ -20,13 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import exp, inf, log
 from random import Random
 
-from bench.services.voters import (
-    RIVALS,
-    TARGET,
-    TARGETED,
-    SimulatedVote,
-    Simulation,
-)
+from bench.services.voters import RIVALS, TARGET, TARGETED, SimulatedVote, Simulation
 
 ByVoter = Mapping[int, Sequence[SimulatedVote]]
 _LEAST, _MOST = 5, 100

@@ -30,16 +30,7 @@ from typing import BinaryIO, Final
 import structlog
 
 from server import Failed
-from server.engine.folder import (
-    Stopped,
-    find_damage,
-    is_alive,
-    never,
-    open_to_read,
-    refuse_own_file,
-    sync,
-    table_file,
-)
+from server.engine.folder import Stopped, find_damage, is_alive, never, open_to_read, refuse_own_file, sync, table_file
 
 # ── backups ──
 

@@ -14,14 +14,7 @@ import pytest
 from datastore.dynamo import Table
 from datastore.dynamo.entity import shard_of
 from datastore.values.seal import Seal
-from datastore.voting.boards import (
-    BOARD,
-    DEFAULT_RATE,
-    Board,
-    read_board_with_marks,
-    reshard,
-    shard_count,
-)
+from datastore.voting.boards import BOARD, DEFAULT_RATE, Board, read_board_with_marks, reshard, shard_count
 from datastore.voting.contenders import CONTENDER, RESULTS, Contender, Counts, ResultsBlock
 from resolvers.requests.context import Services, utc_now
 from resolvers.voting.settling import BoardCache

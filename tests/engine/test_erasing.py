@@ -43,11 +43,7 @@ from tests.erasing import (
 from tests.generated import entities
 from tests.jobs import ended
 from tests.leagues import ADMIT, JOIN_LEAGUE, LEAGUE, create
-from tests.queries import (
-    RECORD_QUIZ,
-    UPDATE_PROFILE,
-    mutation,
-)
+from tests.queries import RECORD_QUIZ, UPDATE_PROFILE, mutation
 from tests.two_worlds import Site
 from tests.vocabulary import QUIZ_LEADERBOARD, known_list
 from tests.voting import settle_votes

@@ -9,15 +9,7 @@ from typing import Any
 
 import pytest
 
-from datastore.changes.occurrences import (
-    DELIVERY,
-    OCCURRENCE,
-    WEBHOOK,
-    Delivery,
-    DeliveryState,
-    Occurrence,
-    Webhook,
-)
+from datastore.changes.occurrences import DELIVERY, OCCURRENCE, WEBHOOK, Delivery, DeliveryState, Occurrence, Webhook
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.records import COMMENT, HELD
 from datastore.dynamo import Table

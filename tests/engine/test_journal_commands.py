@@ -11,14 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore.changes.occurrences import (
-    DELIVERY,
-    OCCURRENCE,
-    Delivery,
-    Occurrence,
-    Source,
-    Webhook,
-)
+from datastore.changes.occurrences import DELIVERY, OCCURRENCE, Delivery, Occurrence, Source, Webhook
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook

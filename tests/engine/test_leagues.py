@@ -47,9 +47,7 @@ from tests.leagues import (
     places,
     user_id,
 )
-from tests.leagues import (
-    LEAGUE as LEAGUE_BY_ID,
-)
+from tests.leagues import LEAGUE as LEAGUE_BY_ID
 from tests.queries import mutation
 
 

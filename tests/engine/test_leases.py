@@ -8,13 +8,7 @@ from random import Random
 import pytest
 
 from datastore.dynamo import Table, open_table
-from datastore.jobs.leases import (
-    TURN,
-    Held,
-    LeaseLost,
-    Leases,
-    Turn,
-)
+from datastore.jobs.leases import TURN, Held, LeaseLost, Leases, Turn
 from tests.client import Client
 from tests.engines import RunningEngine
 from tests.fault.faults import Fault

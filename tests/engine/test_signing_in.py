@@ -14,15 +14,7 @@ from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client
-from tests.confirmations import (
-    ADA,
-    MailingService,
-    list_key,
-    mailing,
-    migrated,
-    subscriber_count,
-    subscriptions_of,
-)
+from tests.confirmations import ADA, MailingService, list_key, mailing, migrated, subscriber_count, subscriptions_of
 from tests.queries import SUSPEND, UPDATE_PROFILE
 from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, in_session, on_page, signed_in
 from tests.vocabulary import known_list

@@ -20,12 +20,7 @@ import pytest
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.whole import table as whole_table
-from datastore.whole.layout import (
-    CURRENT_LAYOUT,
-    LAYOUT,
-    Layout,
-    ensure_layout,
-)
+from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
 from datastore.whole.table import ImportRefused
 from resolvers.transfer.readers import Unreadable
 from server import Failed, audit, demo

@@ -18,16 +18,7 @@ from datastore.changes.occurrences import Kind
 from resolvers.values.node_ids import node_id
 from tests import season
 from tests.fault.ledger import SEASON, ExpectedComment, ExpectedLeague, ExpectedPrediction, ExpectedVote
-from tests.fault.recording import (
-    EVERYBODY,
-    LANGUAGES,
-    LEAVERS,
-    PRODUCTS,
-    SPAMMER,
-    TROLL,
-    RecordingClient,
-    SharedState,
-)
+from tests.fault.recording import EVERYBODY, LANGUAGES, LEAVERS, PRODUCTS, SPAMMER, TROLL, RecordingClient, SharedState
 from tests.leagues import ADMIT, CREATE_LEAGUE, DELETE_LEAGUE, JOIN_LEAGUE, LEAVE_LEAGUE, REMOVE, ROTATE_CODE
 from tests.queries import (
     CAST_VOTE,

@@ -18,12 +18,7 @@ import pytest
 from datastore.dynamo import Table, open_table
 from datastore.dynamo.declaration import create
 from datastore.whole import table as whole_table
-from datastore.whole.layout import (
-    CURRENT_LAYOUT,
-    LAYOUT,
-    Layout,
-    ensure_layout,
-)
+from datastore.whole.layout import CURRENT_LAYOUT, LAYOUT, Layout, ensure_layout
 from server.commands import whole_table as commands
 from server.commands.export_file import End
 from server.commands.whole_table import export_table, import_table, open_export

@@ -7,15 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datastore.comments.planner import (
-    MAX_VALUES,
-    RATINGS,
-    CommentCounts,
-    Filter,
-    Plan,
-    continuation,
-    plans,
-)
+from datastore.comments.planner import MAX_VALUES, RATINGS, CommentCounts, Filter, Plan, continuation, plans
 from datastore.dynamo.paging import LARGEST_READ
 from tests.comments import matches
 

@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from datastore.values.ids import (
-    CLOCK_SKEW,
-    Ids,
-    creation_time,
-    first_id,
-)
+from datastore.values.ids import CLOCK_SKEW, Ids, creation_time, first_id
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2500, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 

@@ -11,12 +11,7 @@ import pytest
 import strawberry
 
 from datastore.refusals import InvalidInput
-from resolvers.requests.context import (
-    UNSET,
-    Context,
-    NodeOf,
-    Unset,
-)
+from resolvers.requests.context import UNSET, Context, NodeOf, Unset
 from resolvers.values.node_ids import node_id
 from schema.framework.arguments import Parameters, input_type
 from schema.framework.declarations import field, mutation

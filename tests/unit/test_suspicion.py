@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 from datastore.voting.suspects import RankChange
 from resolvers.voting.kept_votes import SKIP, SeenVote
-from resolvers.voting.suspicion import (
-    LEAST_OF_NETWORK,
-    Detector,
-    Suspicion,
-    binomial_tail,
-    mixed_tail,
-    rank_changes,
-)
+from resolvers.voting.suspicion import LEAST_OF_NETWORK, Detector, Suspicion, binomial_tail, mixed_tail, rank_changes
 
 CONTENDERS = 20
 STRENGTHS = {contender: (contender - 10) / 5 for contender in range(CONTENDERS)}
