@@ -33,7 +33,7 @@ CLAIM_SUBSCRIPTIONS = mutation(
     "claimSubscriptions", "SubscriptionsClaimed", "subscriptions { list { id } characterSet active since }"
 )
 ADA = "ada@example.org"
-_LINK = re.compile(r"http://127\.0\.0\.1:8000(/confirm\?token=[\w-]+)")
+_LINK = re.compile(r"http://127\.0\.0\.1:\d+(/confirm\?token=[\w-]+)")
 
 
 def link_in(email: EmailMessage) -> str:

@@ -186,6 +186,7 @@ async def test_something_else_in_the_place_of_the_engines_files_is_no_traceback(
 ) -> None:
     """The message names it. The system refuses another user's file in the same way."""
     data.mkdir()
+    (data / "lock").touch()
     (data / name).mkdir() if name == "engine.log" else (data / name).touch()
     message = await asyncio.to_thread(refused_on, data, "audit", COLUMNS="1000")
     assert message.startswith(f"The engine cannot be started: {data / name}: {reason}. "), message

@@ -254,6 +254,7 @@ def run(words: list[str], service: Service, folder: Path) -> None:
         words[0], [str(binary), "-m", "server"]
     )
     arguments = [word.replace("http://127.0.0.1:8000", service.url) for word in words[1:]]
+    (folder / "lock").touch()  # as if a service had used it
     variables = environment(RINGSIDE_DATA=str(folder))
     done = subprocess.run(
         [*start, *arguments], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=False
