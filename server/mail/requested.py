@@ -6,7 +6,7 @@ mail server codes are written to the log, and shown by the page.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +25,7 @@ from resolvers.people.confirmations import (
 )
 from resolvers.requests.context import Services
 from server.http.browser_pages import DemoEmails, shows_emails
-from server.mail.message import Email, EmailKind, EmailTemplates, compose, host_of, in_language
+from server.mail.message import Email, EmailKind, EmailTemplate, EmailTemplates, compose, host_of, in_language
 from server.mail.sending import (
     AddressNotTaken,
     DeliveryUnknown,
@@ -43,50 +43,49 @@ _KINDS = {Purpose.SUBSCRIPTION: EmailKind.CONFIRM_SUBSCRIPTION, Purpose.ADDRESS:
 
 def send_requested_emails(settings: Settings, services: Services) -> None:
     """Send them from now on: by the mail server or, in a demo without one, codes to its log and page."""
-    emails = _RequestedEmails(settings, services)
+    templates = EmailTemplates(settings.email_templates)
+    template = EmailTemplate(sender_address(settings), settings.public_url, services.seal, templates)
     if settings.smtp_url is not None:
         url = settings.smtp_url.get_secret_value()
-        links, codes = (SmtpTransport(url, emails.sender, for_requests=True) for _ in range(2))
-        services.get(Confirmations).start(partial(emails.send_link, links))
-        services.get(SignInCodes).start(partial(emails.send_code, codes))
+        links, codes = (SmtpTransport(url, template.sender, for_requests=True) for _ in range(2))
+        services.get(Confirmations).start(_RequestedEmails(template, links).send_link)
+        services.get(SignInCodes).start(_RequestedEmails(template, codes).send_code)
     elif shows_emails(settings):
-        services.get(SignInCodes).start(partial(emails.send_code, _DemoTransport(services.get(DemoEmails))))
+        shown = _DemoTransport(services.get(DemoEmails))
+        services.get(SignInCodes).start(_RequestedEmails(template, shown).send_code)
 
 
+@dataclass(frozen=True, slots=True)
 class _RequestedEmails:
     """Makes the emails, and sends each by a transport."""
 
-    def __init__(self, settings: Settings, services: Services) -> None:
-        self.sender = sender_address(settings)
-        self._settings = settings
-        self._seal = services.seal
-        self._templates = EmailTemplates(settings.email_templates)
+    template: EmailTemplate
+    transport: EmailTransport
 
-    async def send_link(self, transport: EmailTransport, link: Link, values: dict[str, Any]) -> None:
-        address = f"{self._settings.public_url.rstrip('/')}{PATH}?token={link.token(self._seal)}"
+    async def send_link(self, link: Link, values: dict[str, Any]) -> None:
+        address = f"{self.template.public_url.rstrip('/')}{PATH}?token={link.token(self.template.seal)}"
         shown = {**values, "address": link.email, "link": address, "hours": LINK_HOURS}
         about = link.address if link.purpose is Purpose.SUBSCRIPTION else f"{link.address}.{self._short(link)}"
         identifier = f"confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{about}"
-        await self._send(transport, link.email, _KINDS[link.purpose], shown, identifier)
+        await self._send(link.email, _KINDS[link.purpose], shown, identifier)
 
     def _short(self, link: Link) -> str:
         """Return what identifies the member: two members who ask for the same address get an email each."""
-        return self._seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
+        return self.template.seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
 
-    async def send_code(self, transport: EmailTransport, code: CodeEmail) -> None:
-        link = f"{self._settings.public_url.rstrip('/')}{SIGN_IN_PATH}?link={code.link}"
-        site = urlsplit(self._settings.public_url).netloc
+    async def send_code(self, code: CodeEmail) -> None:
+        link = f"{self.template.public_url.rstrip('/')}{SIGN_IN_PATH}?link={code.link}"
+        site = urlsplit(self.template.public_url).netloc
         shown = {"code": code.digits, "site": site, "minutes": MINUTES, "link": link}
         values = in_language(EmailKind.SIGN_IN, code.language, shown)
-        await self._send(transport, code.email, EmailKind.SIGN_IN, values, f"sign-in.{code.id}")
+        await self._send(code.email, EmailKind.SIGN_IN, values, f"sign-in.{code.id}")
 
-    async def _send(
-        self, transport: EmailTransport, address: str, kind: EmailKind, shown: dict[str, Any], identifier: str
-    ) -> None:
+    async def _send(self, address: str, kind: EmailKind, shown: dict[str, Any], identifier: str) -> None:
         """Send an email; NotSent, Undeliverable or PerhapsSent if that failed."""
+        sender = self.template.sender
         try:
-            rendered = self._templates.render(kind, shown)
-            await transport.send(compose(self.sender, address, rendered, f"<{identifier}@{host_of(self.sender)}>"))
+            rendered = self.template.templates.render(kind, shown)
+            await self.transport.send(compose(sender, address, rendered, f"<{identifier}@{host_of(sender)}>"))
         except AddressNotTaken as error:
             raise Undeliverable(str(error)) from None
         except (EmailRejected, ServerUnreachable, InvalidInput) as error:

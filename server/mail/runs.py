@@ -85,7 +85,7 @@ async def open_emails(
 ) -> AsyncIterator[Emails]:
     """What runs send with, while the process holds the lease of their turn."""
     templates = EmailTemplates(settings.email_templates)
-    template = EmailTemplate(sender_address(settings), settings.public_url, settings.seal(), templates)
+    template = EmailTemplate(sender_address(settings), settings.public_url, services.seal, templates)
     index_lag = INDEX_LAG if settings.dynamodb_url == AWS else timedelta()  # local engines' are never behind
     async with open_transport(settings, at_once) as transport:
         yield Emails(services, template, LeasedTransport(transport, lease), at_once, index_lag)
