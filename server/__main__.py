@@ -22,7 +22,7 @@ from server import Failed
 COMMANDS: Final = {
     "serve": ("serve", "Starts the service. Without settings it runs an embedded engine, with its data in .ringside/."),
     "token": ("members", "Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."),
-    "demo": ("demo", "Adds the demo data, except for parts that are already there."),
+    "demo": ("table", "Adds the demo data, except for parts that are already there."),
     "elements": (
         "elements",
         "Prints two script tags for RINGSIDE_PUBLIC_URL: the current elements, and this build of them by its digest.",

@@ -20,8 +20,8 @@ from datastore.dynamo import DynamoError, Table
 from resolvers.requests.context import Services
 from server import Failed
 from server.commands import err, out
-from server.commands.demo import seed_demo
 from server.commands.running import engine_for, load_settings
+from server.commands.table import seed_demo
 from server.engine import scheduled_backups
 from server.engine.table import open_checked_table
 from server.http.origins import default_hosts

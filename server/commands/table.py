@@ -1,4 +1,4 @@
-"""`ringside table`: create, check."""
+"""`ringside table`, which creates and checks it, and `ringside demo`, which adds the demo data."""
 
 from __future__ import annotations
 
@@ -44,3 +44,16 @@ def check() -> None:
 
     run_with_services(nothing)
     out.print("The table is ready for the service.")
+
+
+@app.command()
+def demo() -> None:
+    """Adds the demo data, except for parts that are already there."""
+    run_with_services(seed_demo, begins_table=True)
+
+
+async def seed_demo(services: Services) -> None:
+    from server.demo import seed  # `ringside serve` needs it only if it is to add the data
+
+    async for line in seed(services):
+        out.print(line)

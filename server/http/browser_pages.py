@@ -27,6 +27,7 @@ from starlette.types import Scope
 
 from resolvers.requests.context import Role, Services
 from resolvers.values.languages import page_language
+from server import Failed
 from server.auth.cookies import LOOPBACK
 from server.auth.tokens import mint
 from server.http.messages import SECURITY_HEADERS, accepts_gzip
@@ -230,9 +231,9 @@ class Elements:
         return known
 
     def tags(self, address: str) -> tuple[str, str]:
-        """The script's tag for a page, and the one that pins it; FileNotFoundError if it has not been built."""
+        """The script's tag for a page, and the one that pins it; Failed if it has not been built."""
         if self.script is None:
-            raise FileNotFoundError("elements.*.js")
+            raise Failed("The elements have not been built here: make pages.")
         digest = base64.b64encode(hashlib.sha384(self.script.read_bytes()).digest()).decode()
         start = f'<script type="module" src="{address.rstrip("/")}'
         return (
