@@ -30,9 +30,12 @@ from schema.framework.arguments import Argument, Input, Parameters, make_input
 
 # ── fields ──
 
-_COMPLEXITY = "complexity"
-_COMPLEXITY_OF_EACH = "complexity_of_each"
-_MOST_OBJECTS = "most_objects"
+COMPLEXITY = "complexity"
+"""What a field counts without what is selected inside it."""
+COMPLEXITY_OF_EACH = "complexity_of_each"
+"""What each object of a field counts without what is selected of it."""
+MOST_OBJECTS = "most_objects"
+"""How many objects a field's list has at most."""
 READ = 40
 """What a call to the table counts in the complexity: it takes as much of the processor as answering so many fields."""
 AWAITED = 5
@@ -77,7 +80,7 @@ def described(description: str) -> Any:
 
 def objects(most: int, description: str) -> Any:
     """The same for a list of so many objects at most."""
-    return strawberry.field(description=description, metadata={_MOST_OBJECTS: most})
+    return strawberry.field(description=description, metadata={MOST_OBJECTS: most})
 
 
 def field(
@@ -113,28 +116,14 @@ def field(
     if complexity is None:
         is_awaited = resolution.is_batched or (resolution.is_async and resolution.of_record)
         complexity = AWAITED if is_awaited else 1
-    metadata = {_COMPLEXITY: complexity, _COMPLEXITY_OF_EACH: complexity_of_each}
+    metadata = {COMPLEXITY: complexity, COMPLEXITY_OF_EACH: complexity_of_each}
     if most_objects is not None:
-        metadata[_MOST_OBJECTS] = most_objects
+        metadata[MOST_OBJECTS] = most_objects
     return strawberry.field(resolver=with_resolution(chosen, resolution), description=description, metadata=metadata)
 
 
-def own_complexity(definition: GraphQLField) -> int:
-    """What a field counts without what is selected inside it."""
-    return _declared(definition, _COMPLEXITY, 1)
-
-
-def complexity_of_each(definition: GraphQLField) -> int:
-    """What each object of a field counts without what is selected of it."""
-    return _declared(definition, _COMPLEXITY_OF_EACH, 0)
-
-
-def most_objects(definition: GraphQLField, default: int) -> int:
-    """How many objects a field's list has at most, where it says so."""
-    return _declared(definition, _MOST_OBJECTS, default)
-
-
-def _declared(definition: GraphQLField, name: str, default: int) -> int:
+def declared_of(definition: GraphQLField, name: str, default: int) -> int:
+    """What a field declares under one of these names."""
     declared = definition.extensions.get("strawberry-definition")
     return default if declared is None else int(declared.metadata.get(name, default))
 
@@ -477,7 +466,7 @@ def mutation(  # noqa: PLR0913 - most have defaults
         "input": Annotated[input_type, strawberry.argument(description="The mutation's input.")],
         "return": result,
     }
-    return strawberry.mutation(resolver=resolve, description=description, metadata={_COMPLEXITY: complexity})
+    return strawberry.mutation(resolver=resolve, description=description, metadata={COMPLEXITY: complexity})
 
 
 def _read_input(parameters: Parameters, given: Input) -> tuple[dict[str, Any], dict[str, Any], str | None]:

@@ -42,7 +42,7 @@ from graphql.utilities import value_from_ast_untyped
 
 from datastore.dynamo import LARGEST_PAGE, PAGE_SIZE
 from schema.framework.arguments import MOST_NAMED, names_objects
-from schema.framework.declarations import complexity_of_each, most_objects, own_complexity
+from schema.framework.declarations import COMPLEXITY, COMPLEXITY_OF_EACH, MOST_OBJECTS, declared_of
 from server.execution.lexer import count_line_ends
 
 # ── text and syntax ──
@@ -402,7 +402,7 @@ class Cost:
                 if part is not None and _part(node) is not part:
                     continue
                 definition = self._schema.get_field(parent, node.name.value)
-                constant += own_complexity(definition) if definition else 1
+                constant += declared_of(definition, COMPLEXITY, 1) if definition else 1
                 if definition:
                     self.named.add(node, definition)
                 products += [(_Input(name), 0) for name in self._input_variables(node)]
@@ -430,7 +430,7 @@ class Cost:
             definition = self._schema.get_field(parent, node.name.value)
             answered = graphql.get_named_type(definition.type) if definition else None
             factor = self._factor(node, definition, parent) if definition else 1
-            each = complexity_of_each(definition) if definition else 0
+            each = declared_of(definition, COMPLEXITY_OF_EACH, 0) if definition else 0
             if answered is not None and _is_connection(answered.name):
                 constant, products = self._sum(node.selection_set, answered, _Part.OBJECTS)
                 yield factor, _Sum(max(1, constant) + each, products)
@@ -469,7 +469,7 @@ class Cost:
         if not is_list:
             return 1
         lists = tuple(name for name, argument in definition.args.items() if names_objects(argument))
-        return self._size(node, definition, lists, most_objects(definition, LIST_SIZE))
+        return self._size(node, definition, lists, declared_of(definition, MOST_OBJECTS, LIST_SIZE))
 
     def _size(
         self, node: graphql.FieldNode, definition: graphql.GraphQLField, names: tuple[str, ...], default: int
