@@ -47,6 +47,9 @@ enum(
 )
 
 _WORD_TEXTS: Any = {
+    "simplified": "A Chinese word in simplified characters, 1 to 100.",
+    "traditional": "The same in traditional characters, up to 100.",
+    "pinyin": "How a Chinese word is pronounced, up to 200 characters.",
     "definition": "What it means, 1 to 1,000 characters.",
     "term": "The word in its own script, 1 to 100 characters.",
     "reading": "How it is read, up to 200 characters.",
@@ -255,9 +258,6 @@ input_type(
     texts.NewWord,
     "WordInput",
     "A new word: `term` for any language, or `simplified` for Chinese in one or both character sets.",
-    simplified="A Chinese word in simplified characters, 1 to 100.",
-    traditional="The same in traditional characters, up to 100.",
-    pinyin="How a Chinese word is pronounced, up to 200 characters.",
     **_WORD_TEXTS,
 )
 
@@ -302,9 +302,6 @@ class VocabularyMutation:
         input_description="Changes to a word. Omitted texts stay as they are; null clears an optional one.",
         result_description="The changed word, or why it was not changed.",
         word="The word.",
-        simplified="A Chinese word in simplified characters, 1 to 100.",
-        traditional="The same in traditional characters, up to 100.",
-        pinyin="How a Chinese word is pronounced, up to 200 characters.",
         revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
         **_WORD_TEXTS,
     )
