@@ -43,7 +43,7 @@ from server.compiler.core import (
     core_path,
     is_within,
 )
-from server.compiler.plan import FieldPlan, NotCompilable, SelectionPlan, VariableReader, plan_operation
+from server.compiler.plan import FieldPlan, NotCompilable, Planner, SelectionPlan, VariableReader
 
 MAX_PLANS = 2
 _CHOICES = ("skip", "include")
@@ -142,7 +142,7 @@ class CompiledOperation:
 
     def _compile(self, choice: tuple[Any, ...], variables: VariableValues) -> CompiledPlan | Fallback:
         try:
-            root = plan_operation(self._schema, self._document, self._definition, variables)
+            root = Planner(self._schema, self._document, self._definition, variables).plan()
             plan = compile_plan(self._schema, self._roots(root))
         except NotCompilable as refusal:
             self._fallback = Fallback(refusal.reason)

@@ -245,22 +245,9 @@ class NotCompilable(Exception):
         self.reason = reason
 
 
-def plan_operation(
-    schema: graphql.GraphQLSchema,
-    document: graphql.DocumentNode,
-    operation: graphql.OperationDefinitionNode,
-    variables: VariableValues,
-) -> SelectionPlan:
-    """The plan of an operation, from its root."""
-    root = schema.get_root_type(operation.operation)
-    if root is None:
-        raise NotCompilable("no root type")
-    if operation.directives:
-        raise NotCompilable("directive of an operation")
-    return _Planner(schema, document, operation, variables).root(root)
+class Planner:
+    """Makes the plan of an operation, or NotCompilable."""
 
-
-class _Planner:
     def __init__(
         self,
         schema: graphql.GraphQLSchema,
@@ -268,6 +255,12 @@ class _Planner:
         operation: graphql.OperationDefinitionNode,
         variables: VariableValues,
     ) -> None:
+        root = schema.get_root_type(operation.operation)
+        if root is None:
+            raise NotCompilable("no root type")
+        if operation.directives:
+            raise NotCompilable("directive of an operation")
+        self._root = root
         self._schema = schema
         self._fragments = _fragments(document)
         self._operation = operation
@@ -276,9 +269,9 @@ class _Planner:
         # Paths through nested interfaces multiply with each level, so the same nodes on a type are planned once.
         self._selections: dict[tuple[str, tuple[int, ...]], SelectionPlan] = {}
 
-    def root(self, type_: graphql.GraphQLObjectType) -> SelectionPlan:
-        collected = collect_fields(self._schema, self._fragments, self._variables, type_, self._operation)
-        return self._selection(type_, collected.grouped_field_set)
+    def plan(self) -> SelectionPlan:
+        collected = collect_fields(self._schema, self._fragments, self._variables, self._root, self._operation)
+        return self._selection(self._root, collected.grouped_field_set)
 
     def _selection(
         self, type_: graphql.GraphQLObjectType, collected: Mapping[str, list[FieldDetails]]
