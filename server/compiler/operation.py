@@ -118,10 +118,10 @@ class CompiledOperation:
 
     def build_executor(
         self, ctx: Any, root_value: Any, variables: Mapping[str, Any], *, suggestions: bool
-    ) -> Executor[Any]:
-        """graphql-core's executor of this operation."""
+    ) -> Executor[Any] | list[GraphQLError]:
+        """graphql-core's executor of this operation, or the errors in the variables."""
         name = self._definition.name
-        executor = Executor.build(
+        return Executor.build(
             self._schema,
             self._document,
             root_value,
@@ -130,9 +130,6 @@ class CompiledOperation:
             name.value if name else None,
             hide_suggestions=not suggestions,
         )
-        if isinstance(executor, list):  # cannot be: the variables were coerced before
-            raise executor[0]
-        return executor
 
     def _compile_choice(self, choice: tuple[Any, ...], variables: Mapping[str, Any]) -> CompiledPlan | Fallback:
         if len(self.plans) >= MAX_PLANS:
@@ -179,7 +176,10 @@ class PreparedOperation:
         """Execute a query or a mutation."""
 
         def build_executor() -> Executor[Any]:
-            return self.operation.build_executor(ctx, root_value, self.variables, suggestions=self.suggestions)
+            executor = self.operation.build_executor(ctx, root_value, self.variables, suggestions=self.suggestions)
+            if isinstance(executor, list):  # cannot be: the variables were coerced before
+                raise executor[0]
+            return executor
 
         return Execution(self.plan, self.coerced, ctx, Core(build_executor)).run(root_value)
 
