@@ -117,14 +117,14 @@ class CompiledOperation:
             self._compile((), VariableValues({}, {}))
 
     def build_executor(
-        self, ctx: Any, root_value: Any, variables: Mapping[str, Any], *, suggestions: bool
+        self, ctx: Any, variables: Mapping[str, Any], *, suggestions: bool
     ) -> Executor[Any] | list[GraphQLError]:
         """graphql-core's executor of this operation, or the errors in the variables."""
         name = self._definition.name
         return Executor.build(
             self._schema,
             self._document,
-            root_value,
+            None,
             ctx,
             dict(variables),
             name.value if name else None,
@@ -172,16 +172,16 @@ class PreparedOperation:
     coerced: dict[str, Any]
     suggestions: bool
 
-    def execute(self, ctx: Any, root_value: Any = None) -> Coroutine[Any, Any, ExecutionResult]:
+    def execute(self, ctx: Any) -> Coroutine[Any, Any, ExecutionResult]:
         """Execute a query or a mutation."""
 
         def build_executor() -> Executor[Any]:
-            executor = self.operation.build_executor(ctx, root_value, self.variables, suggestions=self.suggestions)
+            executor = self.operation.build_executor(ctx, self.variables, suggestions=self.suggestions)
             if isinstance(executor, list):  # cannot be: the variables were coerced before
                 raise executor[0]
             return executor
 
-        return Execution(self.plan, self.coerced, ctx, Core(build_executor)).run(root_value)
+        return Execution(self.plan, self.coerced, ctx, Core(build_executor)).run(None)
 
     def execute_event(self, executor: Executor[Any]) -> Coroutine[Any, Any, ExecutionResult]:
         """Execute a subscription for one of its events, for which graphql-core has built the executor."""

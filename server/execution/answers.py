@@ -144,7 +144,7 @@ async def subscribe(
     prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     if prepared is None:
         prepared = await _compile(operation, variables, turns, suggestions=suggestions)
-    executor = operation.compiled.build_executor(ctx, None, variables, suggestions=suggestions)
+    executor = operation.compiled.build_executor(ctx, variables, suggestions=suggestions)
     if isinstance(executor, list):
         return Answer.from_result(graphql.ExecutionResult(None, executor), ctx)
     source = graphql.create_source_event_stream(executor)
