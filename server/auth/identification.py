@@ -128,13 +128,13 @@ class Identified(NamedTuple):
 class Identification:
     """Identifies the viewers of one deployment."""
 
-    def __init__(self, settings: Settings, services: Services, *, clock: Callable[[], float] = time.time) -> None:
-        self._tokens = Tokens(settings, clock=clock)
+    def __init__(self, settings: Settings, services: Services) -> None:
+        self._tokens = Tokens(settings)
         self._keys, self._sessions, self._members = services.get(ApiKeys), services.get(Sessions), services.get(Members)
         self._rights, self._seconds = services.get(Suspensions), settings.request_timeout
         self._services = services
         self._seal = services.seal
-        self.clock = clock
+        self.clock: Callable[[], float] = time.time
         self._visitors: BoundedDict[tuple[bytes, bool], Identified] = BoundedDict(MAX_CACHED_VISITORS)
         """By the Cookie header, and whether it came over TLS."""
 

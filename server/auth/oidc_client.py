@@ -14,7 +14,7 @@ import asyncio
 import secrets
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
@@ -86,8 +86,8 @@ class Flow:
 class OidcClient:
     """The provider's client that the settings describe."""
 
-    def __init__(self, settings: Settings, redirect: str, clock: Callable[[], float] = time.time) -> None:
-        self._settings, self._redirect, self._clock = settings, redirect, clock
+    def __init__(self, settings: Settings, redirect: str) -> None:
+        self._settings, self._redirect = settings, redirect
         self.issuer = settings.oidc_issuer or ""
         self._client = settings.oidc_client_id or ""
         self._verifier = JWTVerifier(
@@ -122,7 +122,7 @@ class OidcClient:
         """Whom the provider's answer names, with the id that the provider has for them; or NotSignedInThere."""
         if not compare_digest(answer.get("state", "").encode(), flow.state.encode()):
             raise OfAnotherFlow("the answer belongs to another sign-in")
-        if flow.expires <= self._clock():
+        if flow.expires <= time.time():
             raise NotSignedInThere("the sign-in took too long")
         if answer.get("iss", self.issuer) != self.issuer:  # RFC 9207
             raise NotSignedInThere("the answer comes from another issuer")
@@ -132,7 +132,7 @@ class OidcClient:
         try:
             verified = await self._verifier.verify(token)
             viewer = self._claims.parse_member(verified.claims, verified.source)
-            parse_expiry(verified.claims, self._clock())
+            parse_expiry(verified.claims, time.time())
         except (Unauthenticated, Unverifiable) as refused:
             raise NotSignedInThere(refused.detail) from None
         _validate_flow(verified.claims, flow, self._client)

@@ -319,10 +319,9 @@ _ADMIN_PAGE: Final = """<!doctype html>
 class AdminPages:
     """The page, its script and the script's parts."""
 
-    def __init__(self, settings: Settings, folder: Path = ADMIN_FOLDER) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._folder = folder
-        self._files = BuiltFiles(directory=folder, check_dir=False)
+        self._files = BuiltFiles(directory=ADMIN_FOLDER, check_dir=False)
         self._headers = {
             **SECURITY_HEADERS,
             "Content-Security-Policy": content_policy(settings.image_hosts),
@@ -334,11 +333,11 @@ class AdminPages:
         return [
             Route("/admin", self._page),
             Route("/admin.{hash}.js", self._script),
-            Mount("/admin", BuiltFiles(directory=self._folder / "admin", check_dir=False), name="admin"),
+            Mount("/admin", BuiltFiles(directory=ADMIN_FOLDER / "admin", check_dir=False), name="admin"),
         ]
 
     async def _page(self, request: Request) -> Response:
-        script = next(self._folder.glob("admin.*.js"), None)
+        script = next(ADMIN_FOLDER.glob("admin.*.js"), None)
         if script is None:
             raise HTTPException(404)
         language = page_language(request.headers.get("accept-language", ""))
