@@ -49,26 +49,18 @@ class Quota:
     @contextmanager
     def held(self, address: str) -> Iterator[None]:
         """Count one more during the block; Overloaded if there are enough."""
-        self.begin(address)
-        try:
-            yield
-        finally:
-            self.end(address)
-
-    def begin(self, address: str) -> None:
-        """Count one more until `end`, which the caller must call; Overloaded if there are enough."""
         if self.is_full(address):
             raise Overloaded(retry_after=1.0)
         client = network(address)
         self.open += 1
         self._of_address[client] = self._of_address.get(client, 0) + 1
-
-    def end(self, address: str) -> None:
-        client = network(address)
-        self.open -= 1
-        self._of_address[client] -= 1
-        if not self._of_address[client]:
-            del self._of_address[client]
+        try:
+            yield
+        finally:
+            self.open -= 1
+            self._of_address[client] -= 1
+            if not self._of_address[client]:
+                del self._of_address[client]
 
 
 # ── request turns ──
@@ -220,13 +212,12 @@ class Pipeline:
     @contextmanager
     def in_flight(self, address: str) -> Iterator[None]:
         """Count a request during the block; Overloaded if there are enough, of this address or of all together."""
-        self.requests.begin(address)
-        self.metrics.count_in_flight(1)
-        try:
-            yield
-        finally:
-            self.requests.end(address)
-            self.metrics.count_in_flight(-1)
+        with self.requests.held(address):
+            self.metrics.count_in_flight(1)
+            try:
+                yield
+            finally:
+                self.metrics.count_in_flight(-1)
 
     async def operation(self, request: GraphQLRequest, client: Client, *, introspection: bool) -> Operation:
         """The operation that a request asks for; Overloaded if too many new documents wait to be checked."""
