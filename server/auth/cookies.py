@@ -38,11 +38,7 @@ def bound_to_host(name: str, host: str, *, secure: bool) -> str:
     return name if is_plain else f"__Host-{name}"
 
 
-def session_cookie_name(host: str, *, secure: bool) -> str:
-    return bound_to_host(SESSION_COOKIE, host, secure=secure)
-
-
-def session_cookie(token: str, age: int, host: str, *, secure: bool) -> str:
-    """The header that keeps a session, or with age 0 deletes it."""
-    name = session_cookie_name(host, secure=secure)
-    return set_cookie(name, token, age, secure=name.startswith("__Host-"))
+def set_bound_cookie(name: str, value: str, age: int, host: str, *, secure: bool) -> str:
+    """The header that keeps such a cookie, or with age 0 deletes it."""
+    name = bound_to_host(name, host, secure=secure)
+    return set_cookie(name, value, age, secure=name.startswith("__Host-"))

@@ -41,9 +41,9 @@ from server.auth.cookies import (
     COOKIE,
     READER_COOKIE,
     SESSION_COOKIE,
+    bound_to_host,
     cookie_values,
-    session_cookie,
-    session_cookie_name,
+    set_bound_cookie,
     set_cookie,
 )
 from server.auth.tokens import Tokens
@@ -228,7 +228,7 @@ class Identification:
         self, header: bytes, sent: _Sent, address: str, *, secure: bool
     ) -> Identified | None:
         """The member whose session is in our cookie, or None if there is none in it; an ended one is deleted."""
-        name = session_cookie_name(sent.host, secure=secure)
+        name = bound_to_host(SESSION_COOKIE, sent.host, secure=secure)
         token = cookie_values(header).get(name)
         if token is None:
             return None
@@ -237,7 +237,7 @@ class Identification:
         except Unauthenticated as refused:
             raise Unauthenticated(
                 f"{refused.detail} This answer deletes its cookie.",
-                clear_cookie=session_cookie("", 0, sent.host, secure=secure),
+                clear_cookie=set_bound_cookie(SESSION_COOKIE, "", 0, sent.host, secure=secure),
             ) from None
 
     async def session_in_cookie(self, headers: RawHeaders, *, secure: bool, address: str) -> Viewer | None:

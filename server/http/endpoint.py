@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from datastore.refusals import NotSignedIn, Overloaded
 from resolvers.requests.context import Context
 from resolvers.values.network_addresses import network
-from server.auth.cookies import session_cookie
+from server.auth.cookies import SESSION_COOKIE, set_bound_cookie
 from server.auth.identification import CHANGED, Credentials, Identified
 from server.compiler import encode_json
 from server.execution.answers import Answer
@@ -144,7 +144,7 @@ def _set_session(response: Response, ctx: Context, host: str, *, secure: bool) -
     if ctx.cookie_session is not None:
         token, ends = ctx.cookie_session
         age = max(0, int((ends - ctx.now()).total_seconds()))
-        response.headers.append("set-cookie", session_cookie(token, age, host, secure=secure))
+        response.headers.append("set-cookie", set_bound_cookie(SESSION_COOKIE, token, age, host, secure=secure))
 
 
 def _check_kind(operation: Operation, method: str, response_format: messages.ResponseFormat) -> None:

@@ -44,7 +44,7 @@ from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
 from resolvers.values.node_ids import node_id
 from resolvers.whole.signing_in import add_provider, sign_in_by_provider
-from server.auth.cookies import bound_to_host, cookie_values, session_cookie, set_cookie
+from server.auth.cookies import SESSION_COOKIE, bound_to_host, cookie_values, set_bound_cookie
 from server.auth.verification import Unverifiable
 from server.execution.documents import hash_of
 from server.http.browser_pages import DemoEmails, content_policy, may_see_emails, page_file
@@ -267,7 +267,7 @@ async def to_provider(request: Request) -> Response:
         _log.warning("the provider cannot be asked", reason=str(failed))
         raise HTTPException(503, "The provider does not answer. Try again in a minute.") from None
     response = _json({"location": address})
-    response.headers.append("set-cookie", _flow_cookie(request, sealed, FLOW_SECONDS))
+    _set_cookie(request, response, _COOKIE, sealed, FLOW_SECONDS)
     return response
 
 
@@ -329,11 +329,9 @@ def _back(
     address = f"{path}?{urlencode(query)}" if query else path
     response = RedirectResponse(address, 303, {**SECURITY_HEADERS, "Cache-Control": "no-store"})
     if ends:
-        response.headers.append("set-cookie", _flow_cookie(request, "", 0))
+        _set_cookie(request, response, _COOKIE, "", 0)
     if session is not None:
-        token, age = session
-        host = request.headers.get("host", "").lower()
-        response.headers.append("set-cookie", session_cookie(token, age, host, secure=_is_secure(request)))
+        _set_cookie(request, response, SESSION_COOKIE, *session)
     return response
 
 
@@ -348,9 +346,9 @@ def _open_flow(request: Request) -> Flow | None:
         return None
 
 
-def _flow_cookie(request: Request, value: str, age: int) -> str:
-    name = bound_to_host(_COOKIE, request.headers.get("host", "").lower(), secure=_is_secure(request))
-    return set_cookie(name, value, age, secure=name.startswith("__Host-"))
+def _set_cookie(request: Request, response: Response, name: str, value: str, age: int) -> None:
+    host = request.headers.get("host", "").lower()
+    response.headers.append("set-cookie", set_bound_cookie(name, value, age, host, secure=_is_secure(request)))
 
 
 def _client(request: Request) -> OidcClient:
