@@ -53,7 +53,13 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    renderers = _console_renderers(stream) if console else _json_renderers()
+    renderers: list[Processor] = [
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(serializer=_json),
+    ]
+    if console:  # the default traceback prints local variables if rich is installed, which it is
+        renderer = structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=_write_traceback)
+        renderers = [_escape_texts, renderer]
     structlog.configure(
         processors=[*context, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -67,18 +73,6 @@ def _request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> Event
     if request := request_id.get():
         event["request"] = request
     return event
-
-
-def _json_renderers() -> Sequence[Processor]:
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
-
-
-def _console_renderers(stream: TextIO) -> Sequence[Processor]:
-    # The default traceback prints local variables if rich is installed, which it is.
-    return [
-        _escape_texts,
-        structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=_write_traceback),
-    ]
 
 
 def _escape_texts(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
