@@ -272,10 +272,6 @@ class Core:
                 return None
         return function
 
-    def handle_error(self, field: CompiledField, type_: Any, path: ResponsePath, error: Exception) -> None:
-        """Collect the error of a nullable position, or raise it, located."""
-        self.executor.handle_field_error(error, type_, field.plan.details, core_path(path))
-
     def _info(self, plan: FieldPlan, path: ResponsePath) -> Any:
         return self.executor.build_resolve_info(plan.definition, plan.nodes, plan.parent, core_path(path))
 

@@ -469,7 +469,7 @@ class Execution:
             self.pending.append(PendingValue(slot, error))
             return
         try:
-            self.core.handle_error(slot.field, slot.type, slot.path, error)
+            self.core.executor.handle_field_error(error, slot.type, slot.field.plan.details, core_path(slot.path))
         finally:
             drop_within(self.pending, slot.path)
 
