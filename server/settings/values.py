@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import formataddr, parseaddr
 from enum import StrEnum
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -424,15 +425,10 @@ def _parse_key(entry: Any, fields: frozenset[str]) -> TokenKey:
     )
 
 
-def parse_site_keys(value: object) -> object:
-    """The keys of sites that sign their members in, from a JSON list."""
-    return _parse_keys(value, frozenset({"issuer", "hs256", "jwks", "roles"}))
-
-
-def parse_proof_keys(value: object) -> object:
-    """The keys of shops that sign proofs of purchase."""
-    return _parse_keys(value, frozenset({"issuer", "hs256", "jwks"}))
-
+parse_site_keys = partial(_parse_keys, fields=frozenset({"issuer", "hs256", "jwks", "roles"}))
+"""The keys of sites that sign their members in, from a JSON list."""
+parse_proof_keys = partial(_parse_keys, fields=frozenset({"issuer", "hs256", "jwks"}))
+"""The keys of shops that sign proofs of purchase."""
 
 SiteKeys: TypeAlias = Annotated[tuple[TokenKey, ...], NoDecode, BeforeValidator(parse_site_keys)]
 ProofKeys: TypeAlias = Annotated[tuple[TokenKey, ...], NoDecode, BeforeValidator(parse_proof_keys)]
