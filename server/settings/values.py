@@ -246,24 +246,16 @@ def validate_digests(digests: tuple[Digest, ...]) -> tuple[Digest, ...]:
     return digests
 
 
+def validate_known(values: tuple[str, ...], *, known: tuple[str, ...], otherwise: str) -> tuple[str, ...]:
+    for value in values:
+        if value not in known:
+            raise ValueError(f"{value[:40]!r} is {otherwise}")
+    return values
+
+
 GUESTS_MAY = ("comments", "predictions", "quizzes")
-
-
-def validate_guests(values: tuple[str, ...]) -> tuple[str, ...]:
-    for value in values:
-        if value not in GUESTS_MAY:
-            raise ValueError(f"{value[:40]!r} is nothing that guests may be allowed")
-    return values
-
-
-CHALLENGED = ("guests", "first")
-
-
-def validate_challenged(values: tuple[str, ...]) -> tuple[str, ...]:
-    for value in values:
-        if value not in CHALLENGED:
-            raise ValueError(f"{value[:40]!r} is neither guests nor first")
-    return values
+validate_guests = partial(validate_known, known=GUESTS_MAY, otherwise="nothing that guests may be allowed")
+validate_challenged = partial(validate_known, known=("guests", "first"), otherwise="neither guests nor first")
 
 
 def validate_image_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
