@@ -154,7 +154,8 @@ class SmtpTransport:
             if connection.is_connected and self._keeps_connections:
                 self._idle.append(connection)
             elif connection.is_connected:
-                await _quit(connection)
+                # Hardly wait for the goodbye: the email was sent, or was not.
+                await _or_close(connection, connection.quit(timeout=_GOODBYE))
             self._note_change()
 
     async def _free_connection(self, deadline: float) -> aiosmtplib.SMTP:
@@ -273,7 +274,7 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
             await connection.mail(sender, options=["SMTPUTF8"] if utf8 else [], encoding="utf-8" if utf8 else "ascii")
             await connection.rcpt(recipient, encoding="utf-8" if utf8 else "ascii")
     except aiosmtplib.SMTPResponseException as error:
-        await _reset(connection)
+        await _or_close(connection, connection.rset())
         raise _refused(error) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
@@ -282,25 +283,17 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
         async with asyncio.timeout_at(deadline):
             await connection.data(email.content, timeout=last_step)
     except aiosmtplib.SMTPResponseException as error:
-        await _reset(connection)
+        await _or_close(connection, connection.rset())
         raise _refused(error) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
         raise DeliveryUnknown(_describe(error)) from None
 
 
-async def _reset(connection: aiosmtplib.SMTP) -> None:
-    """Prepare a connection for the next email, or close it."""
+async def _or_close(connection: aiosmtplib.SMTP, command: Awaitable[object]) -> None:
+    """Close the connection if a command fails that sends nothing: before the next email, or as a goodbye."""
     try:
-        await connection.rset()
-    except (aiosmtplib.SMTPException, OSError):
-        connection.close()
-
-
-async def _quit(connection: aiosmtplib.SMTP) -> None:
-    """Say goodbye, and hardly wait: the email was sent, or was not."""
-    try:
-        await connection.quit(timeout=_GOODBYE)
+        await command
     except (aiosmtplib.SMTPException, OSError):
         connection.close()
 
