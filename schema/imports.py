@@ -36,7 +36,6 @@ class ImportsMutation:
         "none is added. For editors.",
         Imported,
         input_description="Contenders for a board.",
-        result_description="What was imported, or why nothing was.",
         result=IMPORT_RESULT,
         board=BOARD_SLUG,
         text="CSV with the columns name and, optionally, description, link, imageUrl and svg (the picture's text); at "
@@ -49,7 +48,6 @@ class ImportsMutation:
         "valid, none is added. For editors.",
         Imported,
         input_description="A season.",
-        result_description="What was imported, or why nothing was.",
         result=IMPORT_RESULT,
         text="JSON, as `ringside export events` writes it; at most 1 MB.",
         dry_run=DRY_RUN,
@@ -60,7 +58,6 @@ class ImportsMutation:
         "editors.",
         Imported,
         input_description="Words for a public list.",
-        result_description="What was imported, or why nothing was.",
         result=IMPORT_RESULT,
         list="The list.",
         text="CSV with the columns definition and term or simplified; at most 1 MB. The first line names the columns.",

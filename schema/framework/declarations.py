@@ -426,7 +426,7 @@ def mutation(  # noqa: PLR0913 - most have defaults
     /,
     *,
     input_description: str,
-    result_description: str,
+    result_description: str = "",
     show: Callable[[Context, Any], Awaitable[Any]] | None = None,
     takes_key: bool = True,
     terms: Terms = FOR_MEMBERS,
