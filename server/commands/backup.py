@@ -31,13 +31,8 @@ def backup(
     The file is checked before it gets its name. It does not contain the secret, RINGSIDE_DATA/secret.
     """
     settings = _embedded_settings("backup")
-    with progress_bar("backing up") as bar:
-
-        def advance(left: int, pages: int) -> None:
-            bar(pages - left, pages)
-
-        with named_output(file) as named:
-            size = back_up(settings.data, named, advance)
+    with progress_bar("backing up") as bar, named_output(file) as named:
+        size = back_up(settings.data, named, lambda left, pages: bar(pages - left, pages))
     err.print(f"{size:,} bytes written.")
 
 

@@ -66,7 +66,8 @@ def run_with_services(work: Callable[[Services], Awaitable[T]], *, begins_table:
     async def run(reachable: Settings) -> T:
         async with open_checked_table(reachable, create=settings.embedded) as table:
             services = Services(table, settings.seal(), settings.policy(), of_command=True)
-            services.operator = await _load_operator(services)
+            if (node := operator.get()) is not None:
+                services.operator = f"User:{await known_member(services, node)}"
             try:
                 async with _knowing_webhooks(services):
                     return await work(services)
@@ -75,13 +76,6 @@ def run_with_services(work: Callable[[Services], Awaitable[T]], *, begins_table:
 
     with engine_for(settings) as reachable:
         return asyncio.run(run(reachable))
-
-
-async def _load_operator(services: Services) -> str | None:
-    """The member whom `ringside --as` names."""
-    if (node := operator.get()) is None:
-        return None
-    return f"User:{await known_member(services, node)}"
 
 
 async def known_member(services: Services, text: str) -> str:
