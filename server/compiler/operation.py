@@ -15,21 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, overload
 
+import graphql
 import structlog
-from graphql import (
-    DocumentNode,
-    ExecutionResult,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLError,
-    GraphQLSchema,
-    OperationDefinitionNode,
-    OperationType,
-    VariableNode,
-    get_nullable_type,
-    is_non_null_type,
-    located_error,
-)
 from graphql.execution import Executor, VariableValues
 
 from server.compiler.codegen import compile_plan
@@ -61,7 +48,9 @@ class Fallback:
 class CompiledOperation:
     """One operation of a document with its plans."""
 
-    def __init__(self, schema: GraphQLSchema, document: DocumentNode, definition: OperationDefinitionNode) -> None:
+    def __init__(
+        self, schema: graphql.GraphQLSchema, document: graphql.DocumentNode, definition: graphql.OperationDefinitionNode
+    ) -> None:
         self._schema = schema
         self._document = document
         self._definition = definition
@@ -84,14 +73,14 @@ class CompiledOperation:
     @overload
     def prepare(
         self, variables: Mapping[str, Any], *, suggestions: bool
-    ) -> PreparedOperation | ExecutionResult | Fallback: ...
+    ) -> PreparedOperation | graphql.ExecutionResult | Fallback: ...
     @overload
     def prepare(
         self, variables: Mapping[str, Any], *, suggestions: bool, may_compile: bool
-    ) -> PreparedOperation | ExecutionResult | Fallback | None: ...
+    ) -> PreparedOperation | graphql.ExecutionResult | Fallback | None: ...
     def prepare(
         self, variables: Mapping[str, Any], *, suggestions: bool, may_compile: bool = True
-    ) -> PreparedOperation | ExecutionResult | Fallback | None:
+    ) -> PreparedOperation | graphql.ExecutionResult | Fallback | None:
         """The operation with the variables of one request; a result holds the errors in them.
 
         None if it has to be compiled for them and may not. Compiling may happen in any thread, but in one at a time.
@@ -102,7 +91,7 @@ class CompiledOperation:
             return Fallback("first use")
         coerced = self._variables.read(variables, suggestions=suggestions)
         if isinstance(coerced, list):
-            return ExecutionResult(None, coerced)
+            return graphql.ExecutionResult(None, coerced)
         choice = tuple([coerced.get(name) for name in self._choice_variables])
         if choice not in self.plans and not may_compile and len(self.plans) < MAX_PLANS:
             return None
@@ -118,7 +107,7 @@ class CompiledOperation:
 
     def build_executor(
         self, ctx: Any, variables: Mapping[str, Any], *, suggestions: bool
-    ) -> Executor[Any] | list[GraphQLError]:
+    ) -> Executor[Any] | list[graphql.GraphQLError]:
         """graphql-core's executor of this operation, or the errors in the variables."""
         name = self._definition.name
         return Executor.build(
@@ -144,7 +133,7 @@ class CompiledOperation:
         except NotCompilable as refusal:
             self._fallback = Fallback(refusal.reason)
             return self._fallback
-        except GraphQLError:
+        except graphql.GraphQLError:
             return Fallback("directive")  # its arguments are wrong in this request; graphql-core says how
         except (SyntaxError, RecursionError, MemoryError) as error:
             _log.error("an operation could not be compiled", exc_info=error)
@@ -156,7 +145,7 @@ class CompiledOperation:
 
     def _roots(self, root: SelectionPlan) -> list[SelectionPlan]:
         """What is executed one after the other: the fields of a mutation, or the whole root."""
-        if self._definition.operation is not OperationType.MUTATION:
+        if self._definition.operation is not graphql.OperationType.MUTATION:
             return [root]
         return [SelectionPlan(root.type, {key: field}) for key, field in root.fields.items()]
 
@@ -172,7 +161,7 @@ class PreparedOperation:
     coerced: dict[str, Any]
     suggestions: bool
 
-    def execute(self, ctx: Any) -> Coroutine[Any, Any, ExecutionResult]:
+    def execute(self, ctx: Any) -> Coroutine[Any, Any, graphql.ExecutionResult]:
         """Execute a query or a mutation."""
 
         def build_executor() -> Executor[Any]:
@@ -183,30 +172,32 @@ class PreparedOperation:
 
         return Execution(self.plan, self.coerced, ctx, Core(build_executor)).run(None)
 
-    def execute_event(self, executor: Executor[Any]) -> Coroutine[Any, Any, ExecutionResult]:
+    def execute_event(self, executor: Executor[Any]) -> Coroutine[Any, Any, graphql.ExecutionResult]:
         """Execute a subscription for one of its events, for which graphql-core has built the executor."""
         execution = Execution(self.plan, self.coerced, executor.context_value, Core(lambda: executor))
         return execution.run(executor.root_value)
 
 
-def _choice_variables(document: DocumentNode, operation: OperationDefinitionNode) -> tuple[str, ...]:
+def _choice_variables(document: graphql.DocumentNode, operation: graphql.OperationDefinitionNode) -> tuple[str, ...]:
     """The variables in @skip and @include of an operation and of the fragments that it reaches.
 
     Another operation of the document may have a variable of the same name, and of any type.
     """
-    fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
+    fragments = {
+        node.name.value: node for node in document.definitions if isinstance(node, graphql.FragmentDefinitionNode)
+    }
     names: dict[str, None] = {}
     parents: list[Any] = [operation]
     while parents:
         selection_set = getattr(parents.pop(), "selection_set", None)
         for selection in selection_set.selections if selection_set else ():
-            is_spread = isinstance(selection, FragmentSpreadNode)
+            is_spread = isinstance(selection, graphql.FragmentSpreadNode)
             parents.append(fragments.pop(selection.name.value, None) if is_spread else selection)
             for directive in selection.directives or ():
                 names |= {
                     argument.value.name.value: None
                     for argument in directive.arguments or ()
-                    if directive.name.value in _CHOICES and isinstance(argument.value, VariableNode)
+                    if directive.name.value in _CHOICES and isinstance(argument.value, graphql.VariableNode)
                 }
     return tuple(names)
 
@@ -378,8 +369,8 @@ def nullable_ancestor(root: SelectionPlan, path: ResponsePath) -> ResponsePath:
             field = selection.fields[key]
             type_ = field.type
         else:
-            type_ = get_nullable_type(type_).of_type
-        if not is_non_null_type(type_):
+            type_ = graphql.get_nullable_type(type_).of_type
+        if not graphql.is_non_null_type(type_):
             nearest = ancestor
     return nearest
 
@@ -416,7 +407,7 @@ class Execution:
     _answer: Any = None
     _tasks: TaskTree | None = None
 
-    async def run(self, root_value: Any) -> ExecutionResult:
+    async def run(self, root_value: Any) -> graphql.ExecutionResult:
         """The result of the operation."""
         answer: dict[str, Any] = {}
         for fields, selection in self.plan.roots:
@@ -425,14 +416,14 @@ class Execution:
                 self._answer = fields(self, root_value, None)
                 if self.pending:
                     await self._await(take_calls(self.pending))
-            except GraphQLError as error:
+            except graphql.GraphQLError as error:
                 self.core.executor.collected_errors.add(error, None)
                 drop_within(self.pending, None)
                 self._answer = None
             if self._answer is None:
-                return ExecutionResult(None, self.core.errors)
+                return graphql.ExecutionResult(None, self.core.errors)
             answer = {**answer, **self._answer} if answer else self._answer
-        return ExecutionResult(answer, self.core.errors or None)
+        return graphql.ExecutionResult(answer, self.core.errors or None)
 
     # ── called by generated code ──
 
@@ -556,8 +547,8 @@ class Execution:
     def _propagate_null(self, slot: Slot, error: Exception) -> None:
         """Collect an error that came after an await, and set the nearest nullable position to null."""
         assert self._root is not None  # noqa: S101 - an execution that awaits has begun
-        located = located_error(error, slot.field.plan.nodes, core_path(slot.path).as_list())
-        path = nullable_ancestor(self._root, slot.path) if is_non_null_type(slot.type) else slot.path
+        located = graphql.located_error(error, slot.field.plan.nodes, core_path(slot.path).as_list())
+        path = nullable_ancestor(self._root, slot.path) if graphql.is_non_null_type(slot.type) else slot.path
         drop_within(self.pending, path)
         if path is not slot.path and self._tasks is not None:
             self._tasks.cancel_below(path)
