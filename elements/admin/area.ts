@@ -15,6 +15,9 @@ export type Page = Part<any>;
 /** The value of a field of the form that a submit event comes from. */
 export const field = (event: Event, name: string) => String(new FormData(event.currentTarget as HTMLFormElement).get(name) ?? '');
 
+/** Not for the second click of a double one: another button may stand there by then. */
+export const once = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
+
 /** A moment as a field for local times has it, and back. */
 export const local = (iso: string | null) => (iso ? new Date(Date.parse(iso) - new Date(iso).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : '');
 export const moment = (value: string) => (value ? new Date(value).toISOString() : null);

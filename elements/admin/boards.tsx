@@ -7,7 +7,7 @@ import {
   ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, PREVIEW_CONTENDER,
   type PreviewContenderData, RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, VOID_VOTERS,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment } from './area';
+import { type Area, type Page, ended, local, moment, once } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 
@@ -302,7 +302,7 @@ export class Boards implements Area {
         <th scope="row" dir="auto">{one.name}{one.retired && ` · ${page.t('retired')}`}</th>
         <td dir="ltr">{page.number(one.wins ?? 0)} – {page.number(one.losses ?? 0)}</td>
         <td>{page.number(one.score ?? 0)}</td>
-        <td><button id={id} type="button" onclick={() => this.retire(one)}>
+        <td><button id={id} type="button" onclick={once(() => this.retire(one))}>
           {page.t(one.retired ? 'bringBack' : 'retire')}<span class="hidden"> {one.name}</span>
         </button></td>
       </tr>

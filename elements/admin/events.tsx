@@ -7,7 +7,7 @@ import {
   ADD_MATCH, CREATE_EVENT, EVENTS, EVENT_CARD, type EventCardData, type EventsData, LOCK_EVENT, RECORD_RESULT, RECORD_TIE_BREAK, REMOVE_MATCH,
   REORDER_MATCHES, SCORE_EVENT, UNSCORE_EVENT, UPDATE_EVENT,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment } from './area';
+import { type Area, type Page, ended, local, moment, once } from './area';
 import { parseMatch } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
@@ -147,6 +147,11 @@ export class Events implements Area {
     }
   }
 
+  private async remove(match: Match, place: number) {
+    if (!(await this.act(REMOVE_MATCH, { match: match.id }, 'saved'))) return;
+    await this.page.focus(this.page.find(`#match-${place}`) ? `#match-${place}` : '#chosen-event');
+  }
+
   private record(match: Match, value: string) {
     const winner = Number(value);
     const result = value === 'none' ? null : Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
@@ -200,9 +205,9 @@ export class Events implements Area {
         <h2 id="chosen-event" tabindex="-1" dir="auto">{card.name}</h2>
         <div class="row">
           <span class="soft">{page.t(card.state)} · {page.date(card.startsAt, { dateStyle: 'medium', timeStyle: 'short' })}</span>
-          {card.state === 'UPCOMING' && <button type="button" onclick={() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow')}>{page.t('lock')}</button>}
-          {card.state === 'LOCKED' && <button type="button" class="primary" onclick={() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow')}>{page.t('score')}</button>}
-          {card.state === 'SCORED' && <button type="button" onclick={() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow')}>{page.t('unscore')}</button>}
+          {card.state === 'UPCOMING' && <button type="button" onclick={once(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
+          {card.state === 'LOCKED' && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('score')}</button>}
+          {card.state === 'SCORED' && <button type="button" onclick={once(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
         </div>
         {this.matchesTable(card)}
         {card.tieBreak && card.state !== 'UPCOMING' && this.answerForm(card)}
@@ -248,7 +253,7 @@ export class Events implements Area {
               {this.result(match)}
               <button id={`match-${place}`} type="button" onclick={() => this.move(match, place - 1)}>{page.t('up')}<span class="hidden"> {match.name}</span></button>
               <button type="button" onclick={() => this.move(match, place + 1)}>{page.t('down')}<span class="hidden"> {match.name}</span></button>
-              <button type="button" class="plain" onclick={() => this.act(REMOVE_MATCH, { match: match.id }, 'saved')}>{page.t('remove')}<span class="hidden"> {match.name}</span></button>
+              <button type="button" class="plain" onclick={once(() => this.remove(match, place))}>{page.t('remove')}<span class="hidden"> {match.name}</span></button>
             </div>
           </li>
         ))}

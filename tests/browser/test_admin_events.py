@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
@@ -99,12 +100,66 @@ async def test_points_that_are_no_number_are_refused_with_their_line(visited: Vi
     await expect(refused).to_have_text("Ed v Fay | 2.5: A match is worth 1 to 1000 points.")
 
 
+def new_event(visited: Visited, name: str, *matches: str) -> str:
+    """An upcoming event; its id."""
+    starts = iso(utc_now() + timedelta(days=400))
+    event: str = visited.edit(CREATE_EVENT, name=name, season="2031", startsAt=starts)["event"]["id"]
+    for match in matches:
+        visited.edit(ADD_MATCH, event=event, name=match, teams=[{"members": ["Ada"]}, {"members": ["Bo"]}], points=1)
+    return event
+
+
+async def double_click(page: Page, button: Locator, between: Callable[[], Awaitable[None]]) -> None:
+    """Slowly: the second click comes after what is waited for between."""
+    box = await button.bounding_box()
+    assert box is not None
+    place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    await page.mouse.click(*place)
+    await between()
+    await page.mouse.down(click_count=2)
+    await page.mouse.up(click_count=2)
+
+
+async def test_the_second_click_of_a_double_one_undoes_nothing_and_removes_nothing_else(
+    visited: Visited, browser: Browser
+) -> None:
+    """Where another button stands by then: the one that removes the next match, or that takes the scoring back."""
+    event = new_event(visited, "Hasty night", "First", "Second", "Third")
+    page = await opened(visited, browser, "editor", "#/events", viewport={"width": 1280, "height": 2000})
+    await page.page.get_by_role("button", name="Hasty night").click()
+    matches, status = page.page.locator("li.match"), page.page.get_by_role("status")
+    remove = page.page.get_by_role("button", name="Remove First")
+    await double_click(page.page, remove, lambda: expect(matches).to_have_count(2))
+    await page.page.get_by_role("button", name="Lock now").click()
+    await expect(status).to_contain_text("No predictions are taken")
+    await expect(matches).to_have_count(2)
+    for name in ("Second", "Third"):
+        await page.page.get_by_label(f"Result of {name}").select_option(label="a draw")
+    await until(lambda: undecided(visited, "Hasty night") == 0, "the service has all results")
+    unscore = page.page.get_by_role("button", name="Take the scoring back")
+    score = page.page.get_by_role("button", name="Score", exact=True)
+    await double_click(page.page, score, lambda: expect(unscore).to_be_visible())
+    await page.page.get_by_label("Place").fill("Here")
+    await page.page.get_by_role("button", name="Save").click()
+    await expect(status).to_contain_text("Saved.")
+    await expect(unscore).to_be_visible()
+    assert ask(visited, f'{{ event(id: "{event}") {{ state }} }}')["event"] == {"state": "SCORED"}
+
+
+async def test_a_match_is_removed_by_the_keyboard_which_keeps_its_place(visited: Visited, browser: Browser) -> None:
+    """The next match then stands there; after the last one, the event's name is next."""
+    new_event(visited, "Quiet night", "First", "Second")
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Quiet night").click()
+    await page.page.get_by_role("button", name="Remove First").press("Enter")
+    await expect(page.page.get_by_role("button", name="Up Second")).to_be_focused()
+    await page.page.get_by_role("button", name="Remove Second").press("Enter")
+    await expect(page.page.get_by_role("heading", name="Quiet night")).to_be_focused()
+
+
 async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Visited, browser: Browser) -> None:
     """It can be corrected, and not taken away: a choice that does nothing would look as if it had."""
-    starts = iso(utc_now() + timedelta(days=1))
-    event = visited.edit(CREATE_EVENT, name="Decided night", season="2031", startsAt=starts)["event"]["id"]
-    teams = [{"members": ["Ada"]}, {"members": ["Bo"]}]
-    visited.edit(ADD_MATCH, event=event, name="Main", teams=teams, points=1)
+    event = new_event(visited, "Decided night", "Main")
     visited.edit(LOCK_EVENT, event=event)
     page = await opened(visited, browser, "editor", "#/events")
     await page.page.get_by_role("button", name="Decided night").click()
