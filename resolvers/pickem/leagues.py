@@ -87,6 +87,7 @@ async def user_leagues(
     ctx: Context, profile: Profile, /, *, season: str | None = None, window: Window
 ) -> Page[LeagueView]:
     """The member's own leagues, newest first; none for others."""
+    season = None if season is None else rules.validate_season(season, "season")
     request = window.open(f"leagues:{profile.user}:{season}")
     ids: list[str] = []
     if ctx.viewer.is_user(profile.user):

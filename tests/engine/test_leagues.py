@@ -382,7 +382,7 @@ async def test_a_member_is_in_fifty_leagues_at_most(one_client: Client) -> None:
 
 
 async def test_members_list_their_own_leagues(client: Client) -> None:
-    """Newest first, by season if asked, waiting ones too; nobody else's."""
+    """Newest first, by season if asked, however it is typed, waiting ones too; nobody else's."""
     ada, bob = client.member("ada"), client.member("bob")
     first = await create(ada, name="First")
     second = await create(ada, "APPROVAL", name="Second", season="2027")
@@ -392,7 +392,9 @@ async def test_members_list_their_own_leagues(client: Client) -> None:
         ("Second", "WAITING"),
         ("First", "MEMBER"),
     ]
-    assert [one["name"] for one in (await bob.ask(OWN_LEAGUES, season="2026"))["leagues"]["nodes"]] == ["First"]
+    for season in ("2026", " 2026 "):
+        assert [one["name"] for one in (await bob.ask(OWN_LEAGUES, season=season))["leagues"]["nodes"]] == ["First"]
+    assert await bob.code(OWN_LEAGUES, season="a#b") == "BAD_USER_INPUT"
     others = "query ($id: ID!) { user(id: $id) { leagues { nodes { id } } } }"
     assert (await ada.ask(others, id=await user_id(bob)))["leagues"]["nodes"] == []
 
