@@ -25,6 +25,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private code = '';
   private problem = '';
   private isJoining = false;
+  private isSending = false;
   private endStream = () => {};
   private soon = 0;
 
@@ -123,7 +124,10 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   }
 
   private async join() {
+    if (this.isSending) return;
+    this.isSending = true;
     const answer = await this.mutate(JOIN_LEAGUE, { input: { code: this.code, idempotencyKey: newKey() } });
+    this.isSending = false;
     if (!answer) return;
     this.problem = answer.code ? this.refusal(answer) : '';
     if (answer.league) {

@@ -17,6 +17,7 @@ from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import BrowserPage, answered_last, held_back
 from tests.browser.sites import END_SESSION, Site, Visited, running_site
+from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
     ADD_CONTENDER,
@@ -642,6 +643,21 @@ async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_fi
         await element.get_by_role("button", name="Send me the link").click()
         await expect(element.locator(".note")).to_have_text("A link is on its way to ada@example.org.")
         await expect(ask).to_be_focused()
+
+
+async def test_a_league_is_joined_once_however_often_the_button_is_pressed(visited: Visited, browser: Browser) -> None:
+    """Nobody who has just joined is told that they are a member already; each attempt counts."""
+    made = visited.edit(CREATE_LEAGUE, by="captain", role="member", name="Twice", season="2026", entry="CODE")["league"]
+    async with visited.page(browser, STANDINGS, member="bo-abara") as page:
+        element = page.page.locator("ringside-standings")
+        await element.get_by_role("button", name="Join a league").click()
+        await element.get_by_label("Code of the league").fill(made["code"])
+        async with held_back(page.page, '"code":"') as held:
+            await element.get_by_role("button", name="Join", exact=True).dblclick()
+        assert len(held) == 1
+        await expect(element.locator(".note")).to_have_text("You are in Twice.")
+        await element.get_by_role("button", name="Join a league").click()
+        await expect(element.locator("#problem")).to_have_count(0)
 
 
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
