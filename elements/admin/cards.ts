@@ -1,5 +1,7 @@
 // Cards of matches as an editor types them, a line each, and whole seasons of them.
 
+import { local } from './area';
+
 const VERSUS = /\s+(?:v|vs|gegen|contra|ضد)\.?\s+/i;
 
 /** A line of a card: `Ada & Bo v Cy`, with a name before a colon and points after a bar, if it has them. */
@@ -11,7 +13,16 @@ export function parseMatch(line: string) {
   return { name: (named ?? sides).trim(), points: /^\s*\d{1,4}\s*$/.test(points) ? Number(points) : 0, teams };
 }
 
-const local = (text: string) => (Number.isNaN(Date.parse(text.replace(' ', 'T'))) ? text : new Date(text.replace(' ', 'T')).toISOString());
+const TYPED = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?$/;
+
+/** A whole local time as the service takes it. It refuses all else, and a day or an hour that does not exist. */
+function beginning(text: string) {
+  const typed = text.replace(' ', 'T');
+  const at = Date.parse(TYPED.test(text) ? typed : '');
+  if (Number.isNaN(at)) return text;
+  const iso = new Date(at).toISOString();
+  return local(iso) === typed.slice(0, 16) ? iso : text;
+}
 
 /**
  * A season: for each event a line with its name, season and beginning, parted by bars, the lines of its matches, and an
@@ -25,7 +36,7 @@ export function parseSeason(text: string) {
     if (!line.trim()) isNew = true;
     else if (isNew) {
       const [name = '', season = '', startsAt = ''] = line.split('|').map((part) => part.trim());
-      events.push({ name, season, startsAt: local(startsAt), matches: [] });
+      events.push({ name, season, startsAt: beginning(startsAt), matches: [] });
       starts.push(place + 1);
       isNew = false;
     } else events.at(-1)!.matches.push(parseMatch(line.trim()));

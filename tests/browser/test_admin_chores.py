@@ -58,6 +58,29 @@ async def test_a_season_is_imported_and_its_errors_mended(
     assert [match["name"] for match in cards["Second night"]] == ["Fay v Gil", "Hal v Ida"]
 
 
+async def test_a_beginning_that_is_no_whole_local_time_is_refused_with_its_line(
+    visited: Visited, browser: Browser
+) -> None:
+    """No day, year or number is taken for another moment than was meant, and no day or hour that does not exist.
+
+    What is one is a time where the editor is.
+    """
+    wrong = ["2031-03-01", "1.3.2031", "2031", "5", "2031-02-30 19:00", "2031-03-09 02:30", "March 1 2031 19:00"]
+    text = "\n\n".join(f"Night {place} | 2031 | {begins}" for place, begins in enumerate(wrong))
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE, timezone_id="America/New_York")
+    await page.page.get_by_role("combobox", name="What").select_option("events")
+    box = page.page.get_by_role("textbox", name="Paste a list, or a table")
+    await box.fill(text)
+    await page.page.get_by_role("button", name="Check").click()
+    for place in range(len(wrong)):
+        await expect(page.page.get_by_text(f"Line {1 + 2 * place}:")).to_be_visible()
+    await box.fill("Local night | 2031 | 2031-03-01 19:00")
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.locator("section").get_by_text("1 was added.")).to_be_visible()
+    events = ask(visited, "{ events(first: 100) { nodes { name startsAt } } }")["events"]["nodes"]
+    assert {"name": "Local night", "startsAt": "2031-03-02T00:00:00.000Z"} in events
+
+
 async def test_a_raid_is_taken_back(visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
     """All that one member wrote, shown until the job has done it."""
     name = raider(visited, "raider", 12)
