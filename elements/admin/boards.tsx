@@ -111,7 +111,6 @@ export class Boards implements Area {
     if (closesAt !== local(board!.closesAt)) changed.closesAt = moment(closesAt);
     const answer = await this.settings!.send(UPDATE_BOARD, { slug: board!.slug, ...changed, revision: board!.revision }, () => this.read(board!.slug));
     if (!answer) return;
-    await this.read(board!.slug);
     await this.open();
     this.page.say(this.page.t('saved'));
   }

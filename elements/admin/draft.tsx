@@ -78,7 +78,7 @@ export class Draft<V extends Values> {
 
   /**
    * What the service answers; null if it refused, which then stands in the form. `reread` has the draft follow what is
-   * stored now.
+   * stored now, once it was taken or if somebody else has changed it.
    */
   send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
     return this.once(() => this.sendNow(document, input, reread));
@@ -92,6 +92,7 @@ export class Draft<V extends Values> {
     if (!answer.code) {
       this.stored = sent;
       this.theirs = {};
+      await reread?.(); // before it can be sent again, with the revision that it has now
       return answer;
     }
     if (reread && answer.code === 'CONFLICT' && answer.path?.at(-1) === 'revision') {

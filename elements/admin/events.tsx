@@ -78,7 +78,6 @@ export class Events implements Area {
     if (question !== (card.tieBreak?.question ?? '') || unit !== (card.tieBreak?.unit ?? '')) changed.tieBreak = question ? { question, unit: unit || null } : null;
     const answer = await this.settings!.send(UPDATE_EVENT, { event: card.id, ...changed, revision: card.revision }, () => this.read(card.id));
     if (!answer) return;
-    await this.read(card.id);
     await this.open();
     this.page.say(this.page.t('saved'));
   }

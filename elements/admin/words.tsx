@@ -122,7 +122,7 @@ export class Words implements Area {
     const { name, level, public: isPublic } = this.settings.values;
     const changed = { name, level: level ? Number(level) : null, public: isPublic, revision };
     if (!(await this.settings.send(UPDATE_WORD_LIST, { list: id, ...changed }, () => this.read()))) return;
-    await Promise.all([this.read(), this.lists.open()]);
+    await this.lists.open();
     this.page.say(this.page.t('saved'));
   }
 

@@ -9,9 +9,10 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import answered_last
+from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Visited
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -99,6 +100,24 @@ async def test_a_change_of_somebody_else_is_seen_after_something_else_was_done(
     await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
     await expect(title).to_have_value("Mine")
     await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
+
+
+async def test_settings_that_are_saved_twice_are_not_taken_for_those_of_somebody_else(
+    visited: Visited, browser: Browser
+) -> None:
+    """Pressed again before the page has read what was saved."""
+    await board(visited, "hasty")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board hasty").click()
+    await page.page.get_by_label("Title", exact=True).fill("Saved once")
+    save, sent = page.page.get_by_role("button", name="Save"), list[str]()
+    async with held_back(page.page, '"board":"hasty"') as held:
+        await save.click()
+        await until(lambda: len(held) == 1, "the page reads what was saved")
+        page.page.on("request", lambda request: sent.append(request.post_data or ""))
+        await save.click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    assert [text for text in sent if "Saved once" in text] == []
 
 
 async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Browser) -> None:
