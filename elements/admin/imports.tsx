@@ -23,6 +23,8 @@ const HEADERS = { contenders: /^\W*name\b/i, words: /^\W*(term|simplified)\W*[,;
 /** What parts a word from its meaning: the first of these in a line. */
 const BETWEEN = /\t|\s[=–—]\s|[;,]/;
 
+/** A name by which a picture is found. Some systems store an accent apart from its letter. */
+const bare = (name: string) => name.trim().normalize('NFC').toLowerCase();
 const quoted = (value: string) => `"${value.trim().replaceAll('"', '""')}"`;
 
 /** A table with this header and a row for each line, so that the service's lines are one more than those that were typed. */
@@ -98,7 +100,7 @@ export class Imports implements Area {
     if (HEADERS[this.kind].test(text.split('\n')[0]!)) return { text, lineOf: asTyped };
     const lineOf = (line: number) => line - 1;
     if (this.kind === 'words') return { text: table('term,definition', text, wordCells), lineOf };
-    const svg = (name: string) => (this.svgs.get(name.trim().toLowerCase()) ?? '').replace(/\s*\n\s*/g, ' ');
+    const svg = (name: string) => (this.svgs.get(bare(name)) ?? '').replace(/\s*\n\s*/g, ' ');
     return { text: table('name,svg', text, (name) => [name, svg(name)]), lineOf };
   }
 
@@ -112,7 +114,7 @@ export class Imports implements Area {
   private async take(files: Iterable<File>) {
     for (const file of files) {
       const text = await file.text();
-      if (/\.svg$/i.test(file.name)) this.svgs.set(file.name.replace(/\.svg$/i, '').toLowerCase(), text);
+      if (/\.svg$/i.test(file.name)) this.svgs.set(bare(file.name.replace(/\.svg$/i, '')), text);
       else this.draft.values.text = text;
     }
     this.page.render();

@@ -196,12 +196,12 @@ def vote_left(visited: Visited, slug: str, votes: int) -> None:
 async def test_a_folder_of_pictures_becomes_contenders(
     visited: Visited, browser: Browser, tmp_path: Path, way: str
 ) -> None:
-    """Also those in a folder of it; each picture goes to the contender of its name."""
+    """Also those in a folder of it; each picture goes to the contender of its name, however accents are stored."""
     slug = f"folder-{way}"
     visited.edit(CREATE, slug=slug, title=slug)
     (tmp_path / "masks" / "more").mkdir(parents=True)
     picture = '<svg viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
-    for name in ("masks/Comet", "masks/more/Tide"):
+    for name in ("masks/Comet", "masks/more/Tide", "masks/Ete\u0301"):
         (tmp_path / f"{name}.svg").write_text(picture, encoding="utf-8")
     page = await opened(visited, browser, "editor", "#/imports")
     await page.page.get_by_role("combobox", name="Where").select_option(slug)
@@ -210,13 +210,13 @@ async def test_a_folder_of_pictures_becomes_contenders(
         await folder.set_input_files(tmp_path / "masks")
     else:
         await drop(page.page, folder, tmp_path / "masks")
-    await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("Comet\nTide\nNobody")
-    await expect(page.page.get_by_text("2 pictures")).to_be_visible()
+    await page.page.get_by_role("textbox", name="Paste a list, or a table").fill("Comet\nTide\nNobody\nEt\u00e9")
+    await expect(page.page.get_by_text("3 pictures")).to_be_visible()
     await page.page.get_by_role("button", name="Add", exact=True).click()
-    await expect(page.page.locator("section").get_by_text("3 were added.")).to_be_visible()
+    await expect(page.page.locator("section").get_by_text("4 were added.")).to_be_visible()
     board = ask(visited, f'{{ board(slug: "{slug}") {{ contenders(first: 9) {{ nodes {{ name svg }} }} }} }}')["board"]
     drawn = {each["name"]: bool(each["svg"]) for each in board["contenders"]["nodes"]}
-    assert drawn == {"Comet": True, "Tide": True, "Nobody": False}
+    assert drawn == {"Comet": True, "Tide": True, "Nobody": False, "Et\u00e9": True}
     await assert_clean(page)
 
 
