@@ -8,6 +8,7 @@ import {
 } from '../generated/admin';
 import { type Area, type Page, ended, field } from './area';
 import { Draft } from './draft';
+import { Pages } from './pages';
 
 type Member = MembersData['members']['nodes'][number];
 
@@ -15,25 +16,25 @@ const ROLES = ['moderator', 'editor', 'admin'];
 const PARTS = ['VOTES', 'PREDICTIONS', 'COMMENTS', 'QUIZZES'];
 
 export class Members implements Area {
-  private found: Member[] | null = null;
+  private found: Pages<Member>;
   private chosen: Member | null = null;
   private file: string | null = null;
   private search = '';
   private reason!: Draft<{ reason: string }>;
 
-  constructor(private page: Page, private isAdmin: boolean) {}
+  constructor(private page: Page, private isAdmin: boolean) {
+    this.found = new Pages(page, 'member', (after) => ask(MEMBERS, { search: this.search || null, after }).then((data) => data.members));
+  }
 
-  async open() {
-    const { search } = this;
-    const data = await this.page.insist(() => ask(MEMBERS, { search: search || null }));
-    if (data && search === this.search) this.found = data.members.nodes;
+  open() {
+    return this.found.open();
   }
 
   private async look(event: Event) {
     event.preventDefault();
     this.search = field(event, 'search').trim();
     await this.open();
-    this.page.say(this.page.t('found', { n: this.found?.length ?? 0 }));
+    this.page.say(this.page.t('found', { n: this.found.nodes?.length ?? 0 }));
   }
 
   private choose(member: Member) {
@@ -57,15 +58,24 @@ export class Members implements Area {
 
   /** What takes long is a job, which the page waits for. */
   private async done(answer: any, said: string) {
-    const { name } = this.chosen!;
+    const { id, name } = this.chosen!;
     if (answer.job && !(await ended(this.page, answer.job.id))) return;
     if (answer.user) {
       this.chosen = answer.user;
-      this.found = this.found!.map((one) => (one.id === answer.user.id ? answer.user : one));
+      this.found.nodes = this.found.nodes!.map((one) => (one.id === answer.user.id ? answer.user : one));
     }
     // From where this page is, whatever the service takes for its public address.
     if (answer.url) this.file = answer.url.replace(/^https?:\/\/[^/]+/, '');
+    if (said === 'erased') await this.leave(id);
     this.page.say(this.page.t(said, { name }));
+  }
+
+  /** Nothing is shown of whoever was erased. */
+  private async leave(id: string) {
+    this.found.nodes = this.found.nodes!.filter((one) => one.id !== id);
+    if (this.chosen?.id !== id) return;
+    this.chosen = null;
+    await this.page.focus('[type=search]');
   }
 
   private erase(event: Event) {
@@ -84,15 +94,16 @@ export class Members implements Area {
             <label>{page.t('search')}<input name="search" type="search" /></label>
             <button type="submit">{page.t('find')}</button>
           </form>
-          {!this.found ? <p>{page.t('loading')}</p> : (
+          {!this.found.nodes ? this.found.waiting() : (
             <ul class="stack">
-              {this.found.map((member) => (
-                <li key={member.id}><button type="button" aria-pressed={String(member.id === this.chosen?.id)} onclick={() => this.choose(member)}>
+              {this.found.nodes.map((member, place) => (
+                <li key={member.id}><button id={`member-${place}`} type="button" aria-pressed={String(member.id === this.chosen?.id)} onclick={() => this.choose(member)}>
                   <span dir="auto">{member.name}</span>{member.isGuest && ` · ${page.t('guest')}`}{member.suspension && ` · ${page.t('suspended')}`}
                 </button></li>
               ))}
             </ul>
           )}
+          {this.found.button()}
         </section>
         {this.chosen ? this.detail(this.chosen) : <section />}
       </div>

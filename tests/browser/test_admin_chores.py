@@ -94,6 +94,19 @@ async def test_a_raid_is_taken_back(visited: Visited, browser: Browser, capsys: 
     await assert_clean(page)
 
 
+async def test_a_list_of_many_members_is_shown_a_page_at_a_time(visited: Visited, browser: Browser) -> None:
+    """Everybody can be found by paging: after a raid, say, there are more newcomers than a page has."""
+    page = await opened(visited, browser, "moderator", "#/members", viewport=WIDE)
+    members = page.page.locator("ringside-admin li button")
+    await expect(members).to_have_count(100)
+    await page.page.get_by_role("button", name="More").click(timeout=10_000)
+    await expect(page.page.locator("#member-100")).to_be_focused()
+    await assert_clean(page)
+    last = await members.last.inner_text()
+    await members.last.click()
+    await expect(page.page.get_by_role("heading", name=last)).to_be_focused()
+
+
 async def test_a_member_is_exported_and_erased(
     visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,6 +127,8 @@ async def test_a_member_is_exported_and_erased(
     await keys.press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("was erased")
     printed(capsys, "A member exported and erased", keys)
+    await expect(page.page.get_by_role("heading", name=name)).to_have_count(0, timeout=10_000)
+    await expect(page.page.get_by_role("searchbox")).to_be_focused()
     comments = ask(visited, '{ comments(product: "raided", first: 20) { nodes { author { name } } } }')["comments"]
     assert name not in {comment["author"]["name"] for comment in comments["nodes"]}
 
