@@ -74,9 +74,11 @@ export class Webhooks implements Area {
     const webhook = this.chosen!;
     if (!(await this.act(REMOVE_WEBHOOK, webhook))) return;
     this.page.say(this.page.t('webhookRemoved', { url: webhook.url }));
-    if (this.chosen?.id === webhook.id) this.chosen = null;
+    const isShown = this.chosen?.id === webhook.id;
+    if (isShown) this.chosen = null;
     await this.open();
-    this.page.render();
+    if (isShown) await this.page.focus('#webhooks');
+    else this.page.render();
   }
 
   private async redeliver(event: Event) {
@@ -98,7 +100,7 @@ export class Webhooks implements Area {
     const { page } = this;
     return (
       <div class="stack">
-        <h2>{page.t('webhooks')}</h2>
+        <h2 id="webhooks" tabindex="-1">{page.t('webhooks')}</h2>
         <p class="soft">{page.t('webhooksWhat')}</p>
         {!this.webhooks ? <p>{page.t('loading')}</p> : (
           <ul class="stack">

@@ -131,8 +131,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     if (!answer) return;
     this.problem = answer.code ? this.refusal(answer) : '';
     if (answer.league) {
-      this.isJoining = false;
-      this.code = '';
+      this.closeForm();
       this.say(this.t(answer.membership === 'WAITING' ? 'waiting' : 'joined', { name: answer.league.name }));
       this.emit('league-joined', { league: answer.league.id });
       if (answer.league.season === this.season && answer.membership !== 'WAITING') {
@@ -141,6 +140,12 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
       }
     } else void this.focus('#code');
     this.render();
+  }
+
+  private closeForm() {
+    this.isJoining = false;
+    this.code = this.problem = '';
+    void this.focus('.plain');
   }
 
   // ── views ──
@@ -215,7 +220,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
           <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => { this.code = event.target.value; this.problem = ''; this.render(); }} />
         </label>
         <button type="submit" class="primary" part="button">{this.t('join')}</button>
-        <button type="button" part="button" onclick={() => { this.isJoining = false; this.render(); }}>{this.t('cancel')}</button>
+        <button type="button" part="button" onclick={() => this.closeForm()}>{this.t('cancel')}</button>
         {this.problem && <p class="error" id="problem">{this.problem}</p>}
       </form>
     );

@@ -93,8 +93,9 @@ async def test_a_webhook_is_added_told_again_and_removed(visited: Visited, brows
     await page.page.get_by_role("button", name="Tell it again").click()
     await expect(page.page.locator("section li").filter(has_text="comment.posted").first).to_contain_text("attempt")
     await assert_clean(page)
-    await page.page.get_by_role("button", name="Remove").click()
+    await page.page.get_by_role("button", name="Remove").press("Enter")
     await expect(page.page.get_by_role("status")).to_contain_text("is told nothing any more")
+    await expect(page.page.get_by_role("heading", name="Webhooks")).to_be_focused(timeout=10_000)
     await expect(page.page.get_by_role("button", name="hooks.example.com")).to_have_count(0)
 
 

@@ -672,3 +672,14 @@ async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, bro
         await element.get_by_role("button", name="Join", exact=True).click()
         await expect(element.locator("#problem")).to_be_visible()
         assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+        await element.get_by_role("button", name="Cancel").press("Enter")
+        await expect(element.get_by_role("button", name="Join a league")).to_be_focused(timeout=10_000)
+        given = {"name": "Newcomers", "season": "2026", "entry": "CODE"}
+        league = visited.edit(
+            mutation("createLeague", "LeagueCreated", "league { code }"), by="bo-abara", role="member", **given
+        )["league"]
+        await page.page.keyboard.press("Enter")
+        await page.page.keyboard.insert_text(league["code"])
+        await page.page.keyboard.press("Enter")
+        await expect(element.get_by_role("status")).to_have_text("You are in Newcomers.")
+        await expect(element.get_by_role("button", name="Join a league")).to_be_focused(timeout=10_000)
