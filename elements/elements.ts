@@ -61,11 +61,14 @@ const TEXTS: Record<string, () => Promise<{ default: object }>> = {
   ar: () => import('translated:texts/ar'),
 };
 
-/** The texts of an element's language, with the language; undefined for English, which each part has. */
+/**
+ * The texts of an element's language, with the language; undefined for English, which each part has. Programs that make
+ * pages write it as `de_DE`, too, or with more behind it than browsers read.
+ */
 async function texts(element: HTMLElement) {
-  const wanted = (element.closest('[lang]') as HTMLElement | null)?.lang || 'en';
-  const language = wanted.toLowerCase().split('-')[0]!;
-  const loaded = await TEXTS[language]?.();
+  const { lang } = (element.closest('[lang]') ?? document.documentElement) as HTMLElement;
+  const wanted = /^[a-z]*(-([a-z]{2}|\d{3})\b)?/i.exec(lang.replace('_', '-'))![0];
+  const loaded = await TEXTS[wanted.toLowerCase().split('-')[0]!]?.();
   return loaded && { ...loaded.default, language: wanted };
 }
 

@@ -158,7 +158,7 @@ export class Writing {
   /** What the input of a form is about. */
   private addressed({ kind, to, proof }: Form) {
     const { product, host, language: ofTexts } = this.part;
-    const language = host.closest<HTMLElement>('[lang]')?.lang || ofTexts;
+    const language = (host.closest<HTMLElement>('[lang]') ?? document.documentElement).lang || ofTexts;
     if (kind === 'post') return { product, language, ...(proof && { proof }) };
     return kind === 'reply' ? { product, language, inReplyTo: to!.id } : { comment: to!.id };
   }

@@ -224,6 +224,23 @@ async def test_long_and_strange_texts_stay_in_their_places(visited: Visited, bro
         assert page.errors == []
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("de_DE", "offen"), ("de-", "offen"), ("ES-es_tradnl", "Cierra en"), ("de-AT-1996", "offen"), ("xx_", "Locks in")],
+)
+async def test_a_page_s_language_is_understood_as_programs_write_it(
+    visited: Visited, browser: Browser, language: str, text: str
+) -> None:
+    """As a locale, or with what no browser reads behind it; also around a shadow root that the element is in."""
+    async with visited.page(browser, '<div id="held"></div>', language=language) as page:
+        inside = "held.attachShadow({ mode: 'open' }).innerHTML = '<ringside-event></ringside-event>'"
+        await page.page.evaluate(f"{inside}; document.body.append(document.createElement('ringside-event'))")
+        for number in range(2):
+            count = page.page.locator("ringside-event .count").nth(number)
+            await expect(count).to_contain_text(text, timeout=20_000)
+        assert page.errors == []
+
+
 @pytest.mark.parametrize("hours", [-30, 9])
 async def test_a_clock_that_is_wrong_by_hours_changes_no_countdown(
     visited: Visited, browser: Browser, hours: int
