@@ -336,7 +336,7 @@ async def test_a_page_from_before_an_upgrade_asks_for_a_reload_to_write(visited:
 
 
 NARROW = (
-    "display: flex",
+    "display: flex; min-height: 2000px",
     "display: flex; flex-direction: column; align-items: center",
     "display: grid; place-items: center",
     "float: left",
@@ -351,7 +351,7 @@ NARROW = (
 async def test_an_element_has_room_where_its_place_is_as_wide_as_what_it_holds(
     visited: Visited, browser: Browser, width: int
 ) -> None:
-    """In a row of flexible boxes, say, as site builders make them; on a phone it takes what there is."""
+    """In a row of flexible boxes, say, as site builders make them; on a phone it takes what there is. Nothing stretches it."""
     places = "".join(f'<div style="{style}"><ringside-word></ringside-word></div>' for style in NARROW)
     bar = '<nav style="display: flex; white-space: nowrap"><b>Logo</b><ringside-sign-in></ringside-sign-in></nav>'
     async with visited.page(browser, bar + places, viewport={"width": width, "height": 800}) as page:
@@ -361,6 +361,8 @@ async def test_an_element_has_room_where_its_place_is_as_wide_as_what_it_holds(
         words = page.page.locator("ringside-word")
         widths = await words.evaluate_all("(words) => words.map((one) => one.offsetWidth)")
         assert min(widths) >= min(width - 16, 900)
+        heights = await words.locator(".root").evaluate_all("(roots) => roots.map((one) => one.offsetHeight)")
+        assert max(heights) < 1000
         assert 240 <= await page.page.evaluate("document.querySelector('ringside-sign-in').offsetWidth") < 400
         assert await page.page.evaluate("document.documentElement.scrollWidth") == width
 
