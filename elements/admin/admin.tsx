@@ -47,7 +47,10 @@ class Admin extends Part<AdminViewerData> {
 
   constructor(host: HTMLElement, translated: any) {
     super(host, service as any, translated, 'admin', english, css);
-    this.until(on(window, 'hashchange', () => void this.open()));
+    this.until(on(window, 'hashchange', () => {
+      this.say(''); // what was said is about the area before
+      void this.open();
+    }));
     this.until(on(window, 'keydown', (event) => this.press(event)));
     this.until(on(window, 'focus', () => void this.lookForSession()));
   }

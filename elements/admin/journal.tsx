@@ -22,7 +22,7 @@ export class Journal implements Area {
     return (
       <section class="stack">
         <h2>{page.t('journal')}</h2>
-        {!this.shown.nodes ? this.shown.waiting() : (
+        {!this.shown.nodes ? this.shown.waiting() : !this.shown.nodes.length ? <p>{page.t('nothing')}</p> : (
           <ul class="stack">
             {this.shown.nodes.map(({ id, at, kind, source, actorUser, note, ground }, place) => (
               <li key={id} id={`occurrence-${place}`} tabindex="-1">

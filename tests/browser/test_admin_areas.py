@@ -11,7 +11,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.admin import assert_clean, opened
-from tests.browser.sites import Visited
+from tests.browser.sites import Site, Visited
+from tests.service import running_service
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -51,3 +52,14 @@ async def test_each_area_is_accessible_with_what_it_leads_to(
         await assert_clean(page)
         if screenshots is not None and (locale, scheme) == ("en-GB", "light"):
             await page.page.screenshot(path=screenshots / f"admin-{area.split('/')[0]}.png")
+
+
+async def test_lists_without_entries_say_so(browser: Browser, tmp_path: Path) -> None:
+    """On the first day, and where no journal is kept."""
+    with running_service({"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_JOURNAL_DAYS": "0"}) as service:
+        page = await opened(Visited(service, Site()), browser, "admin", "#/journal")
+        for area in ("journal", "comments/held", "comments/latest", "service"):
+            await page.page.evaluate(f"location.hash = '#/{area}'")
+            main = page.page.locator("ringside-admin main")
+            await expect(main.get_by_text("There is nothing here.")).to_be_visible(timeout=10_000)
+        await assert_clean(page)

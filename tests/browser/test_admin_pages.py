@@ -292,6 +292,11 @@ async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visite
     await expect(reason).to_be_focused()
     await expect(page.page.locator("#suspend-reason-refused")).to_be_visible()
     await assert_clean(page)
+    await page.page.get_by_role("link", name="Rules").click()
+    await expect(page.page.get_by_role("heading", name="Rules")).to_be_visible()
+    await expect(page.page.get_by_role("status")).to_have_text("", timeout=10_000)  # it is not about the rules
+    await page.page.go_back()
+    await expect(page.page.locator("#suspend-reason-refused")).to_be_visible()
     await reason.fill("Long.")
     await expect(page.page.locator("#suspend-reason-refused")).to_have_count(0)
     await page.page.get_by_role("button", name="Suspend", exact=True).click()
