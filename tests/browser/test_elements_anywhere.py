@@ -351,7 +351,7 @@ NARROW = (
 async def test_an_element_has_room_where_its_place_is_as_wide_as_what_it_holds(
     visited: Visited, browser: Browser, width: int
 ) -> None:
-    """In a row of flexible boxes, say, as site builders make them; on a phone it takes what there is. Nothing stretches it."""
+    """In a row of flexible boxes, say, as site builders make them; on a phone it takes what there is."""
     places = "".join(f'<div style="{style}"><ringside-word></ringside-word></div>' for style in NARROW)
     bar = '<nav style="display: flex; white-space: nowrap"><b>Logo</b><ringside-sign-in></ringside-sign-in></nav>'
     async with visited.page(browser, bar + places, viewport={"width": width, "height": 800}) as page:
