@@ -53,13 +53,13 @@ export class Draft<V extends Values> {
       this.page.render();
     };
     const value = isCheck ? { checked: this.values[name] } : { value: this.values[name] };
-    const described = [message && `${id}-refused`, hint && `${id}-hint`].filter(Boolean).join(' ');
+    const described = [message && `${id}-refused`, name in this.theirs && `${id}-theirs`, hint && `${id}-hint`].filter(Boolean).join(' ');
     const props = { ...control, ...value, id, name, oninput: take, 'aria-invalid': message && 'true', 'aria-describedby': described || null };
     return (
       <div key={id} class="stack tight">
         {isCheck ? <label class="pick">{h(tag, props)}{label}</label> : <label>{label}{h(tag, props, ...options)}</label>}
         {message && <p id={`${id}-refused`} class="error">{message}</p>}
-        {name in this.theirs && <p class="error" dir="auto">{this.page.t('theirs', { value: String(this.theirs[name]) })}</p>}
+        {name in this.theirs && <p id={`${id}-theirs`} class="error" dir="auto">{this.page.t('theirs', { value: String(this.theirs[name]) })}</p>}
         {hint && <p id={`${id}-hint`} class="soft">{hint}</p>}
       </div>
     );

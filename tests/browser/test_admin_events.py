@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -183,6 +184,8 @@ async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visite
     visited.edit(UPDATE, event=event, name="Their night")
     await page.page.get_by_role("button", name="Save").click()
     await expect(page.page.get_by_text("Somebody else wrote: Their night")).to_be_visible()
+    theirs = re.compile("Somebody else wrote: Their night")
+    await expect(page.page.locator("#event-name")).to_have_accessible_description(theirs, timeout=10_000)
     await expect(page.page.locator("#event-name")).to_have_value("My night")
 
 
