@@ -18,7 +18,8 @@ const PARTS = ['VOTES', 'PREDICTIONS', 'COMMENTS', 'QUIZZES'];
 export class Members implements Area {
   private found: Pages<Member>;
   private chosen: Member | null = null;
-  private file: string | null = null;
+  /** The addresses of files, by the ids of the members whom they are about. */
+  private files: Record<string, string> = {};
   private search = '';
   private reason!: Draft<{ reason: string }>;
 
@@ -38,34 +39,35 @@ export class Members implements Area {
   }
 
   private choose(member: Member) {
-    [this.chosen, this.file] = [member, null];
+    this.chosen = member;
     this.reason = new Draft(this.page, 'suspend', { reason: '' });
     void this.page.focus('#member');
   }
 
   /** Carries out a mutation about the chosen member, and shows them as they are then. */
   private async act(document: any, more: object, said: string) {
-    const answer = await this.page.mutate(document, { input: { user: this.chosen!.id, ...more, idempotencyKey: newKey() } });
+    const member = this.chosen!;
+    const answer = await this.page.mutate(document, { input: { user: member.id, ...more, idempotencyKey: newKey() } });
     if (answer?.code) return this.page.say(this.page.refusal(answer));
-    if (answer) await this.done(answer, said);
+    if (answer) await this.done(member, answer, said);
   }
 
   private async suspend(event: Event) {
     event.preventDefault();
-    const answer = await this.reason.send(SUSPEND_MEMBER, { user: this.chosen!.id, ...this.reason.values });
-    if (answer) await this.done(answer, 'nowSuspended');
+    const member = this.chosen!;
+    const answer = await this.reason.send(SUSPEND_MEMBER, { user: member.id, ...this.reason.values });
+    if (answer) await this.done(member, answer, 'nowSuspended');
   }
 
-  /** What takes long is a job, which the page waits for. */
-  private async done(answer: any, said: string) {
-    const { id, name } = this.chosen!;
+  /** What takes long is a job, which the page waits for; somebody else may be chosen meanwhile. */
+  private async done({ id, name }: Member, answer: any, said: string) {
     if (answer.job && !(await ended(this.page, answer.job.id))) return;
     if (answer.user) {
-      this.chosen = answer.user;
-      this.found.nodes = this.found.nodes!.map((one) => (one.id === answer.user.id ? answer.user : one));
+      if (this.chosen?.id === id) this.chosen = answer.user;
+      this.found.nodes = this.found.nodes!.map((one) => (one.id === id ? answer.user : one));
     }
     // From where this page is, whatever the service takes for its public address.
-    if (answer.url) this.file = answer.url.replace(/^https?:\/\/[^/]+/, '');
+    if (answer.url) this.files[id] = answer.url.replace(/^https?:\/\/[^/]+/, '');
     if (said === 'erased') await this.leave(id);
     this.page.say(this.page.t(said, { name }));
   }
@@ -154,7 +156,7 @@ export class Members implements Area {
         {this.isAdmin && (
           <div class="stack">
             <button type="button" onclick={() => this.act(EXPORT_MEMBER, {}, 'exported')}>{page.t('export')}</button>
-            {this.file && <p><a href={this.file} download>{page.t('file')}</a></p>}
+            {this.files[member.id] && <p><a href={this.files[member.id]} download>{page.t('file')}</a></p>}
             <form class="stack" onsubmit={(event: Event) => this.erase(event)}>
               <label>{page.t('eraseName')}<input name="name" autocomplete="off" /></label>
               <label class="pick"><input type="checkbox" name="keep" value="yes" />{page.t('keep')}</label>

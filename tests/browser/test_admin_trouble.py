@@ -258,6 +258,27 @@ async def test_the_members_that_were_searched_last_are_listed(visited: Visited, 
     await expect(page.page.get_by_role("button", name="Ada Abara")).to_have_count(0)
 
 
+async def test_the_file_of_a_member_is_fetched_from_nobody_else_s_place(visited: Visited, browser: Browser) -> None:
+    """Although somebody else was chosen before it was ready: it would be taken for theirs."""
+    page = await opened(visited, browser, "admin", "#/members")
+    file = page.page.get_by_role("link", name="Fetch the file")
+
+    async def choose(name: str) -> None:
+        await page.page.get_by_label("Name, id or address").fill(name)
+        await page.page.keyboard.press("Enter")
+        await page.page.get_by_role("button", name=name).click()
+        await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
+
+    await choose("Ada Abara")
+    async with answered_last(page.page, "idempotencyKey"):
+        await page.page.get_by_role("button", name="Export everything stored").click()
+        await choose("Bo Abara")
+    await expect(page.page.get_by_role("status")).to_have_text("The file of Ada Abara is ready.")
+    await expect(file).to_have_count(0)
+    await choose("Ada Abara")
+    await expect(file).to_be_visible()
+
+
 @pytest.mark.parametrize("contenders", [600, pytest.param(3_000, marks=pytest.mark.soak)])
 async def test_a_board_of_many_contenders_is_shown_a_page_at_a_time(
     visited: Visited, browser: Browser, contenders: int
