@@ -335,6 +335,11 @@ class RateLimit:
         self._forget(now)
         return 0.0
 
+    def give_back(self, key: Hashable) -> None:
+        """Let a hit that was admitted not have been one."""
+        if key in self._whole_at:
+            self._whole_at[key] -= self._interval
+
     def _forget(self, now: float) -> None:
         """Two keys at a hit, so that idle keys are forgotten faster than new ones come."""
         for _ in range(2):
@@ -358,3 +363,7 @@ class Rates:
         wait = rate_limit.hit(key, self._clock())
         if wait > 0.0:
             raise RateLimited(retry_after=ceil(wait * 10) / 10)
+
+    def give_back(self, limit: str, *key: str) -> None:
+        """Let a hit that was admitted not count."""
+        self._limits[limit].give_back(key)

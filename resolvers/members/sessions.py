@@ -2,7 +2,8 @@
 
 A process remembers for `KNOWN_SECONDS` that there is a session, or that there is none. So one that was ended is refused
 within half a minute in every process, and on open sockets and streams at their next check. Strangers cause no read
-unless a text has a token's form and checksum, and then at most `LOOKUPS_PER_ADDRESS`.
+unless a text has a token's form and checksum, and then at most `LOOKUPS_PER_ADDRESS`. A session that there is counts
+towards no limit, or of a network's many members only some would be let in after a process was started.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ IN_USE_SECONDS = 24 * 3600.0
 """A session that was found here within this time is in use."""
 
 LOOKUPS_PER_ADDRESS: Final = "60/minute"
-"""Sessions per network address and process that are looked up and were not in use here."""
+"""Sessions per network address and process that are looked up and do not exist: a network may be a whole school's."""
 
 MOST_KNOWN = 20_000
 WRITE_SECONDS = 10.0
@@ -56,11 +57,14 @@ class Sessions:
         if key is None:
             raise SessionRefused("This is not a session of a Ringside service: it was altered, or is incomplete.")
         in_use, _ = self._sessions.known(key, inf) or (None, False)
-        if in_use is None and self._sessions.known(key) is None:
-            self._services.rates.hit(LOOKUPS_PER_ADDRESS, "session", network(address))
+        limit = (LOOKUPS_PER_ADDRESS, "session", network(address))
+        if is_first := in_use is None and self._sessions.known(key) is None:
+            self._services.rates.hit(*limit)
         session, is_guest = await self._sessions.load(key) or (None, False)
         if session is None:
             raise SessionRefused("This session has ended: sign in again.")
+        if is_first:
+            self._services.rates.give_back(*limit)
         now = self._services.clock()
         if session.expires <= now:
             raise SessionRefused("This session has expired: sign in again.")

@@ -12,12 +12,15 @@ import pytest
 
 from datastore.dynamo import Rates, Table
 from datastore.members.sessions import MOST_SESSIONS, new_session
+from datastore.people.identities import SignInMethod
 from resolvers.members.sessions import Sessions
+from resolvers.members.signing_in import begin_for_page
 from server.settings import Settings
-from tests.client import Client
+from tests.client import Client, serving
 from tests.confirmations import MailingService, mailing
 from tests.intercepted import intercepted
-from tests.sign_in import REQUEST_SIGN_IN, SIGN_IN, VIEWER, asked, in_session, on_page, signed_in
+from tests.members import introduce
+from tests.sign_in import REQUEST_SIGN_IN, SIGN_IN, VIEWER, asked, in_session, on_page, signed_in, with_session
 from tests.waiting import until
 
 ADA = "ada@example.org"
@@ -92,6 +95,17 @@ async def test_a_session_in_use_is_looked_up_though_its_address_asks_for_unknown
     assert (await known.post(VIEWER)).status_code == 200
     await known.ask("mutation { signOut(input: {}) { __typename } }")
     assert (await known.post(VIEWER)).status_code == 401
+
+
+async def test_a_process_that_has_just_started_knows_every_member_of_one_network(mail: MailingService) -> None:
+    """However many come from there within a minute: only sessions that do not exist are limited."""
+    tokens = []
+    for number in range(100):
+        [member] = await introduce(mail.client.services.table, with_session(f"pupil{number:03}"))
+        tokens.append((await begin_for_page(mail.client.services, member, SignInMethod.EMAIL))[1])
+    async with serving(mail.client.settings) as started:
+        pupils = [Client(started.served, started.settings, token) for token in tokens]
+        assert {(await pupil.post(VIEWER)).status_code for pupil in pupils} == {200}
 
 
 async def test_a_session_that_is_used_often_is_written_once_a_day(mail: MailingService) -> None:
