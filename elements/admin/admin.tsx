@@ -118,7 +118,7 @@ class Admin extends Part<AdminViewerData> {
           <h2 id="ended-title">{this.t('signInAgain')}</h2>
           <p>{this.t('signInAgainWhy')}</p>
           <div class="row">
-            <a class="button primary" href="/sign-in?returnTo=%2Fadmin" target="_blank" rel="opener">{this.t('signIn')}</a>
+            <a class="button primary" href="/sign-in?again=1&returnTo=%2Fadmin" target="_blank" rel="opener">{this.t('signIn')}</a>
             <button type="button" onclick={() => this.lookForSession()}>{this.t('goOn')}</button>
             <button type="button" class="plain" onclick={() => this.goOn(false)}>{this.t('cancel')}</button>
           </div>

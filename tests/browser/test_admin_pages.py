@@ -259,6 +259,8 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
     async with context.expect_page() as tab:
         await page.get_by_role("dialog").get_by_role("link", name="Sign in").click()
     other = await tab.value
+    # Also where a session goes on, but was begun too long ago for what was sent.
+    await expect(other.get_by_role("status")).to_have_text("Please confirm that it is you: sign in again.")
     await sign_in_by_email(visited, other, address)
     await page.bring_to_front()
     await page.evaluate("dispatchEvent(new Event('focus'))")  # headless tabs have no focus of their own

@@ -283,6 +283,20 @@ async def test_the_link_signs_in_the_browser_that_opens_it_and_the_digits_do_not
     await other.close()
 
 
+async def test_who_has_to_confirm_a_sign_in_is_asked_although_there_is_a_session(
+    world: World, context: BrowserContext
+) -> None:
+    """For what asks for a sign-in of the last minutes, and is led back there."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await by_email(world, page, "again@example.org")
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+    await page.goto(f"{world.url}/sign-in?again=1&language=en&returnTo=/sign-in%3Flanguage=en")
+    await expect(page.get_by_role("status")).to_have_text("Please confirm that it is you: sign in again.")
+    await by_email(world, page, "again@example.org")
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+
+
 async def test_who_was_erased_is_told_so(world: World, context: BrowserContext) -> None:
     """And not to try again in a moment, which would not help."""
     page = await context.new_page()
