@@ -35,7 +35,7 @@ from starlette.routing import BaseRoute, Route
 from datastore.dynamo import DynamoError, deadline, iso
 from datastore.members.sessions import latest_end
 from datastore.people.identities import MemberErased
-from datastore.refusals import Conflict, InvalidInput, RateLimited, Refusal
+from datastore.refusals import Conflict, InvalidInput, NotSignedIn, RateLimited, Refusal
 from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
@@ -165,7 +165,7 @@ class SignInPage:
         return _json(emails)
 
 
-ERRORS: Final = ("provider", "CONFLICT", "erased", "failed")
+ERRORS: Final = ("provider", "CONFLICT", "changed", "erased", "failed")
 """What the page is told of a sign-in at the provider that failed."""
 
 
@@ -287,6 +287,8 @@ async def from_provider(request: Request) -> Response:
         return _back(request, flow.asked, "provider", ends=not isinstance(failed, OfAnotherFlow))
     except Conflict:
         return _back(request, flow.asked, "CONFLICT")
+    except NotSignedIn:
+        return _back(request, flow.asked, "changed")
     except MemberErased:
         return _back(request, flow.asked, "erased")
     except (Refusal, DynamoError, Unverifiable) as error:
@@ -309,7 +311,7 @@ async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
         request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
     )
     if by is None or by.id != flow.adds_to:
-        raise Conflict("The session that asked for this has ended.")
+        raise NotSignedIn("The session that asked for this has ended.")
     await add_provider(services, named, by)
     return None
 

@@ -234,6 +234,18 @@ async def test_of_two_tabs_that_sign_in_the_one_that_asked_last_does(browser: Br
     assert await browser.name() == "Ada"
 
 
+async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browser: Browser) -> None:
+    """And not that it is another member's; whom the provider names can still be added."""
+    token = (await in_session(browser.client, "bob")).http.headers["authorization"].split()[1]
+    browser.client.http.cookies.set("__Host-ringside_session", token)
+    address = authorized(browser.provider, await browser.begin(add=True))
+    browser.client.http.cookies.delete("__Host-ringside_session")
+    assert (await browser.come_back(address)).headers["location"] == "/sign-in?error=changed"
+    browser.client.http.cookies.set("__Host-ringside_session", token)
+    assert (await browser.sign_in(add=True)).headers["location"] == "/sign-in/done"
+    assert await browser.name() == "Bob"
+
+
 async def test_a_code_is_worth_nothing_without_its_verifier(browser: Browser) -> None:
     """Whoever steals one from the address bar cannot use it in a flow of their own: PKCE."""
     stolen = authorized(browser.provider, await browser.begin())
