@@ -151,11 +151,16 @@ async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | 
     return begun
 
 
-async def add_provider(services: Services, named: Viewer, member: Viewer) -> None:
-    """Let a member sign in as whom the provider names, too; Conflict if that is another member."""
+async def add_provider(services: Services, named: Viewer, member: Viewer) -> tuple[Session, str] | None:
+    """Let a member sign in as whom the provider names, too; Conflict if that is another member.
+
+    A guest gets a session of their sign-in: processes know for some time that the present one is a guest's.
+    """
     assert named.proven is not None  # noqa: S101 - what the ID token says
     unit = services.unit(f"User:{member.id}")
-    _added(services, await identity_store.add_identity(services.table, member.id, named.proven, unit), member)
+    changed = await identity_store.add_identity(services.table, member.id, named.proven, unit)
+    added = _added(services, changed, member)
+    return await signing_in.begin_for_page(services, added, SignInMethod.PROVIDER) if member.is_guest else None
 
 
 # ── members ──

@@ -33,7 +33,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 
 from datastore.dynamo import DynamoError, deadline, iso
-from datastore.members.sessions import latest_end
+from datastore.members.sessions import Session, latest_end
 from datastore.people.identities import MemberErased
 from datastore.refusals import Conflict, InvalidInput, NotSignedIn, RateLimited, Refusal
 from datastore.values.seal import Forged
@@ -298,22 +298,26 @@ async def from_provider(request: Request) -> Response:
 
 
 async def _signed_in(request: Request, flow: Flow) -> tuple[str, int] | None:
-    """The token of the session that began and its age; None if an identity was added instead."""
+    """The token of the session that began and its age; None if an identity was added to who has one."""
     client, services = _client(request), _services(request)
     identification: Identification = request.state.pipeline.identification
     _count(request, "ended at the provider")
     named = await client.member(flow, request.query_params)
     if flow.adds_to is None:
         visitor = identification.visitor_in_cookie(request.scope["headers"])
-        session, token = await sign_in_by_provider(services, named, visitor)
-        return token, int((latest_end(session) - services.clock()).total_seconds())
+        return _kept(services, *await sign_in_by_provider(services, named, visitor))
     by = await identification.session_in_cookie(
         request.scope["headers"], secure=_is_secure(request), address=client_address(request.scope)
     )
     if by is None or by.id != flow.adds_to:
         raise NotSignedIn("The session that asked for this has ended.")
-    await add_provider(services, named, by)
-    return None
+    begun = await add_provider(services, named, by)
+    return None if begun is None else _kept(services, *begun)
+
+
+def _kept(services: Services, session: Session, token: str) -> tuple[str, int]:
+    """The token of a session, and how long its cookie is kept."""
+    return token, int((latest_end(session) - services.clock()).total_seconds())
 
 
 def _count(request: Request, step: str) -> None:

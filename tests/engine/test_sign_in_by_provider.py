@@ -246,6 +246,21 @@ async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browse
     assert await browser.name() == "Bob"
 
 
+async def test_a_guest_who_adds_a_provider_is_a_member_on_every_process_at_once(
+    service: Client, browser: Browser, provider: OidcProvider
+) -> None:
+    """Also on one that has just known them as a guest: the sign-in at the provider begins a session."""
+    guests = service.settings.model_copy(update={"guests": ("comments",)})
+    async with serving(guests) as here, serving(guests) as elsewhere:
+        ann, there = Browser(on_page(here), provider), on_page(elsewhere)
+        await ann.client.ask('mutation { signInAsGuest(input: { name: "Ann" }) { __typename } }')
+        there.http.cookies = ann.client.http.cookies
+        assert await there.ask("{ viewer { name isGuest } }") == {"name": "Ann", "isGuest": True}
+        assert (await ann.sign_in(add=True)).headers["location"] == "/sign-in/done"
+        there.http.cookies = ann.client.http.cookies
+        assert "list" in await there.ask(CREATE_LIST, input={"name": "Mine", "public": False})
+
+
 async def test_a_code_is_worth_nothing_without_its_verifier(browser: Browser) -> None:
     """Whoever steals one from the address bar cannot use it in a flow of their own: PKCE."""
     stolen = authorized(browser.provider, await browser.begin())
