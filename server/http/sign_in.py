@@ -165,7 +165,8 @@ class SignInPage:
         return _json(emails)
 
 
-ERRORS: Final = ("provider", "CONFLICT", "changed", "erased", "failed")
+_TOLD: Final[Mapping[type[Exception], str]] = {Conflict: "CONFLICT", NotSignedIn: "changed", MemberErased: "erased"}
+ERRORS: Final = ("provider", *_TOLD.values(), "failed")
 """What the page is told of a sign-in at the provider that failed."""
 
 
@@ -285,15 +286,11 @@ async def from_provider(request: Request) -> Response:
     except NotSignedInThere as failed:
         _log.warning("the provider signed nobody in", reason=str(failed))
         return _back(request, flow.asked, "provider", ends=not isinstance(failed, OfAnotherFlow))
-    except Conflict:
-        return _back(request, flow.asked, "CONFLICT")
-    except NotSignedIn:
-        return _back(request, flow.asked, "changed")
-    except MemberErased:
-        return _back(request, flow.asked, "erased")
-    except (Refusal, DynamoError, Unverifiable) as error:
-        _log.warning("a sign-in by the provider failed", reason=str(error))
-        return _back(request, flow.asked, "failed")
+    except (Refusal, DynamoError, Unverifiable) as failed:
+        told = _TOLD.get(type(failed))
+        if told is None:
+            _log.warning("a sign-in by the provider failed", reason=str(failed))
+        return _back(request, flow.asked, told or "failed")
     return _back(request, flow.asked, None, session)
 
 

@@ -247,7 +247,7 @@ async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browse
 
 
 async def test_a_guest_who_adds_a_provider_is_a_member_on_every_process_at_once(
-    service: Client, browser: Browser, provider: OidcProvider
+    service: Client, provider: OidcProvider
 ) -> None:
     """Also on one that has just known them as a guest: the sign-in at the provider begins a session."""
     guests = service.settings.model_copy(update={"guests": ("comments",)})
