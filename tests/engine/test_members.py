@@ -290,6 +290,14 @@ async def test_the_first_admin_is_made_by_a_command(at_table: Client) -> None:
     assert "is no member's id" in await command("role", node_id("User", "nobody"))
 
 
+async def test_a_command_takes_no_roles_from_nobody(at_table: Client) -> None:
+    """Of a mistyped address it would say that it has none, while the member keeps theirs; nor does it make a member."""
+    await command("role", "ada@example.com", "--role", "admin")
+    assert "Nobody signs in by ada@exmaple.com" in await command("role", "ada@exmaple.com")
+    assert len([profile async for profile in at_table.services.table.scan(PROFILE, consistent=True)]) == 1
+    assert "ada@example.com has no role." in await command("role", "ada@example.com")
+
+
 async def test_members_move_to_another_issuer(at_table: Client) -> None:
     """Once; who has signed in by both keeps both members."""
     table, unit = at_table.services.table, at_table.services.unit()
