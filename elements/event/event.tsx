@@ -123,7 +123,7 @@ export default class EventCard extends Part<Data> {
     if (this.isSending) return;
     const { id, matches } = this.event!;
     const sent = JSON.stringify(this.choice);
-    const picks = matches.flatMap(({ id: match }) => (match in this.choice.picks ? { match, team: this.choice.picks[match]! } : []));
+    const picks = this.picked(matches);
     const guess = this.choice.guess === '' ? null : Number(this.choice.guess);
     this.isSending = true;
     this.render();
@@ -142,6 +142,14 @@ export default class EventCard extends Part<Data> {
       this.say(text);
     }
     this.render();
+  }
+
+  /** What is chosen of the teams that there are: an editor may take off what nobody has saved. */
+  private picked(matches: Match[]) {
+    return matches.flatMap(({ id: match, teams }) => {
+      const team = this.choice.picks[match];
+      return team !== undefined && team < teams.length ? { match, team } : [];
+    });
   }
 
   private get isOpen() {
@@ -253,8 +261,9 @@ export default class EventCard extends Part<Data> {
   }
 
   private buttons() {
-    const chosen = Object.keys(this.choice.picks).length;
-    const missing = this.event!.matches.filter(({ id }) => !(id in this.choice.picks)).length;
+    const { matches } = this.event!;
+    const chosen = this.picked(matches).length;
+    const missing = matches.length - chosen;
     const hint = missing && chosen ? this.t('missing', { n: missing }) : this.isChanged ? this.t('notSaved') : this.event!.viewerPrediction ? this.t('isSaved') : '';
     return (
       <div class="row">

@@ -35,6 +35,7 @@ from tests.queries import (
     SUSPEND,
     UPDATE_BOARD,
     UPDATE_EVENT,
+    UPDATE_MATCH,
     mutation,
 )
 from tests.service import running_service
@@ -112,6 +113,7 @@ def restartable(demo_data: Callable[[], str], tmp_path_factory: pytest.TempPathF
 
 
 async def pick_all(page: BrowserPage) -> None:
+    await expect(page.page.locator("ringside-event").get_by_role("group").first).to_be_visible()
     for match in await page.page.locator("ringside-event").get_by_role("group").all():
         await match.get_by_role("radio").first.check()
 
@@ -248,6 +250,24 @@ async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visi
         visited.edit(UPDATE_EVENT, event=event, tieBreak=None)
         await expect(chairs).to_have_count(0)
         await expect(element.get_by_role("radio", checked=True)).to_have_count(2)
+        await element.get_by_role("button", name="Save picks").click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+
+
+async def test_a_pick_that_is_not_saved_of_a_team_that_is_gone_keeps_nobody_from_saving(
+    visited: Visited, browser: Browser
+) -> None:
+    """An editor took it off the card, where nobody had saved a pick of it: its match is without a pick again."""
+    event, [first, _] = new_event(visited, "Shrinking", starts=timedelta(days=400))
+    two = [{"members": ["Ada"]}, {"members": ["Bea"]}]
+    visited.edit(UPDATE_MATCH, match=first, teams=[*two, {"members": ["Cleo"]}])
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        await pick_all(page)
+        await element.get_by_role("radio", name="Cleo").check()
+        visited.edit(UPDATE_MATCH, match=first, teams=two)
+        await expect(element.get_by_role("radio", name="Cleo")).to_have_count(0)
+        await expect(element.get_by_text("1 match without a pick")).to_be_visible()
         await element.get_by_role("button", name="Save picks").click()
         await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
 
