@@ -128,11 +128,11 @@ export class Events implements Area {
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
     if (!answer) return null;
     if (answer.code) this.page.say(this.page.refusal(answer));
-    if (answer.job) await ended(this.page, answer.job.id);
+    const isDone = !answer.code && (!answer.job || (await ended(this.page, answer.job.id)));
     await this.read(this.card!.id);
-    if (!answer.code && said) this.page.say(this.page.t(said));
+    if (isDone && said) this.page.say(this.page.t(said));
     this.page.render();
-    return answer.code ? null : answer;
+    return isDone ? answer : null;
   }
 
   private async move(match: Match, to: number) {
