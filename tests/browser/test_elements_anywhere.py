@@ -354,14 +354,15 @@ async def test_an_element_has_room_where_its_place_is_as_wide_as_what_it_holds(
     """In a row of flexible boxes, say, as site builders make them; on a phone it takes what there is."""
     places = "".join(f'<div style="{style}"><ringside-word></ringside-word></div>' for style in NARROW)
     bar = '<nav style="display: flex; white-space: nowrap"><b>Logo</b><ringside-sign-in></ringside-sign-in></nav>'
+    bar += "<style>* { justify-items: center }</style>"
     async with visited.page(browser, bar + places, viewport={"width": width, "height": 800}) as page:
         for number in range(len(NARROW)):
             await expect(page.page.locator("ringside-word .term").nth(number)).to_be_visible()
         await shown(page, "sign-in")
-        words = page.page.locator("ringside-word")
-        widths = await words.evaluate_all("(words) => words.map((one) => one.offsetWidth)")
+        words = page.page.locator("ringside-word .root")
+        widths = await words.evaluate_all("(roots) => roots.map((one) => one.offsetWidth)")
         assert min(widths) >= min(width - 16, 900)
-        heights = await words.locator(".root").evaluate_all("(roots) => roots.map((one) => one.offsetHeight)")
+        heights = await words.evaluate_all("(roots) => roots.map((one) => one.offsetHeight)")
         assert max(heights) < 1000
         assert 240 <= await page.page.evaluate("document.querySelector('ringside-sign-in').offsetWidth") < 400
         assert await page.page.evaluate("document.documentElement.scrollWidth") == width
