@@ -211,7 +211,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
 
   private joining() {
     if (!this.isJoining) {
-      return <button type="button" class="plain" onclick={() => { this.isJoining = true; void this.focus('#code'); }}>{this.t('joinOne')}</button>;
+      return <button key="join" type="button" class="plain" onclick={() => { this.isJoining = true; void this.focus('#code'); }}>{this.t('joinOne')}</button>;
     }
     return (
       <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.join(); }}>

@@ -702,4 +702,5 @@ async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, bro
         await page.page.keyboard.insert_text(league["code"])
         await page.page.keyboard.press("Enter")
         await expect(element.get_by_role("status")).to_have_text("You are in Newcomers.")
+        await expect(element.get_by_role("heading")).to_have_text("Newcomers")
         await expect(element.get_by_role("button", name="Join a league")).to_be_focused(timeout=10_000)
