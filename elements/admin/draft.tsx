@@ -17,6 +17,9 @@ interface Control {
   [attribute: string]: any;
 }
 
+/** Somebody else has changed it since it was read. */
+const isConflict = ({ code, path }: { code?: string; path?: string[] | null }) => code === 'CONFLICT' && path?.at(-1) === 'revision';
+
 export class Draft<V extends Values> {
   values: V;
   private refused: { name: string; message: string } | null = null;
@@ -80,28 +83,25 @@ export class Draft<V extends Values> {
    * What the service answers; null if it refused, which then stands in the form. `reread` has the draft follow what is
    * stored now, once it was taken or if somebody else has changed it.
    */
-  send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
-    return this.once(() => this.sendNow(document, input, reread));
+  async send(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
+    const answer = await this.once(() => this.sendNow(document, input, reread));
+    if (!answer?.code) return answer;
+    if (isConflict(answer)) this.page.say(this.page.t('changedMeanwhile'));
+    else await this.refuse(answer);
+    return null;
   }
 
   private async sendNow(document: Doc<any, any>, input: object, reread?: () => Promise<unknown>): Promise<any> {
     this.refused = null;
     const sent = { ...this.values };
     const answer = await this.page.mutate(document, { input: { ...input, idempotencyKey: newKey() } });
-    if (!answer) return null;
-    if (!answer.code) {
+    if (answer && !answer.code) {
       this.stored = sent;
       this.theirs = {};
-      await reread?.(); // before it can be sent again, with the revision that it has now
-      return answer;
     }
-    if (reread && answer.code === 'CONFLICT' && answer.path?.at(-1) === 'revision') {
-      await reread();
-      this.page.say(this.page.t('changedMeanwhile'));
-    } else {
-      await this.refuse(answer);
-    }
-    return null;
+    // Before it can be sent again, with the revision that it has now.
+    if (answer && (!answer.code || isConflict(answer))) await reread?.();
+    return answer;
   }
 
   /** Shows a refusal at the field that its path names, or where the page says what happened. */
