@@ -31,16 +31,7 @@ import typer
 from ulid import ULID
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import (
-    BadKey,
-    Table,
-    chunks,
-    foreign_rows,
-    gather_or_cancel,
-    key_text,
-    open_table,
-    to_the_millisecond,
-)
+from datastore.dynamo import BadKey, Table, chunks, foreign_rows, gather_or_cancel, key_text, open_table
 from datastore.people import profiles as profile_store
 from datastore.people.identities import comparable_address, of_address, read_identities
 from datastore.people.profiles import Profile
@@ -484,7 +475,7 @@ def _parse_moment(text: str) -> datetime:
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # in UTC it is outside the years 1 to 9999
         raise InvalidInput("DateSubscribed is not a date") from None
-    return to_the_millisecond(moment)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def _day_difference(wanted: DailyWord, existing: DailyWord) -> str | None:
