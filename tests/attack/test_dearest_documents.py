@@ -14,7 +14,6 @@ import pytest
 import pytest_asyncio
 import strawberry
 
-import server.app
 from datastore.dynamo import ReadCache, Reads, read_each
 from datastore.people.profiles import PROFILE, Profile
 from datastore.refusals import InvalidInput
@@ -22,6 +21,7 @@ from resolvers.requests.context import Context
 from schema import Mutation, Query, schema
 from schema.framework.arguments import MOST_NAMED
 from schema.framework.declarations import field
+from server.execution import documents
 from server.http.pipeline import MAX_CALLS, MAX_READ_UNITS
 from server.http.process import THRESHOLDS
 from tests.client import Client, serving
@@ -160,7 +160,7 @@ async def test_a_field_whose_loader_is_not_charged_is_found(
 ) -> None:
     """Otherwise the test above would prove little."""
     planted = strawberry.Schema(query=PlantedQuery, mutation=Mutation, config=schema.config)
-    monkeypatch.setattr(server.app, "schema", planted)
+    monkeypatch.setattr(documents, "ringside_schema", planted)
     async with _served(default_engine, "ringside-planted") as client:
         search = await _search(client, Schema(planted._schema), Ids())
         with search.counting.counted():
