@@ -223,6 +223,28 @@ async def test_results_that_are_hidden_appear_with_the_first_vote(visited: Visit
         await expect(page.page.locator("ringside-board tbody tr")).to_have_count(3)
 
 
+PARTED = """(cells) => cells.flatMap(({ firstChild: text }) => {
+    if (text?.nodeType !== Node.TEXT_NODE) return [];
+    return [...text.data.matchAll(/\\S+/g)].filter((word) => {
+        const range = new Range();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return range.getClientRects().length > 1;
+    }).map(([word]) => word);
+})"""
+"""The words that have parts in several lines."""
+
+
+@pytest.mark.parametrize("width", [360, 390])
+async def test_a_phone_shows_the_leaderboard_with_whole_words(visited: Visited, browser: Browser, width: int) -> None:
+    """In a wide font, too."""
+    body = f'<div style="font-family: sans-serif">{BOARD % "main"}</div>'
+    async with visited.page(browser, body, viewport={"width": width, "height": 900}) as page:
+        await expect(page.page.locator("ringside-board tbody tr")).to_have_count(10)
+        texts = page.page.locator("ringside-board .who [dir=auto], ringside-board th")
+        assert await texts.evaluate_all(PARTED) == []
+
+
 async def test_all_of_a_long_leaderboard_can_be_shown_once_it_appears(visited: Visited, browser: Browser) -> None:
     """Also where the page began without results, and so without their number."""
     names = [f"Number {number}" for number in range(12)]
