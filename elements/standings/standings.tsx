@@ -82,7 +82,10 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   /** The reader's own row, and what follows the first ten. Not at once with all others who see the change. */
   private readSoon() {
     clearTimeout(this.soon);
-    this.soon = setTimeout(() => this.rows!.length <= 10 && void this.readAgain(), 5000 * Math.random());
+    this.soon = setTimeout(() => {
+      this.soon = 0;
+      if (this.rows!.length <= 10) void this.readAgain();
+    }, 5000 * Math.random());
   }
 
   private readAgain() {

@@ -73,7 +73,7 @@ async def test_the_email_is_sent_after_the_answer(mail: MailingService) -> None:
 
 
 async def test_a_network_that_asks_on_and_on_keeps_nobody_else_from_their_codes(mail: MailingService) -> None:
-    """It gets its five emails of the day. Those of later hours are left to whoever asks from elsewhere."""
+    """It gets five emails a day. Whoever asks from elsewhere still gets theirs."""
     mail.client.services.get(AddressLimits).interval = 0.0
     hostile = mail.client.visitor()
     transport = httpx.ASGITransport(mail.client.served, client=("198.51.100.1", 1))
