@@ -369,10 +369,10 @@ class Admin extends Part<AdminViewerData> {
     const list = this.list;
     return (
       <div class="two">
-        <section class="stack">
+        <section class="list">
           <h2>{this.t(this.place!.split('/').pop()!)}</h2>
           <p class="soft">{this.t('keys')}</p>
-          <div class="row">
+          <div class="row actions">
             <button type="button" class="primary" onclick={() => this.settle('PUBLISHED')}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>
             {GROUNDS.map((ground, place) => <button type="button" onclick={() => this.settle('REJECTED', ground)}>{`${place + 1} ${this.t(ground)}`}</button>)}
@@ -381,7 +381,7 @@ class Admin extends Part<AdminViewerData> {
           </div>
           {!list ? !this.isRefused && <p>{this.t('loading')}</p> : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}
         </section>
-        <section class="stack">
+        <section class="stack beside" tabindex={this.history ? 0 : undefined}>
           {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
           {this.history?.comments.nodes.map(({ id, body, createdAt, status }) => (
             <div key={id}><p class="soft">{this.date(createdAt)} · {this.t(status)}</p><p class="body" dir="auto">{body}</p></div>
@@ -416,6 +416,7 @@ customElements.define(
   class extends HTMLElement {
     async connectedCallback() {
       this.attachShadow({ mode: 'open' });
+      document.body.style.margin = '0';
       const language = document.documentElement.lang;
       const first = service.ask(ADMIN_VIEWER, {});
       first.catch(() => {}); // the part looks at it

@@ -92,7 +92,7 @@ export class Members implements Area {
       <div class="two">
         <section class="stack">
           <h2>{page.t('members')}</h2>
-          <form class="row" role="search" onsubmit={(event: Event) => this.look(event)}>
+          <form class="row end" role="search" onsubmit={(event: Event) => this.look(event)}>
             <label>{page.t('search')}<input name="search" type="search" /></label>
             <button type="submit">{page.t('find')}</button>
           </form>
@@ -124,7 +124,7 @@ export class Members implements Area {
       void this.act(TAKE_BACK, { parts: new FormData(event.currentTarget as HTMLFormElement).getAll('part') }, 'tookBack');
     };
     return (
-      <section class="stack" key={member.id}>
+      <section class="stack beside" key={member.id}>
         <h2 id="member" tabindex="-1" dir="auto">{member.name}</h2>
         <p class="soft">{page.t('since', { date: page.date(member.joinedAt) })} {member.email}</p>
         {member.identities?.length ? <p class="soft">{member.identities.map(({ method, label }) => `${method}: ${label}`).join(', ')}</p> : null}

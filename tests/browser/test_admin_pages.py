@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
-from tests.browser.pages import BrowserPage, held_back, new_context
+from tests.browser.pages import VIEWPORT, BrowserPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
 from tests.queries import REPORT_COMMENT
@@ -52,6 +52,11 @@ async def test_a_moderator_decides_fifty_held_comments_with_a_key_each(visited: 
     await expect(articles.nth(49)).to_be_visible()
     before = await articles.count()
     await assert_clean(page)
+    await articles.nth(49).click()
+    await expect(page.page.get_by_role("button", name="Publish")).to_be_in_viewport()
+    await page.page.set_viewport_size(VIEWPORT)
+    await expect(page.page.get_by_role("heading", name="wrote")).to_be_in_viewport()
+    await articles.first.click()
     for n in range(50):
         await page.page.keyboard.press("1" if n % 2 else "a")
         await expect(articles).to_have_count(before - n - 1)
