@@ -41,7 +41,7 @@ class Admin extends Part<AdminViewerData> {
   private history: HistoryData['user'] = null;
   private last: Comment[] = [];
   private sent: { document: string; variables: object } | null = null;
-  private sentText = '';
+  private documents: Record<string, string> | null = null;
   private waiting: ((isBack: boolean) => void)[] = [];
   private others: Record<string, Area> = {};
 
@@ -86,7 +86,7 @@ class Admin extends Part<AdminViewerData> {
 
   /** What matters much asks for a sign-in of the last minutes, which the service then refuses as not signed in. */
   override async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
-    [this.sent, this.sentText] = [{ document, variables }, ''];
+    this.sent = { document, variables };
     for (;;) {
       const answer = await super.mutate(document, variables);
       if (answer?.code !== 'NOT_SIGNED_IN' || !(await this.signInAgain())) return answer;
@@ -142,27 +142,26 @@ class Admin extends Part<AdminViewerData> {
   /** The last mutation, as it can be pasted into the explorer. */
   private sentView() {
     if (!this.sent) return null;
+    const text = this.documents?.[this.sent.document.slice(1)];
+    const variables = text ? JSON.stringify(this.sent.variables, null, 2) : '';
     return (
       <details ontoggle={(event: any) => event.currentTarget.open && this.showSent()}>
         <summary>{this.t('showDocument')}</summary>
-        <div class="stack">
-          <p class="soft">{this.t('pasteIt')} <a href="/graphql" target="_blank" rel="noreferrer">{this.t('explorer')}</a></p>
-          <pre tabindex="0" aria-label={this.t('document')}>{this.sentText}</pre>
-          <div class="row"><button type="button" onclick={() => this.copy(this.sentText)}>{this.t('copyDocument')}</button></div>
-          <pre tabindex="0" aria-label={this.t('variables')}>{this.sentVariables}</pre>
-          <div class="row"><button type="button" onclick={() => this.copy(this.sentVariables)}>{this.t('copyVariables')}</button></div>
-        </div>
+        {text && (
+          <div class="stack">
+            <p class="soft">{this.t('pasteIt')} <a href="/graphql" target="_blank" rel="noreferrer">{this.t('explorer')}</a></p>
+            <pre tabindex="0" aria-label={this.t('document')}>{text}</pre>
+            <div class="row"><button type="button" onclick={() => this.copy(text)}>{this.t('copyDocument')}</button></div>
+            <pre tabindex="0" aria-label={this.t('variables')}>{variables}</pre>
+            <div class="row"><button type="button" onclick={() => this.copy(variables)}>{this.t('copyVariables')}</button></div>
+          </div>
+        )}
       </details>
     );
   }
 
-  private get sentVariables() {
-    return JSON.stringify(this.sent!.variables, null, 2);
-  }
-
   private async showSent() {
-    const { default: texts } = await import('documents:admin');
-    this.sentText = texts[this.sent!.document.slice(1)]!;
+    this.documents = (await import('documents:admin')).default;
     this.render();
   }
 

@@ -167,6 +167,20 @@ async def test_an_editor_pastes_twenty_contenders_with_their_pictures(
     assert "<path" in board["contenders"]["nodes"][0]["svg"]
 
 
+async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited, browser: Browser) -> None:
+    name = writer(visited, "twice")
+    page = (await opened(visited, browser, "moderator", "#/members")).page
+    await page.get_by_label("Name, id or address").fill(name)
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name=name).click()
+    await page.get_by_label("Reason, which the member sees").fill("Much too loud.")
+    await page.get_by_role("button", name="Suspend", exact=True).click()
+    await page.get_by_text("Show the document that was sent").click()
+    await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation SuspendMember(")
+    await page.get_by_role("button", name="End the suspension").click()
+    await expect(page.get_by_label("Document", exact=True)).to_contain_text("mutation ReinstateMember(")
+
+
 async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser: Browser) -> None:
     """And lets them write again; the journal has both."""
     name = writer(visited, "noisy")
