@@ -4,5 +4,5 @@
     draw     choose forty lines that a test executes, ten a layer, and a change for each: tests/planted/bugs.json
     find     make each change in a copy of the tree, run the tests that execute the line, and say which one fails
 
-A record lies in a folder of `.cache/planted/`; what was measured stands in docs/decisions/test-suite.md.
+A record lies in a folder of `.cache/planted/`; what was measured stands in docs/decisions/suite.md.
 """
