@@ -1,4 +1,4 @@
-"""A client of DynamoDB: the SDK's, with its data calls sent directly, for a tenth of the work.
+"""A client of DynamoDB: the SDK's, with its data calls sent directly, for a seventh of the work.
 
 This is the one place that configures aioboto3, which reads the settings' chain, resolves the endpoint, fetches and
 renews credentials, and manages the table. `DirectClient` makes the data calls: it answers what the SDK's client would
