@@ -2,8 +2,8 @@
 
 | wanted        | read or write                                              | requests      |
 |---------------|------------------------------------------------------------|---------------|
-| write a file  | PutItem EXPORT#<job> PIECE#<attempt>#<number>         | 1 for 300 KB  |
-| publish it    | PutItem EXPORT#<job> EXPORT                           | 1             |
+| write a file  | PutItem EXPORT#<job> PIECE#<attempt>#<number>              | 1 for 300 KB  |
+| publish it    | PutItem EXPORT#<job> EXPORT                                | 1             |
 | read it       | GetItem EXPORT#<job> EXPORT; each piece; consistent        | 1, and pieces |
 | end its link  | DeleteItem EXPORT#<job> EXPORT, BatchWriteItem of pieces   | 1, and 1 a 25 |
 

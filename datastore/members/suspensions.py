@@ -9,9 +9,9 @@
 | whether a member is admin   | BatchGetItem, consistent                   | 1                      |
 | an admin by token has written | PutItem ADMINS USER#<id>                 | 1, a process and day   |
 
-All of these have one partition key: each process reads them as a whole, and only moderators and admins write there.
-Tokens may give roles too, which are not in the table, so whom a token makes an admin is known by an item that their
-own writes leave for 90 days.
+Suspensions and roles have one partition key: each process reads them as a whole, and only moderators and admins write
+there. Tokens may give roles too, which are not in the table, so whom a token makes an admin is known by an item that
+their own writes leave for 90 days.
 """
 
 from __future__ import annotations

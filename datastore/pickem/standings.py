@@ -219,7 +219,7 @@ def standing_write(before: Standing | None, after: Standing) -> Put | Delete:
 
 
 async def read_standings_page(table: Table, season: str, window: Window) -> Page[Standing]:
-    """By points, then by correct picks, then by time of joining."""
+    """By points, then by correct picks, then by nearer guesses, then by time of joining."""
     shards = [STANDING.on("gsi2", season=season, ranking_shard=shard) for shard in range(RANKING_SHARDS)]
     request = window.open(f"standings:{season}")
     return await table.page(shards, request, limit=shard_limit(request.wanted, RANKING_SHARDS))

@@ -33,7 +33,7 @@ _ORDINALS_PER_WORD = 9
 WORDS_AT_ONCE = 80
 """Words per transaction, which may have at most 100 writes: the list, the receipt and the journal's are others."""
 _PATIENT_ATTEMPTS = 8
-"""How often a larger batch waits for one that another process may be adding: some 0.8 seconds in all."""
+"""How often a larger batch waits for one that another process may be adding: about a second in all."""
 _READS = (300, *[1000] * 9)
 """How many words each read looks at, of those that look for words that fit. Most lists need the first one only."""
 

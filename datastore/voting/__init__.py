@@ -21,7 +21,7 @@
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
 | a contender's records: later opponents | Query TALLY#<slug>#<shard>, PAIR#<ordinal>#…, merged    | shards   |
 | earlier opponents, in shards with its votes | BatchGet its tallies; 160 keys PAIR#<low>#<ordinal> a page | 1; 3 |
-| settle a board                     | its lease; Query each shard, and its results; a transaction | 2 + shards |
+| settle a board                     | its lease; Query each shard, and its results; a transaction | 3 + shards |
 | void a voter's votes               | a transaction of 4 per vote                                 | votes    |
 | limits of an address; its voters   | see `people.address_use`; see `voiding`                     | 1; 16    |
 | void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |

@@ -87,11 +87,11 @@ DEFAULT_RATE = 600
 """Votes a second that a board has shards for, unless an operator chooses another rate."""
 
 BLOCK_SIZE = 256
-"""Contenders whose results share a partition key. One settling writes at most two units for each to the leaderboard."""
+"""Contenders that share a partition key, and whose results share an item."""
 
 CREATED_BOARD = "BOARD"
 _MOST_READ = 64
-"""A board and this many marks are read at once, one per process that voted in the last hour."""
+"""Items that are read at once: a board, and a mark for each process that may have unsettled votes on it."""
 
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
