@@ -94,7 +94,7 @@ async def mark_helpful(table: Table, unit: UnitOfWork, comment: Comment, user: s
     place = {"product": comment.product, "ulid": comment.ulid}
     number = await table.get(HELPFUL.at(**place), consistent=True) if comment.marked else None
     mark = await table.get(MARK.at(user=user, **place), consistent=True)
-    if counts(mark, number) is helpful:
+    if is_counted(mark, number) is helpful:
         await unit.store_receipt(table, comment)
         return comment
     answer = replace(comment, marked=True)
@@ -106,7 +106,7 @@ async def mark_helpful(table: Table, unit: UnitOfWork, comment: Comment, user: s
     return answer
 
 
-def counts(mark: Mark | None, number: Helpful | None) -> bool:
+def is_counted(mark: Mark | None, number: Helpful | None) -> bool:
     """Whether a mark is one of those that were counted."""
     return mark is not None and number is not None and mark.since == number.since
 
@@ -171,7 +171,7 @@ async def delete_mark(table: Table, mark: Mark) -> None:
     key = HELPFUL.at(product=mark.product, ulid=mark.ulid)
 
     async def delete(number: Helpful | None) -> None:
-        if number is None or not counts(mark, number):
+        if number is None or not is_counted(mark, number):
             await table.write(MARK.delete(MARK.item_key(mark)))
         elif await table.get(MARK.item_key(mark), consistent=True) is not None:
             await table.transact(*_marked(number, mark.user, mark, helpful=False))
