@@ -319,9 +319,8 @@ async def leave(
     table: Table, place: LeagueMember, successor: str | None, own: MemberLeagues, unit: UnitOfWork, answer: Any
 ) -> None:
     """Take a member out of a league; a successor becomes captain in the same transaction, or is one already."""
-    leaves = place.membership is Membership.CAPTAIN
     counts = {_counter(place): -1}
-    if leaves and successor is None:
+    if place.membership is Membership.CAPTAIN and successor is None:
         counts["captains"] = -1
     stays = _exists() & more("captains", 1) if "captains" in counts else _exists()
     writes: list[Write] = [
