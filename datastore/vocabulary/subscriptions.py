@@ -210,19 +210,17 @@ async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[
     """
     for shard in range(SHARDS):
         current: Subscriber | None = None
-        profiles: list[Profile] = []
+        profile: Profile | None = None
         partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
         async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=at_once):
-            # The entries of `ada!` stand between the profile and the subscriptions of `ada`.
-            while profiles and not record.user.startswith(profiles[-1].user):
-                profiles.pop()
             if isinstance(record, Profile):
-                profiles.append(record)
+                profile = record
                 continue
             if current is None or current.user != record.user:
                 if current is not None:
                     yield current
-                own = next((profile for profile in profiles if profile.user == record.user), None)
+                # No member's id begins with another's, so the index has the profile right before the subscriptions.
+                own = profile if profile is not None and profile.user == record.user else None
                 current = Subscriber(record.user, [], shard, own)
             current.subscriptions.append(record)
         if current is not None:
