@@ -34,7 +34,7 @@ from resolvers.voting.continuing import continue_walks, visitor_of
 
 _log = structlog.get_logger("ringside.sign_in")
 GUEST_KEY_LENGTH: Final = 22
-"""Letters of an idempotency key of a guest's sign-in: 128 random bits. Its receipt is whoever knows it's."""
+"""Letters of an idempotency key of a guest's sign-in: 128 random bits. Whoever knows it gets what its receipt holds."""
 
 
 # ── mutations ──
@@ -56,7 +56,7 @@ async def sign_in(
     signed_in = await signing_in.begin(ctx, await _member(ctx, proof), proof)
     await go_on(ctx.services, visitor, signed_in.user.user)
     if proof.email is not None:
-        with _not_in_vain("an address's subscriptions were not claimed"):
+        with _best_effort("an address's subscriptions were not claimed"):
             await claim_address(ctx, proof.email)
     return signed_in
 
@@ -117,12 +117,12 @@ def _visitor(ctx: Context, visit: str | None) -> str | None:
 async def go_on(services: Services, visitor: str | None, member: str) -> None:
     """Let the member go on with what they began as a visitor."""
     if visitor is not None:
-        with _not_in_vain("a visitor's walk was not continued"):
+        with _best_effort("a visitor's walk was not continued"):
             await continue_walks(services, visitor, member)
 
 
 @contextmanager
-def _not_in_vain(failure: str) -> Iterator[None]:
+def _best_effort(failure: str) -> Iterator[None]:
     """What follows a sign-in may fail without it: the session has begun, and its proof is used up."""
     try:
         yield
@@ -146,7 +146,7 @@ async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | 
     begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
     await go_on(services, visitor, member.user)
     if verified is not None:
-        with _not_in_vain("an address's subscriptions were not claimed"):
+        with _best_effort("an address's subscriptions were not claimed"):
             await claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
     return begun
 
