@@ -376,6 +376,7 @@ WRONG = {
     "letters of another encoding": ("wordpress", b"<rss><item>\xff\xfe</item></rss>", "is not XML"),
     "a record without an end": ("disqus", b"<disqus><post>" + b"x" * 3_000_000, "letters in line 1"),
     "no backup": ("remark42", b'{"id": "1"}\n', "no backup of Remark42"),
+    "a number": ("remark42", b"7\n", "no backup of Remark42"),
     "no database": ("isso", b"not SQLite at all", "no SQLite database of Isso"),
     "a broken database": ("cusdis", b"SQLite format 3\0" + b"\xff" * 4096, "no SQLite database of Cusdis"),
     "no JSON": ("commento", b"{", "is not JSON"),
@@ -392,6 +393,14 @@ async def test_a_file_that_is_none_is_refused(one_client: Client, tmp_path: Path
     with pytest.raises(Unreadable, match=reason):
         await bring(one_client, system, file)
     assert await page(one_client, "/kettle") == []
+
+
+async def test_users_that_are_no_objects_are_passed_over(one_client: Client, tmp_path: Path) -> None:
+    """The comments of a backup are imported although its list of users is not as Remark42 writes it."""
+    file = tmp_path / "users.json"
+    _, *comments = (SAMPLES / "remark42.json").read_bytes().splitlines(keepends=True)
+    file.write_bytes(b'{"version": 1, "users": ["ada", 7]}\n' + b"".join(comments))
+    assert (await bring(one_client, "remark42", file, "{url}")).added == 2
 
 
 async def test_a_line_of_a_hundred_megabytes_is_passed_over(one_client: Client, tmp_path: Path) -> None:

@@ -150,10 +150,11 @@ def remark42(file: Path) -> Iterator[Written]:
     with _opened(file) as source:
         for row in json_lines(source):
             if row.number == 1:
-                if "version" not in row.fields and not (row.problem or "").startswith("It is longer"):
+                is_too_long = (row.problem or "").startswith("It is longer")
+                if not is_too_long and (row.problem is not None or "version" not in row.fields):
                     raise Unreadable(f'{file} is no backup of Remark42: its first line has no "version".')
-                users = row.fields.get("users") or []
-                emails = {_text(user, "id"): _text(_dict(user, "details"), "email") for user in users if user}
+                users = _by(row.fields, "users", "id")
+                emails = {id_: _text(_dict(user, "details"), "email") for id_, user in users.items()}
             elif row.problem is not None:
                 yield _unread(row)
             else:
