@@ -55,7 +55,8 @@ async def viewer_found_helpful(ctx: Context, comments: Sequence[ShownComment], /
     keys = [(ctx.viewer.id, *place) for place in numbers]
     found = await ctx.services.reads("helpful marks", store.read_marks).load_many(keys) if keys else []
     own = {place: mark for place, mark in zip(numbers, found, strict=True) if mark is not None}
-    return [store.is_counted(own.get((one.product, one.ulid)), numbers.get((one.product, one.ulid))) for one in comments]
+    places = [(one.product, one.ulid) for one in comments]
+    return [store.is_counted(own.get(place), numbers.get(place)) for place in places]
 
 
 async def _numbers(ctx: Context, comments: Sequence[ShownComment]) -> dict[tuple[str, str], Helpful]:
