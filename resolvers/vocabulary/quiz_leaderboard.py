@@ -62,24 +62,23 @@ class QuizLeaderboard:
     """The results of one day, summed by member."""
 
     def __init__(self) -> None:
-        self._counted: dict[str, str] = {}
-        """The owner of each counted result, by its id, which stays the same when the owner becomes a former member."""
+        self._counted: set[str] = set()
         self._discarded: set[str] = set()
         self._sums: dict[tuple[str, Selection], _Sum] = {}
         self._ranked: dict[Selection, tuple[list[str], list[QuizStanding]]] = {}
 
     def add(self, result: QuizResult | Sentence) -> None:
         """Count a result. A result that was counted before, or discarded, changes nothing."""
-        if result.id in self._counted or result.node_key in self._discarded:
+        if result.node_key in self._counted or result.node_key in self._discarded:
             return
-        self._counted[result.id] = result.user
+        self._counted.add(result.node_key)
         self._count(result, 1)
 
     def discard(self, deleted: QuizResult | Sentence) -> None:
         """Stop counting a result, even if a read that is behind adds it again."""
         self._discarded.add(deleted.node_key)
-        if self._counted.get(deleted.id) == deleted.user:
-            del self._counted[deleted.id]
+        if deleted.node_key in self._counted:
+            self._counted.remove(deleted.node_key)
             self._count(deleted, -1)
 
     def _count(self, result: QuizResult | Sentence, by: int) -> None:
