@@ -15,7 +15,7 @@ class Policy:
     """The rules of one deployment."""
 
     comment_rate: str | None = None
-    """How often a member may post, edit or report comments: "30/minute"; None for unlimited."""
+    """How often a member may post, edit, report or mark comments, each: "30/minute"; None for unlimited."""
     premoderation: bool = False
     """Whether members' comments wait for a moderator before others see them."""
     one_review: bool = False

@@ -449,7 +449,8 @@ class Settings(BaseSettings):
     )
 
     comment_rate: str | None = setting(
-        "Limit per member for each of posting, editing and reporting comments: `30/minute`. Unlimited if not set.",
+        "Limit per member for each of posting, editing, reporting and marking comments: `30/minute`. Unlimited if not "
+        "set.",
         write="a number per second, minute, hour or day, such as 30/minute",
         pattern="^[1-9][0-9]{0,5}/(second|minute|hour|day)$",
     )
