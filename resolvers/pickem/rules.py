@@ -1,4 +1,7 @@
-"""The rules of the game: what a prediction is worth, and what clients may send. Pure functions.
+"""The rules of the game: what a prediction is worth, and what clients may send.
+
+The functions are pure, but for the one that counts which codes of leagues somebody tries, and the one that looks for
+the worst guess of an event.
 
 Ranks are shared by equal points. Among equals, tie-breaks decide who is listed first: an event asks for a number,
 predictions guess it, and the nearest guess comes first. Within an event the order is: points, nearest guess (over or

@@ -41,7 +41,7 @@ from resolvers.requests.context import Context, Services
 
 
 async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[StandingView]:
-    """By points, then by correct picks, then by time of joining. Equal points share a rank."""
+    """By points, then correct picks, then nearer guesses, then time of joining. Equal points share a rank."""
     name = validate_season(season, "season")
     cache, reading = pickem_cache(ctx), read_standings_page(ctx.table, name, window)
     if window.cursor is None:
