@@ -51,7 +51,7 @@ SHUTDOWN_SECONDS = 5.0
 """How long a stopping process waits for its votes to be settled. Their next reader settles the rest."""
 
 _MOST_ATTEMPTS = 20
-_log = structlog.get_logger("ringside.standings")
+_log = structlog.get_logger("ringside.voting")
 
 
 class BoardSettler:
