@@ -10,8 +10,9 @@ schema ── Query ──┬─ now, node, nodes
                   ├─ comments     comments, statistics
                   ├─ vocabulary   word lists, daily words
                   ├─ api_keys     machines' keys
-                  ├─ journal      who did what
-                  └─ imports      what an editor pastes
+                  └─ journal      who did what
+
+Mutations come from the same parts, and from `imports`, which has what an editor pastes.
 """
 
 from __future__ import annotations
