@@ -1,4 +1,7 @@
-"""graphql-core, for what compiled code leaves to it: unknown values, the schema's own resolvers, and errors."""
+"""graphql-core, for what compiled code leaves to it: unknown values, the schema's own resolvers, and errors.
+
+Before it, what plans and the runtime share: paths, leaves, the answer's objects, and what compiling a plan makes.
+"""
 
 from __future__ import annotations
 
