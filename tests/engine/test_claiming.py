@@ -283,7 +283,7 @@ async def test_a_claim_of_nothing_leaves_the_links_to_whoever_claimed_before(one
 
 
 async def test_a_link_to_unsubscribe_that_means_nobody_for_certain_says_so(one_mail: MailingService) -> None:
-    """Two members claimed the address one after the other; or a release did that kept no note of it."""
+    """Two members claimed the address one after the other; or the notes of it are gone, as with erased members."""
     table, words = one_mail.client.services.table, await known_list(one_mail.client)
     await migrated(one_mail, ADA, list_key(words))
     await claimed(one_mail, "ada")
