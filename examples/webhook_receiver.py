@@ -76,7 +76,9 @@ class Ringside:
         decision = {"status": "PUBLISHED"}
         if "http://" in text or "https://" in text:
             decision = {"status": "REJECTED", "ground": "SPAM", "note": "Please leave out the link."}
-        self.ask(DECIDE, input={"comment": comment_id, **decision})
+        answer = self.ask(DECIDE, input={"comment": comment_id, **decision})["moderateComment"]
+        if "code" in answer:
+            raise RuntimeError(answer["message"])
 
 
 def handler(secret: str, ringside: Ringside) -> type[BaseHTTPRequestHandler]:

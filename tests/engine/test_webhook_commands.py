@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from time import time
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.command import ringside
 from tests.generated import ROOT
@@ -108,3 +110,15 @@ async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> N
             ):
                 forged = [(b"webhook-timestamp", timestamp.encode()), (b"webhook-signature", signature)]
                 assert (await http.post(url, headers=forged, content=b"{}")).status_code == 401
+
+
+def test_the_example_lets_a_message_come_again_whose_decision_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal is data: without an error the message would count as dealt with, and the comment would wait for ever."""
+    ringside_class = runpy.run_path(str(ROOT / "examples/webhook_receiver.py"))["Ringside"]
+    answers = [
+        {"node": {"id": "1", "status": "PENDING", "title": None, "body": "Well made."}},
+        {"moderateComment": {"code": "UNAVAILABLE", "message": "Try again shortly."}},
+    ]
+    monkeypatch.setattr(ringside_class, "ask", lambda *_, **__: answers.pop(0))
+    with pytest.raises(RuntimeError, match="Try again shortly"):
+        ringside_class("http://127.0.0.1:1/graphql", "").decide("1")
