@@ -1,6 +1,6 @@
-# The first stage builds the explorer, the elements and the wheel. The image has Python, the locked packages and Ringside; the target
-# `embedded` adds the embedded engine, for one machine. `.ci/container.py` runs these steps without a container engine
-# and starts the results.
+# The first stage builds the explorer, the elements and the wheel. The image has Python, the locked packages and
+# Ringside; the target `embedded` adds the embedded engine, for one machine. `.ci/container.py` runs these steps without
+# a container engine and starts the results.
 #
 # The digest is the one that the official images publish for the tag: github.com/docker-library/repo-info,
 # repos/python/remote/3.13-slim.md. Renovate proposes newer ones.

@@ -113,7 +113,7 @@ async def test_the_example_decides_about_comments_that_wait(tmp_path: Path) -> N
 
 
 def test_the_example_lets_a_message_come_again_whose_decision_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refusal is data: without an error the message would count as dealt with, and the comment would wait for ever."""
+    """A refusal is data: without an error the message would count as dealt with, and the comment would wait on."""
     ringside_class = runpy.run_path(str(ROOT / "examples/webhook_receiver.py"))["Ringside"]
     answers = [
         {"node": {"id": "1", "status": "PENDING", "title": None, "body": "Well made."}},
