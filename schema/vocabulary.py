@@ -536,16 +536,16 @@ class LearningMutation:
 class AddressSubscriptionMutation:
     request_subscription = mutation(
         subscriptions.request_subscription,
-        "Emails an address a link that subscribes it to a public list's daily word. It needs no "
-        "account, and stores nothing but a keyed hash until the link is confirmed.",
+        "Emails an address a link that subscribes it to a public list's daily word. It needs no account, and stores "
+        "nothing but a keyed hash until the link is confirmed.",
         object_type(
             "SubscriptionRequested",
-            "A link was sent to the address today. Confirming it subscribes the address.",
+            "The address gets a link today, if it can be reached. Confirming it subscribes the address.",
             email=(str, "The address as it was given, whether or not it is known here."),
         ),
         terms=Terms(guests=True),
         input_description="An address that wants a list's daily word.",
-        result_description="Confirmation that the email was sent today, or why it was not.",
+        result_description="The address, or why it gets no link.",
         email="The address. It gets one such email a day, whose link works once, within 24 hours.",
         list="The list, which must be public.",
         character_set="The spelling of its words.",
