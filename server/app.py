@@ -9,6 +9,8 @@ request ids ─ hosts ─ origins ─ CORS ─ fast path
                      ├─ /livez         the process runs
                      ├─ /readyz        the table answers
                      ├─ /sign-in       the page on which people sign in
+                     ├─ /admin         the pages for members with a role
+                     ├─ /products      a product's ratings for search engines
                      ├─ /member-export the link to a member's file
                      ├─ /confirm       the link in an email that asks for it
                      ├─ /unsubscribe   the link in an email
