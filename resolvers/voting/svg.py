@@ -167,7 +167,7 @@ LARGEST_NUMBER = 1_000_000
 _LARGEST_OF_FILTERS = {"stdDeviation": 100, "radius": 100, "numOctaves": 10, "order": 16, "filterRes": 2_000}
 _LARGEST_IN_CSS = 255
 _STYLING = frozenset(["class", "style"])
-_NOT_NUMBERS = frozenset(["id", "class", "href", "style", "filter"])
+_NOT_NUMBERS = frozenset(["id", "class", "href"])
 _ROOT = re.compile(r"<svg(?=[\s/>])")
 _DECLARATION = re.compile(r"\A\s*<\?xml\s[^>]*\?>")
 """The declaration names the encoding of a file; a text that was decoded has none."""
@@ -363,12 +363,11 @@ def _check_numbers(root: ET.Element) -> None:
     for element in root.iter():
         for name, value in element.items():
             local = name.rpartition("}")[2]
-            largest = _LARGEST_OF_FILTERS.get(local, LARGEST_NUMBER)
-            if local in _NOT_NUMBERS:
-                texts, largest = _CSS_FILTER.findall(value), _LARGEST_IN_CSS
-            else:
-                texts = [] if "url(" in value.lower() else [value]
-            for text in texts:
+            limited = [(text, _LARGEST_IN_CSS) for text in _CSS_FILTER.findall(value)]
+            if local not in _NOT_NUMBERS:
+                largest = _LARGEST_OF_FILTERS.get(local, LARGEST_NUMBER)
+                limited += [(text, largest) for text in value.split(";") if "url(" not in text.lower()]
+            for text, largest in limited:
                 if any(abs(float(number)) > largest for number in _DECIMAL.findall(_COLOUR.sub("", text))):
                     raise InvalidInput(
                         f"This picture has a number that is too large in {local!r}: {largest:,} is the largest.",

@@ -27,6 +27,8 @@ from tests.pictures import MARK, ORDINARY, SVG, TRICKS
         '<path d="M0,0 L1e400,3"/>',
         '<g transform="scale(99999999)"/>',
         '<g style="filter: blur(9999px)"/>',
+        '<g style="fill:url(#f);transform:scale(99999999)"/>',
+        "<style>rect{stroke-width:1e9}</style>",
         '<g filter="drop-shadow(0 0 9999px red)"/>',
     ],
 )
@@ -40,7 +42,8 @@ def test_ordinary_numbers_and_colours_are_accepted() -> None:
     """A colour is no number, and an id may be a long one."""
     drawn = (
         '<filter id="f99999999"><feGaussianBlur stdDeviation="20"/><feTurbulence numOctaves="4"/></filter>'
-        '<rect fill="#99999999" filter="url(#f99999999)" style="filter:blur(5px)" width="9000" height="1"/>'
+        '<rect fill="#99999999" filter="url(#f99999999)" '
+        'style="filter:blur(5px);stroke:#99999999;fill:url(#f99999999)" width="9000" height="1"/>'
     )
     assert 'fill="#99999999"' in sanitize(f"<svg>{drawn}</svg>")
 
