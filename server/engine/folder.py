@@ -5,7 +5,7 @@
 | `lock`           | locked while anybody can write to the table; the holder's PID and its engine's address           |
 | `secret`         | signs what clients keep; made by the settings                                                    |
 | `engine.log`     | what the engine has printed since its start                                                      |
-| `table/`         | the table's SQLite file, `table.db`, and SQLite's own files                                    |
+| `table/`         | the table's SQLite file, `table.db`, and SQLite's own files                                      |
 | `backups/`       | scheduled backups, and other people's files                                                      |
 | `restoring/`     | a data folder in which a restore checks the copy of a backup                                     |
 | `restored/`      | the checked copy, which the process that holds the lock puts in the place of `table/`            |

@@ -214,7 +214,7 @@ class ListDate(NamedTuple):
 
 
 class DailyRun:
-    """One run for one date, by the process that holds the lease of the emails."""
+    """One run, for one date or for those that are due, by the process that holds the lease of the emails."""
 
     def __init__(
         self, emails: Emails, progress: Callable[[RunSummary], None] = lambda _: None, on: date | None = None
