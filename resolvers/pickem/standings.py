@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -222,7 +221,4 @@ async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, wind
     users = page_of(entries.positions, entries.users, request)
     predictions = await read_predictions(ctx.table, event.id, users.nodes)
     by_user = {prediction.user: show_prediction(event, prediction) for prediction in predictions}
-    # All are there, unless a member was erased since.
-    items = tuple((position, by_user[user]) for position, user in users.items if user in by_user)
-    page: Page[PredictionView] = replace(users, items=items)  # type: ignore[arg-type,assignment]
-    return page
+    return users.map(by_user.get(user) for user in users.nodes)  # all are there, unless a member was erased since
