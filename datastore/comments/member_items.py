@@ -47,7 +47,7 @@ from datastore.people.member_items import (
 # ── member items ──
 
 _AT_ONCE = 100
-_HELD = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.KEPT)
+_STAYS = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.KEPT)  # unless the member is removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +89,21 @@ MEMBER_ITEMS = MemberItems(
         HELD: in_file(
             "heldComment",
             "One of your comments that waits for a moderator or was rejected.",
-            _HELD,
+            _STAYS,
             times_in_id=("created_at", "arrived_at"),
         ),
         REPORTS: in_file(
             "report",
             "Your report of a comment that moderators have yet to decide about.",
-            _HELD,
+            _STAYS,
         ),
-        MARK: in_file("helpful", "That you found a comment helpful.", _HELD),
+        MARK: in_file("helpful", "That you found a comment helpful.", _STAYS),
         REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
         REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
-        REVIEW_PLACE: left_out("Says which of your comments, which the file has, is your review of a product.", _HELD),
-        HELPFUL: left_out("Repeats one of your comments, which the file has, for lists of helpful ones.", _HELD),
-        VERIFIED: left_out("Repeats one of your comments, which the file has, for lists of verified ones.", _HELD),
-        POINTER: left_out("Repeats what the file has: it says where a comment is.", _HELD),
+        REVIEW_PLACE: left_out("Says which of your comments, which the file has, is your review of a product.", _STAYS),
+        HELPFUL: left_out("Repeats one of your comments, which the file has, for lists of helpful ones.", _STAYS),
+        VERIFIED: left_out("Repeats one of your comments, which the file has, for lists of verified ones.", _STAYS),
+        POINTER: left_out("Repeats what the file has: it says where a comment is.", _STAYS),
         **of_nobody(
             DIGEST_MAIL,
             IMPORT_BATCH,
