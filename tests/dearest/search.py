@@ -76,9 +76,6 @@ class Search:
             document = template.document(sizes)
             yield Found(template, sizes, document, await self.counting.cost(document))
 
-    def too_dear(self, cost: Cost) -> bool:
-        return self.weight(cost) > 1
-
     async def _dearest_small(self, group: Sequence[Template]) -> tuple[Template, Sequence[str]]:
         most = -1.0
         for template in group:

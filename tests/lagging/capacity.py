@@ -43,16 +43,8 @@ class Ledger:
 
     def hottest_write(self) -> tuple[PartitionKey, float]:
         """The partition key with the most write units in one second."""
-        return _hottest(self.writes)
-
-    def hottest_read(self) -> tuple[PartitionKey, float]:
-        """The partition key with the most read units in one second."""
-        return _hottest(self.reads)
-
-
-def _hottest(units: Mapping[tuple[PartitionKey, int], float]) -> tuple[PartitionKey, float]:
-    (key, _), most = max(units.items(), key=lambda entry: entry[1], default=((PartitionKey("", ""), 0), 0.0))
-    return key, most
+        (key, _), most = max(self.writes.items(), key=lambda entry: entry[1], default=((PartitionKey("", ""), 0), 0.0))
+        return key, most
 
 
 @dataclass(slots=True)
