@@ -12,7 +12,7 @@ import pytest
 from resolvers.voting.bradley_terry import EXACT, Meeting, Strength, fit
 
 # Home and away games of the Eastern division of the American League, 1987: wins of the row over the column.
-# Milwaukee, Detroit, Toronto, New York, Boston, Cleveland, Baltimore; A. Agresti, Categorical Data Analysis, table 10.10.
+# Milwaukee, Detroit, Toronto, New York, Boston, Cleveland, Baltimore: A. Agresti, Categorical Data Analysis, 10.10.
 WINS = (
     (0, 7, 9, 7, 7, 9, 11),
     (6, 0, 7, 5, 11, 9, 9),
