@@ -203,7 +203,7 @@ class Subscriber:
         return member_shard(self.user)
 
 
-async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[Subscriber]:
+async def all_subscribers(table: Table) -> AsyncIterator[Subscriber]:
     """Every member with an active subscription, once each, in constant memory.
 
     The index is behind: a subscription of the last seconds may be missing, and one that has just ended may be there.
@@ -212,7 +212,7 @@ async def all_subscribers(table: Table, *, at_once: int = 500) -> AsyncIterator[
         current: Subscriber | None = None
         profile: Profile | None = None
         partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
-        async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=at_once):
+        async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=500):
             if isinstance(record, Profile):
                 profile = record
                 continue

@@ -42,14 +42,14 @@ from resolvers.values.texts import ADDRESS_CHARACTERS
 LONGEST = 2000
 
 
-def parse_return_address(policy: Policy, text: str, path: tuple[str, ...] = ("input", "returnTo")) -> str:
+def parse_return_address(policy: Policy, text: str) -> str:
     """The address; InvalidInput for one that leads to anybody else."""
     if len(text) <= LONGEST and ADDRESS_CHARACTERS.fullmatch(text) and (_is_path(text) or origin_in(policy, text)):
         return text
     raise InvalidInput(
         f"returnTo is a path of this service such as /, or an address on a site that RINGSIDE_CORS_ORIGINS lists, of "
         f"at most {LONGEST} characters.",
-        path=path,
+        path=("input", "returnTo"),
     )
 
 

@@ -225,12 +225,12 @@ class IsInstance:
         return isinstance(value, self.kinds)
 
 
-def record_type(record: type, description: str, *, name: str | None = None) -> Callable[[type[T]], type[T]]:
+def record_type(record: type, description: str) -> Callable[[type[T]], type[T]]:
     """An object type whose values are records of this class."""
 
     def decorate(cls: type[T]) -> type[T]:
         cls.is_type_of = IsInstance((cls, record))  # type: ignore[attr-defined]
-        return strawberry.type(cls, name=name, description=description)
+        return strawberry.type(cls, description=description)
 
     return decorate
 
