@@ -36,7 +36,7 @@ from datastore.pickem.events import EVENT, MATCH
 from datastore.pickem.predictions import PREDICTION, RANKING_SHARDS
 from datastore.values.ids import creation_time
 from datastore.voting.boards import BLOCK_SIZE, BOARD
-from datastore.voting.contenders import CONTENDER, RESULTS, folded
+from datastore.voting.contenders import CONTENDER, RESULTS, folded_for_keys
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.http.process import tune_process
 
@@ -300,7 +300,7 @@ async def read_rows(engine: Engine, board: Item) -> list[tuple[str, int, int, in
         if not item["retired"]["BOOL"]:
             name, ordinal = item["name"]["S"], int(item["sk"]["S"].rpartition("#")[2])
             wins, losses, ties = counts[3 * ordinal : 3 * ordinal + 3] or (0, 0, 0)
-            rows.append((losses - wins, f"{folded(name)}#{ordinal:06d}", (name, ordinal, wins, losses, ties)))
+            rows.append((losses - wins, f"{folded_for_keys(name)}#{ordinal:06d}", (name, ordinal, wins, losses, ties)))
     return [row for _, _, row in sorted(rows)]
 
 

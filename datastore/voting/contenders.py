@@ -27,7 +27,7 @@ ContenderKey: TypeAlias = tuple[str, int]
 """A board's slug and a contender's ordinal."""
 
 
-def folded(name: str) -> str:
+def folded_for_keys(name: str) -> str:
     """A name in the form that is compared, without `#`, which is reserved in keys."""
     return folding.folded(name).replace("#", "＃")
 
@@ -57,7 +57,7 @@ class Contender:
 
     @property
     def sort_name(self) -> str:
-        return folded(self.name)
+        return folded_for_keys(self.name)
 
     @property
     def place_by_name(self) -> str:

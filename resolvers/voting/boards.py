@@ -20,7 +20,7 @@ from datastore.voting.contenders import (
     CountedContender,
     Details,
     contenders_request,
-    folded,
+    folded_for_keys,
     leaderboard_request,
 )
 from datastore.voting.editing import ContenderChange
@@ -412,7 +412,7 @@ def parse_title(text: str) -> str:
 
 def parse_name(text: str) -> str:
     name = _parse_line(text, "name", LONGEST_NAME)
-    if len(folded(name).encode()) > LONGEST_FOLDED:
+    if len(folded_for_keys(name).encode()) > LONGEST_FOLDED:
         raise InvalidInput(
             "This name is too long once its ligatures are spelled out. Choose a shorter one.", path=("input", "name")
         )

@@ -11,7 +11,7 @@ from datastore.dynamo import Table, iso
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards, editing, votes
 from datastore.voting.boards import MAIN
-from datastore.voting.contenders import all_contenders, folded, read_known_names
+from datastore.voting.contenders import all_contenders, folded_for_keys, read_known_names
 from datastore.voting.editing import ContenderChange
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import Services
@@ -62,7 +62,7 @@ class ContenderStore(PreviewedStore[NewContender]):
         )
         svg = self._parse_picture(given["svg"]) if "svg" in given else None
         name = parse_name(given.get("name", ""))
-        if (first := self._places.setdefault(folded(name), row.place)) != row.place:
+        if (first := self._places.setdefault(folded_for_keys(name), row.place)) != row.place:
             raise InvalidInput(f"{name} is already the name at {first}.")
         return NewContender(name, svg, details)
 
@@ -76,10 +76,10 @@ class ContenderStore(PreviewedStore[NewContender]):
         return parse_picture(text)
 
     async def are_missing(self, records: Sequence[NewContender]) -> Sequence[bool]:
-        return [folded(contender.name) not in self._known for contender in records]
+        return [folded_for_keys(contender.name) not in self._known for contender in records]
 
     async def add(self, records: Sequence[NewContender]) -> Added:
-        new = [contender for contender in records if folded(contender.name) not in self._known]
+        new = [contender for contender in records if folded_for_keys(contender.name) not in self._known]
         return Added(sum([await self._add(contender) for contender in new]))
 
     async def _add(self, contender: NewContender) -> bool:

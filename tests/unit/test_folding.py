@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from datastore.pickem.events import slugify
 from datastore.refusals import InvalidInput
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
-from datastore.voting.contenders import folded
+from datastore.voting.contenders import folded_for_keys
 from resolvers.values.texts import is_line
 from resolvers.vocabulary.quizzes import compared
 
@@ -56,7 +56,7 @@ def test_a_line_that_is_accepted_can_be_folded_in_every_way(text: str) -> None:
     """No way of folding makes a run longer, so none refuses a text that was accepted."""
     line = " ".join(text.split())
     if is_line(line, len(line)):
-        for fold in (compared, folded, slugify):
+        for fold in (compared, folded_for_keys, slugify):
             assert longest_run(fold(line)) <= MOST_MARKS
 
 
