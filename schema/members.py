@@ -282,7 +282,7 @@ class SignInMutation:
     )
     sign_in = mutation(
         whole_signing_in.sign_in,
-        "Begins a session of whom a code or a link names; a member is made of a new address.",
+        "Begins a session of whoever a code or a link names; a new address becomes a member's.",
         SignedIn,
         show=visibility.show_signed_in,
         terms=Terms(while_suspended=True, guests=True, receipt_of=signing_in.receipt_owner),

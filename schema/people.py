@@ -48,7 +48,7 @@ class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, Vocabu
     )
     reply_emails: bool | None = field(
         visibility.reply_emails,
-        "Whether replies to the member's comments are told by email. Visible to the member only.",
+        "Whether the member is told of replies to their comments by email. Visible to the member only.",
     )
     joined_at: datetime = described("When the member first signed in.")
     is_guest: bool = described("Whether the member has signed in with a name alone, so that anyone may have that name.")
@@ -92,11 +92,11 @@ class PeopleMutation:
         daily_word_at="The time of day for the daily words, in the member's time zone, such as 07:30.",
         lock_reminder_hours="Hours before an event's lock, 1 to 168, at which a member without a prediction is "
         "reminded by email; 0 for none.",
-        reply_emails="Whether to tell replies to the viewer's comments by email, once their address is confirmed.",
+        reply_emails="Whether to tell the viewer of replies to comments by email, once their address is confirmed.",
     )
     remove_identity = mutation(
         identity_resolvers.remove_identity,
-        "Lets the viewer not sign in by this any more. The only identity of a member cannot be removed.",
+        "Removes an identity: the viewer signs in by it no more. The only identity of a member cannot be removed.",
         object_type("IdentityRemoved", "The identity was removed.", user=(User, "The member as they are now.")),
         show=visibility.show_changed,
         input_description="An identity of the viewer's.",

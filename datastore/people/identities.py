@@ -295,7 +295,7 @@ async def add_identity(table: Table, user: str, shown: Proven, unit: UnitOfWork,
 
 
 async def remove_identity(table: Table, user: str, method: SignInMethod, label: str, unit: UnitOfWork) -> Profile:
-    """Let a member not sign in by this any more; CONFLICT for the only one."""
+    """Remove an identity, by which its member signs in no more; CONFLICT for the only one."""
 
     async def remove(profile: Profile | None) -> Profile:
         own = [] if profile is None else await identities_of(table, profile)

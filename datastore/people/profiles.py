@@ -57,7 +57,7 @@ class Profile:
     lock_reminder_hours: int | None = None
     """How long before an event's lock the member is reminded; None or 0 means never."""
     reply_emails: bool | None = None
-    """Whether replies to the member's comments are told by email."""
+    """Whether the member is told of replies to their comments by email."""
     email_confirmed: datetime | None = None
     """When the member confirmed `email` by the link sent to it, or by a token that says so."""
     email_pending: str | None = None

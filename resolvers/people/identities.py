@@ -146,7 +146,7 @@ async def make_viewer(ctx: Context) -> None:
 
 
 async def remove_identity(ctx: Context, /, *, method: SignInMethod, label: str) -> Profile:
-    """Let the viewer not sign in by this any more; never the only one."""
+    """Remove an identity, by which the viewer signs in no more; never the only one."""
     member, table = ctx.member(), ctx.table
     profile = await profile_store.read_profile(table, member.id)
     changed = await identity_store.remove_identity(table, member.id, method, label, ctx.unit)
