@@ -50,7 +50,7 @@ class MemberErased(NotAllowed):
 MOST_IDENTITIES = 10
 """Of one member."""
 IMPORT_ISSUER = "import:"
-"""What the issuers of imported authors begin with: no server's tokens may name such a one."""
+"""What the issuers of imported authors begin with: no server's tokens may name one of these."""
 
 
 class SignInMethod(StrEnum):

@@ -85,7 +85,7 @@ class ResumePoint:
 
     @classmethod
     def after(cls, position: str) -> ResumePoint:
-        """Where a listener resumes of whom only the position of one record is known."""
+        """Where a listener resumes if only the position of one record is known."""
         return cls(position, up_to=position)
 
     @property

@@ -114,7 +114,7 @@ class Suspensions:
             )
 
     async def _note_admin(self, ctx: Context) -> None:
-        """Once a day, of whom a token makes an admin: whom the table makes one, it knows itself."""
+        """Note, once a day, whoever is an admin by their token; those by the table are noted there already."""
         now, user = self._services.clock(), ctx.viewer.id
         if Role.ADMIN in self.roles_of(user):
             return

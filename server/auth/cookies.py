@@ -1,7 +1,7 @@
 """The cookies of the service's own pages: visitors', and that of a session.
 
 A session's cookie is kept by browsers for exactly this host, over TLS (`__Host-`). A service without TLS on this
-machine cannot set such a one, so there its name has no prefix; anywhere else nobody signs in by a page without TLS.
+machine cannot set one, so there its name has no prefix; anywhere else nobody signs in by a page without TLS.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
             with gzip.GzipFile(fileobj=source) if magic == _GZIP else source as data:
                 yield cast("BinaryIO", data)
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise Unreadable(f"{file} is not complete, or is compressed by something else than gzip.") from None
+            raise Unreadable(f"{file} is not complete, or is compressed by something other than gzip.") from None
 
 
 def _moment(text: object) -> datetime | None:
