@@ -304,9 +304,10 @@ async def every_event(table: Table) -> list[Event]:
     return list(events.values())
 
 
-async def read_entries(table: Table) -> list[SeasonEntry]:
-    """The events of all seasons, in the order of the seasons' names; consistent."""
-    return [entry async for entry in table.iterate(SEASON_ENTRY.on(), consistent=True)]
+async def read_entries(table: Table, season: str | None = None) -> list[SeasonEntry]:
+    """The events of one season or of all, in the order of the seasons' names; consistent."""
+    partition = SEASON_ENTRY.on() if season is None else SEASON_ENTRY.on(season=season)
+    return [entry async for entry in table.iterate(partition, consistent=True)]
 
 
 async def read_matches(table: Table, event: str) -> Mapping[str, Match]:
