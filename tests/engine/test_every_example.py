@@ -139,7 +139,7 @@ def looks_around(people: People, ada: Person) -> None:
 
 def board(people: People, owner: Person) -> None:
     created = owner.run("CreateBoard")["board"]
-    assert (created["slug"], created["closesAt"]) == ("finals", "2027-01-01T00:00:00.000Z")
+    assert (created["slug"], created["closesAt"]) == ("finals", "2035-01-01T00:00:00.000Z")
     left = owner.run("AddContender")["contender"]
     right = owner.run("AddContender", name="The Tide")["contender"]
     assert (left["name"], left["description"]) == ("Captain Comet", "Unbeaten since spring.")
