@@ -335,11 +335,6 @@ class RateLimit:
         self._forget(now)
         return 0.0
 
-    def give_back(self, key: Hashable) -> None:
-        """Let a hit that was admitted not have been one."""
-        if key in self._whole_at:
-            self._whole_at[key] -= self._interval
-
     def _forget(self, now: float) -> None:
         """Two keys at a hit, so that idle keys are forgotten faster than new ones come."""
         for _ in range(2):
@@ -357,13 +352,19 @@ class Rates:
 
     def hit(self, limit: str, *key: str) -> None:
         """Count a hit of a key; RateLimited, with the time until the next is admitted, if the limit is reached."""
+        _refuse_before(self._limit(limit).hit(key, self._clock()))
+
+    def check(self, limit: str, *key: str) -> None:
+        """RateLimited if a hit would be, which is not counted here: for what counts only if it fails."""
+        _refuse_before(self._limit(limit).wait(key, self._clock()))
+
+    def _limit(self, limit: str) -> RateLimit:
         rate_limit = self._limits.get(limit)
         if rate_limit is None:
             rate_limit = self._limits[limit] = RateLimit(*parse_rate(limit))
-        wait = rate_limit.hit(key, self._clock())
-        if wait > 0.0:
-            raise RateLimited(retry_after=ceil(wait * 10) / 10)
+        return rate_limit
 
-    def give_back(self, limit: str, *key: str) -> None:
-        """Let a hit that was admitted not count."""
-        self._limits[limit].give_back(key)
+
+def _refuse_before(wait: float) -> None:
+    if wait > 0.0:
+        raise RateLimited(retry_after=ceil(wait * 10) / 10)

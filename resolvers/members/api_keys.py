@@ -2,7 +2,7 @@
 
 A process remembers for `KNOWN_SECONDS` that there is a key, or that there is none. So a revoked key is refused within
 half a minute in every process. Strangers cause no read unless a text has a key's form and checksum, and then at most
-`LOOKUPS_PER_ADDRESS`.
+`LOOKUPS_PER_ADDRESS` besides those that are looked up at the same moment. A key that there is counts towards no limit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IN_USE_SECONDS = 24 * 3600.0
 """A key that was found here within this time is in use."""
 
 LOOKUPS_PER_ADDRESS: Final = "60/minute"
-"""Keys per network address and process that are looked up and were not in use here."""
+"""Keys per network address and process that are looked up and do not exist."""
 
 WRITE_SECONDS = 10.0
 
@@ -143,9 +143,12 @@ class ApiKeys:
 
     async def _find(self, key_id: str, address: str) -> ApiKey | None:
         (in_use,) = self._keys.known(key_id, inf) or (None,)
-        if in_use is None and self._keys.known(key_id) is None:
-            self._services.rates.hit(LOOKUPS_PER_ADDRESS, "api key", network(address))
+        limit = (LOOKUPS_PER_ADDRESS, "api key", network(address))
+        if is_first := in_use is None and self._keys.known(key_id) is None:
+            self._services.rates.check(*limit)
         (key,) = await self._keys.load(key_id) or (None,)
+        if key is None and is_first:
+            self._services.rates.hit(*limit)
         return key
 
     async def _read(self, key_ids: Sequence[str]) -> Mapping[str, tuple[ApiKey | None]]:

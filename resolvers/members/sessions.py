@@ -2,8 +2,9 @@
 
 A process remembers for `KNOWN_SECONDS` that there is a session, or that there is none. So one that was ended is refused
 within half a minute in every process, and on open sockets and streams at their next check. Strangers cause no read
-unless a text has a token's form and checksum, and then at most `LOOKUPS_PER_ADDRESS`. A session that there is counts
-towards no limit, or of a network's many members only some would be let in after a process was started.
+unless a text has a token's form and checksum, and then at most `LOOKUPS_PER_ADDRESS` besides those that are looked up
+at the same moment. A session that there is counts towards no limit, or of a network's many members only some would be
+let in after a process was started.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ class Sessions:
         in_use, _ = self._sessions.known(key, inf) or (None, False)
         limit = (LOOKUPS_PER_ADDRESS, "session", network(address))
         if is_first := in_use is None and self._sessions.known(key) is None:
-            self._services.rates.hit(*limit)
+            self._services.rates.check(*limit)
         session, is_guest = await self._sessions.load(key) or (None, False)
         if session is None:
+            if is_first:
+                self._services.rates.hit(*limit)
             raise SessionRefused("This session has ended: sign in again.")
-        if is_first:
-            self._services.rates.give_back(*limit)
         now = self._services.clock()
         if session.expires <= now:
             raise SessionRefused("This session has expired: sign in again.")

@@ -287,6 +287,15 @@ async def test_keys_that_were_never_issued_cost_a_bounded_number_of_reads(one_cl
     await robot.ask(READ)
 
 
+async def test_a_machine_may_begin_with_many_requests_at_once(one_client: Client) -> None:
+    """Also in a process that has just started: only keys that do not exist are limited."""
+    secret = (await create_api_key(one_client, Role.EDITOR))["secret"]
+    async with serving(one_client.settings) as started:
+        robot = Client(started.served, started.settings, secret)
+        answers = await asyncio.gather(*(robot.post(READ) for _ in range(100)))
+    assert {answer.status_code for answer in answers} == {200}
+
+
 async def test_a_key_that_cannot_be_looked_up_is_not_called_wrong(one_client: Client) -> None:
     """503, so that the machine tries again, when the table does not answer."""
     secret = (await create_api_key(one_client, Role.EDITOR))["secret"]
