@@ -17,13 +17,12 @@ type Delivery = Deliveries['nodes'][number];
 export class Webhooks implements Area {
   private webhooks: Webhook[] | null = null;
   private chosen: Webhook | null = null;
-  private deliveries: Pages<Delivery>;
+  private deliveries!: Pages<Delivery>;
   private secret: string | null = null;
   private fresh: Draft<{ url: string; kinds: string }>;
   private since: Draft<{ since: string }>;
 
   constructor(private page: Page) {
-    this.deliveries = new Pages(page, 'delivery', (after) => ask(DELIVERIES, { webhook: this.chosen!.id, after }).then((data) => data.node?.deliveries));
     this.fresh = new Draft(page, 'webhook', { url: '', kinds: '' });
     this.since = new Draft(page, 'redeliver', { since: '' });
   }
@@ -54,6 +53,7 @@ export class Webhooks implements Area {
 
   private async choose(webhook: Webhook) {
     [this.chosen, this.secret] = [webhook, null];
+    this.deliveries = new Pages(this.page, 'delivery', (after) => ask(DELIVERIES, { webhook: webhook.id, after }).then((data) => data.node?.deliveries));
     await this.deliveries.open();
     if (this.chosen === webhook) await this.page.focus('#chosen-webhook');
   }

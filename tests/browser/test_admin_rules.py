@@ -11,7 +11,7 @@ from playwright.async_api import Browser, expect
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.admin import assert_clean, opened
-from tests.browser.pages import held_back
+from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Visited
 from tests.queries import POST_COMMENT, mutation
 
@@ -119,6 +119,30 @@ async def test_a_secret_is_shown_with_its_own_webhook(visited: Visited, browser:
         await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
     await expect(page.page.get_by_role("status")).to_contain_text("https://a.example.com/ringside")
     await expect(page.page.locator("#chosen-webhook")).to_contain_text("b.example.com")
+
+
+async def test_messages_are_listed_under_their_own_webhook_only(visited: Visited, browser: Browser) -> None:
+    """Although another one was chosen before, whose answer comes last, or whose messages stood there."""
+    ids = []
+    for name, kind in (("told", "comment.posted"), ("silent", "suspects.sought")):
+        added = visited.edit(ADD_WEBHOOK, by="boss", role="admin", url=f"https://{name}.example.com/", kinds=[kind])
+        ids.append(added["webhook"]["id"])
+    say(visited, "Tell one of them.")
+    page = await opened(visited, browser, "admin", "#/webhooks")
+    told, silent = (page.page.get_by_role("button", name=f"https://{name}.example.com/") for name in ("told", "silent"))
+    heading, messages = page.page.locator("#chosen-webhook"), page.page.locator("section li")
+    async with answered_last(page.page, ids[0]):
+        await told.first.click()
+        await silent.first.click()
+        await expect(heading).to_contain_text("silent")
+    await expect(heading).to_contain_text("silent")
+    await expect(messages).to_have_count(0)
+    await told.first.click()
+    await expect(messages.filter(has_text="comment.posted")).to_have_count(1)
+    await page.page.route("**/graphql*", lambda route: route.abort())
+    await silent.first.click()
+    await expect(heading).to_contain_text("silent")
+    await expect(messages).to_have_count(0)
 
 
 def save_theirs(visited: Visited) -> None:
