@@ -349,6 +349,10 @@ class Journal:
     def has_webhooks(self) -> bool:
         return bool(self._webhooks)
 
+    def webhook(self, id_: str) -> Webhook | None:
+        """A webhook that this process tells of what it does; None some seconds after it was removed."""
+        return next((webhook for webhook in self._webhooks if webhook.id == id_), None)
+
     def confirm(self, asked_at: float) -> None:
         """The webhooks that are known were all that there were at this time of the monotonic clock."""
         self._known_at = max(self._known_at, asked_at)

@@ -252,12 +252,14 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
 
 async def redeliver_job(services: Services, run: JobRun) -> str:
     """Queue deliveries again. Started over after an interruption, it repeats some."""
-    webhook = await webhook_store.read_webhook(services.table, run.input["webhook"])
-    if webhook is None or not webhook.active:
-        return "The webhook was removed."
-    since = datetime.fromisoformat(run.input["since"])
-    wanted = webhook_store.deliveries_between(services.table, webhook.id, since, run.job.started_at)
-    async for delivery in wanted:
+    id_, since = run.input["webhook"], datetime.fromisoformat(run.input["since"])
+    await services.journal.learn(services.table)
+    async for delivery in webhook_store.deliveries_between(services.table, id_, since, run.job.started_at):
+        webhook = services.journal.webhook(id_)
+        if webhook is None:  # nothing deletes what is queued for it from now on
+            break
         if wants(webhook, delivery.kind):
             run.done += await webhook_store.requeue(services.table, delivery, services.clock())
+    if services.journal.webhook(id_) is None:
+        return "The webhook was removed."
     return f"{run.done} occurrences will be delivered again."

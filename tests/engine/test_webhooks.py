@@ -250,6 +250,30 @@ async def test_a_redelivery_that_is_killed_leaves_no_dead_letter(one_table: Tabl
     assert found == [replace(waiting, since=found[0].since)]
 
 
+async def test_a_redelivery_to_a_webhook_that_is_removed_meanwhile_ends(one_hooked: Client, pace: Pace) -> None:
+    """It leaves nothing that waits for ever, though it goes on after everything was deleted."""
+    pace.clear, table, root = 0.0, one_hooked.services.table, admin(one_hooked)
+    began = utc_now()
+    async with receiving() as receiver:
+        webhook = (await add(one_hooked, receiver, "comment.posted"))["webhook"]["id"]
+        await post(one_hooked.member("ada"))
+        await until_delivered(one_hooked, webhook)
+
+    async def removed() -> None:
+        await root.ask(REMOVE_WEBHOOK, input={"webhook": webhook})
+
+        async def cleared() -> bool:
+            return not [one async for one in table.iterate(WEBHOOKS, consistent=True)]
+
+        await until(cleared, "the webhook and its deliveries are deleted")
+
+    with beforehand(table, removed, "query", about="JOURNAL#") as begun:
+        job = (await root.ask(REDELIVER, input={"webhook": webhook, "since": iso(began)}))["job"]["id"]
+        assert (await ended(root, job))["message"] == "The webhook was removed."
+    assert begun
+    assert [one async for one in table.scan(DELIVERY, consistent=True)] == []
+
+
 async def test_a_failure_that_is_noted_late_brings_nothing_back(one_table: Table) -> None:
     """Another process has delivered it since, or its webhook was removed: nothing waits, and nothing is dead."""
     now = utc_now()
