@@ -8,8 +8,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
+from ipaddress import ip_network
 from typing import Annotated, Any, cast
 
 import typer
@@ -157,10 +158,18 @@ def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerCo
         ws_max_size=settings.max_body_bytes,
         ws_per_message_deflate=False,  # it takes 41 KB for each socket, and CPU for each listener anew
         proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=list(settings.trusted_proxies),
+        forwarded_allow_ips=list(_as_seen(settings.trusted_proxies)),
         timeout_keep_alive=settings.idle_timeout,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+
+
+def _as_seen(networks: Sequence[str]) -> Iterator[str]:
+    """The networks; those of IPv4 also as a socket names them that listens on all addresses of both kinds."""
+    for network in map(ip_network, networks):
+        yield f"{network}"
+        if network.version == 4:  # noqa: PLR2004 - of the internet protocol
+            yield f"::ffff:{network.network_address}/{96 + network.prefixlen}"
 
 
 def own_address(host: str, port: int) -> str:

@@ -78,6 +78,9 @@ async def test_a_trusted_proxy_says_whose_request_it_is(one_table: Table, defaul
         assert await vote(http, url, "203.0.113.7, 203.0.113.8") == "TOKEN_UNKNOWN"
         six = [await vote(http, url, f"2001:db8::{place}") for place in range(3)]
         assert six == ["TOKEN_UNKNOWN", "TOKEN_UNKNOWN", "RATE_LIMITED"]
+        # A service at `--host ::` sees proxies of an IPv4 network so.
+        mapped = [await vote(http, url, f"203.0.113.{place}, ::ffff:10.1.2.3") for place in range(20, 23)]
+        assert mapped == ["TOKEN_UNKNOWN"] * 3
 
 
 async def test_new_visitors_of_an_address_have_a_limit(one_table: Table, default_engine: RunningEngine) -> None:
