@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from errno import ENOSPC
+from errno import EACCES, ENAMETOOLONG, ENOSPC
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except Exception as failure:
-        message = _full_disk_message(failure) or _expected_message(failure)
+        message = _file_message(failure) or _expected_message(failure)
         if message is None:
             raise
         from server.commands import err
@@ -145,9 +145,13 @@ def _expected_message(failure: Exception) -> str | None:
     return None
 
 
-def _full_disk_message(failure: Exception) -> str | None:
-    """What to tell the operator if the disk of a file, or of standard output, is full."""
-    if not isinstance(failure, OSError) or failure.errno != ENOSPC:
+def _file_message(failure: Exception) -> str | None:
+    """What to tell of a file that cannot be looked for, or if its disk, or that of standard output, is full."""
+    if not isinstance(failure, OSError):
+        return None
+    if failure.errno in {EACCES, ENAMETOOLONG} and failure.filename:
+        return f"{failure.filename} cannot be used: {failure.strerror}."
+    if failure.errno != ENOSPC:
         return None
     from server.commands.files import STANDARD, discard_standard_output
 

@@ -45,6 +45,7 @@ from resolvers.transfer.loop import Advance
 from resolvers.transfer.readers import Row, Unreadable, json_lines
 from server import Failed
 from server.engine import EngineInUse, copy_file, required_binary, run_engine_async, table_file
+from server.engine.folder import has_table
 from server.engine.table import open_checked_table, open_engine, read_layout, validate_table
 from server.settings import Settings
 from server.settings.values import EMBEDDED, parse_engine
@@ -89,7 +90,7 @@ async def table_to_read(settings: Settings, folder: Path) -> AsyncIterator[Table
         async with open_checked_table(settings) as table:
             yield table
         return
-    if not table_file(settings.data).exists():
+    if not has_table(settings.data):
         raise Failed(
             f"There is no table in {settings.data}. Name the embedded engine's data folder, with RINGSIDE_DATA or in a "
             "copy's URL."

@@ -30,7 +30,17 @@ from typing import BinaryIO, Final
 import structlog
 
 from server import Failed
-from server.engine.folder import Stopped, find_damage, is_alive, never, open_to_read, refuse_own_file, sync, table_file
+from server.engine.folder import (
+    Stopped,
+    find_damage,
+    has_table,
+    is_alive,
+    never,
+    open_to_read,
+    refuse_own_file,
+    sync,
+    table_file,
+)
 
 # ── backups ──
 
@@ -63,7 +73,7 @@ def back_up(
     Once it `stops`, it is given up, with Stopped.
     """
     source = table_file(data)
-    if not source.exists():
+    if not has_table(data):
         raise BackupFailed(
             f"There is no table in {data}: the embedded engine dynoxide keeps it in {source.relative_to(data)}. Set "
             "RINGSIDE_DATA to the service's data folder."

@@ -63,7 +63,22 @@ def table_file(data: Path) -> Path:
 
 def is_data_folder(folder: Path) -> bool:
     """Whether a service or a command has used it as one: a data folder is known by its lock."""
-    return (folder / "lock").exists()
+    return _exists(folder / "lock")
+
+
+def has_table(data: Path) -> bool:
+    return _exists(table_file(data))
+
+
+def _exists(file: Path) -> bool:
+    """Whether a data folder has this file; Failed if it cannot be looked for, as by another user than the service's."""
+    try:
+        return file.exists()
+    except OSError as error:
+        raise Failed(
+            f"{file} cannot be read: {error.strerror}. Set RINGSIDE_DATA to the service's data folder, and run the "
+            "command as the service's user."
+        ) from None
 
 
 def refuse_own_file(file: Path) -> None:

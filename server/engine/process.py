@@ -29,7 +29,7 @@ import structlog
 from anyio.from_thread import start_blocking_portal
 
 from server.engine import folder
-from server.engine.folder import EngineRefused, table_file
+from server.engine.folder import EngineRefused, has_table, table_file
 from server.settings.values import BAD_PORTS
 
 # ── programs ──
@@ -52,7 +52,7 @@ class Program:
 
 def choose_program(data: Path, binary: Path | None = None) -> Program:
     """Return dynoxide if its binary is found, otherwise moto's server, which is slow and keeps no data."""
-    path = required_binary(data, binary) if table_file(data).exists() else find_binary(data, binary)
+    path = required_binary(data, binary) if has_table(data) else find_binary(data, binary)
     if path:
         return dynoxide(path, table_file(data))
     remedy = _remedy(data)

@@ -188,6 +188,36 @@ def test_a_command_for_a_mistyped_data_folder_is_refused_and_begins_no_table(tmp
     assert not (tmp_path / "mistyped" / "table").exists()
 
 
+UNREACHABLE = "x" * 300
+"""A name that is too long: looking for it fails, as behind a folder that this user may not open."""
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "refused"),
+    [
+        ("import contenders FILE", {}, "FILE cannot be used"),
+        ("restore FILE", {}, "FILE cannot be used"),
+        ("table check", {"RINGSIDE_TRUSTED_DOCUMENTS": "FILE"}, "FILE cannot be used"),
+        ("audit", {"RINGSIDE_DATA": "FILE"}, "FILE/lock cannot be read"),
+        ("backup TARGET", {"RINGSIDE_DATA": "FILE"}, "FILE/table/table.db cannot be read"),
+        ("export all TARGET", {"RINGSIDE_DATA": "FILE"}, "FILE/table/table.db cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_looked_for_is_named(
+    tmp_path: Path, command: str, variables: dict[str, str], refused: str
+) -> None:
+    """And no other one is, and nothing that only programmers read."""
+
+    def full(text: str) -> str:
+        return text.replace("FILE", f"{tmp_path / UNREACHABLE}").replace("TARGET", f"{tmp_path / 'target'}")
+
+    data = {"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_SECRETS": "s" * 48, "COLUMNS": "1000"}
+    done = ringside(*map(full, command.split()), **{**data, **{key: full(value) for key, value in variables.items()}})
+    assert done.returncode == 1
+    assert done.stderr.strip().startswith(full(refused)), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_new_deployment_s_first_key_begins_its_table(tmp_path: Path) -> None:
     key = ringside("apikey", "create", "shop", "--role", "editor", RINGSIDE_DATA=str(tmp_path / "data"))
     assert key.returncode == 0, key.stderr
