@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TextIO
 
@@ -63,10 +64,20 @@ def configure_logging(log: Log, stream: TextIO | None = None) -> None:
     structlog.configure(
         processors=[*context, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=lambda *_: _Lines(stream),
         cache_logger_on_first_use=False,
     )
     _route_libraries(context, renderers, stream, level)
+
+
+class _Lines(structlog.WriteLogger):
+    """Writes lines. One that cannot be written is lost: the log's disk may be full, or its reader have ended."""
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError):  # or the answer to what was carried out would be lost too
+            super().msg(message)
+
+    debug = info = warning = error = critical = msg
 
 
 def _request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

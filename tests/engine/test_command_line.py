@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -139,6 +140,33 @@ def test_workers_whose_parent_is_killed_before_they_serve_end_too(tmp_path: Path
         parent.kill()
         output, _ = parent.communicate(timeout=60)
     assert "parent process has ended, and this worker ends too" in output
+
+
+def test_no_request_fails_because_the_log_cannot_be_written(tmp_path: Path) -> None:
+    """Its reader may have ended, or its disk be full. A mutation that was carried out is answered, and jobs go on."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "server", "serve", "--port", "0"],
+        env=environment(RINGSIDE_DATA=str(tmp_path)),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout
+        url = None
+        for line in process.stdout:
+            url = url or re.search(r"http://[\d.]+:\d+", line)
+            if "startup complete" in line:
+                break
+        process.stdout.close()
+        try:
+            assert url
+            for query in ("{ boards { nodes { slug } } }", "mutation { signOut(input: {}) { __typename } }"):
+                answer = httpx.post(f"{url[0]}/graphql", json={"query": query}, timeout=60)
+                assert (answer.status_code, answer.text[:9]) == (200, '{"data":{')
+        finally:
+            process.terminate()
+        assert process.wait(60) == 0
 
 
 def _workers(parent: int) -> list[psutil.Process]:
