@@ -163,7 +163,9 @@ def _reason(error: Exception) -> str:
         if isinstance(forbidden, _ForbiddenSocket):
             return str(forbidden)
         forbidden = forbidden.__cause__ or forbidden.__context__
-    return f"{type(error).__name__}: {error}"
+    # As a text, an answer that is none has the whole address, which may be a secret.
+    said = error.message if isinstance(error, aiohttp.ClientResponseError) else error
+    return f"{type(error).__name__}: {said}"
 
 
 class _ForbiddenSocket(OSError):

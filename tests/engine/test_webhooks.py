@@ -707,6 +707,20 @@ async def test_a_receiver_that_does_not_answer_is_left(pace: Pace) -> None:
     assert "did not answer" in str(outcome.error)
 
 
+async def test_the_reason_of_a_failure_does_not_name_the_address() -> None:
+    """The log has it, and whoever knows some addresses may write there. Here what answers speaks no HTTP."""
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server, open_sender(("127.0.0.1",)) as sender:
+        port = server.sockets[0].getsockname()[1]
+        outcome = await sender.send(f"http://127.0.0.1:{port}/services/hush?key=hush", {}, b"{}")
+    assert "Bad status line" in str(outcome.error)
+    assert "hush" not in str(outcome.error)
+
+
 async def test_a_host_whose_name_cannot_exist_is_a_failure() -> None:
     """Such a webhook can no longer be added; deliveries to an older one are given up, like any other's."""
     async with open_sender(()) as sender:
