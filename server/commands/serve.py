@@ -26,7 +26,7 @@ from server.commands.table import seed_demo
 from server.engine import scheduled_backups
 from server.engine.table import open_checked_table
 from server.http.origins import default_hosts
-from server.http.process import GRACE_SECONDS, tune_process
+from server.http.process import GRACE_SECONDS, WORKER_SECONDS, tune_process
 from server.http.protocol import ServerConfig, limit_unaccepted_data, listeners, raise_file_limit
 from server.mail.message import EmailTemplates
 from server.settings import PREFIX, Settings, settings_help
@@ -161,6 +161,7 @@ def uvicorn_config(settings: Settings, served: object, workers: int) -> ServerCo
         forwarded_allow_ips=list(_as_seen(settings.trusted_proxies)),
         timeout_keep_alive=settings.idle_timeout,
         timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_worker_healthcheck=WORKER_SECONDS,
     )
 
 

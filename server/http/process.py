@@ -31,6 +31,11 @@ THRESHOLDS = (2_000, 10, 10)
 SWITCH_SECONDS = 0.0001
 GRACE_SECONDS = 20
 """How long a process that stops waits for its requests. A worker without a parent waits so long for everything."""
+WORKER_SECONDS = 60
+"""How long a worker may take to start, or to tell its parent that it lives, before it is killed and replaced.
+
+Many that start together on a busy machine took longer than uvicorn's five, and were killed again and again.
+"""
 
 log = structlog.get_logger("ringside.worker")
 

@@ -124,6 +124,19 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         assert second.stop() == 0
 
 
+def test_a_worker_that_the_machine_lets_wait_is_not_killed(tmp_path: Path) -> None:
+    """While it starts, or later: on a busy machine it would be killed again and again, with what it has under way."""
+    with running_service({"RINGSIDE_DATA": str(tmp_path)}, ["--workers", "2"]) as service:
+        workers = _workers(service.process.pid)
+        for worker in workers:
+            worker.suspend()
+        assert _alive_after(8, workers) == workers
+        for worker in workers:
+            worker.resume()
+        assert httpx.get(f"{service.url}/livez", timeout=60).status_code == 200
+        assert service.stop() == 0
+
+
 def test_workers_whose_parent_is_killed_before_they_serve_end_too(tmp_path: Path) -> None:
     """They do not wait for the engine, which has ended as well; their output is closed once all have ended."""
     with subprocess.Popen(
