@@ -169,7 +169,7 @@ async def read_leaders_page(table: Table, request: PageRequest) -> Page[Leader]:
 
 
 async def read_unsettled_products(table: Table) -> list[str]:
-    """Products whose LEADER item may be out of date; of a large number a part, and after settling them the rest."""
+    """Products whose LEADER item may be out of date. Of very many only some: once they are settled, the next ones."""
     marks = await asyncio.gather(
         *(table.query(PRODUCT_TALLY.on("gsi1", mark_shard=shard), limit=_MARKS_AT_ONCE) for shard in range(MARK_SHARDS))
     )

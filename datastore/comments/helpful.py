@@ -220,7 +220,7 @@ async def read_helpful_page(table: Table, wanted: Filter, counts: CommentCounts,
 async def _read_ranked(
     table: Table, wanted: Filter, passed: int, place: str, number: int
 ) -> tuple[list[tuple[str, Comment]], str]:
-    """So many comments after a place in the order, with their positions; and the place where the order ends."""
+    """`number` comments after a place in the order, with their positions; and the place where the order ends."""
     read: list[tuple[str, Comment]] = []
     rest = HELPFUL.on("gsi1", product=wanted.product).past(place or None)
     while len(read) < number:

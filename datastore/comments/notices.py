@@ -41,7 +41,7 @@ class ReplyNotice:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The comment that has what is told."""
+        """The product and id of the comment that is the reply, or that has the site's answer."""
         return self.product, self.answered or self.reply
 
 

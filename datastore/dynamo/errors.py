@@ -111,7 +111,7 @@ class Rejected(DynamoError):
 
     @property
     def is_denied(self) -> bool:
-        """Whether it is at fault that no policy allows the request."""
+        """Whether it was refused because no policy allows it."""
         return self.code == "AccessDeniedException"
 
 

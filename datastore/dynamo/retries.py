@@ -147,7 +147,7 @@ class Stale(Exception):
 async def optimistic(
     read: Callable[[], Awaitable[S]], change: Callable[[S], Awaitable[T]], *, idempotent: bool = False
 ) -> T:
-    """What a change of something returns that others change too."""
+    """What `change` returns, of something that others change too."""
     return await optimistic_from(await read(), read, change, idempotent=idempotent)
 
 

@@ -100,11 +100,11 @@ class UsedUp:
 
 
 def use_code(code_id: str, now: datetime) -> UsedUp:
-    """Of a code, or of the link beside it."""
+    """Use up a code, or the link beside it."""
     unused = present() & absent("used")
     return UsedUp(SIGN_IN_CODE.update(SIGN_IN_CODE.at(id=code_id), values={"used": now}, when=unused))
 
 
 def use_once(code_id: str, now: datetime) -> UsedUp:
-    """Of a sealed text of which nothing was stored."""
+    """Use up a sealed text, of which nothing was stored before."""
     return UsedUp(SIGN_IN_CODE.put(SignInCode(code_id, now + KEPT, used=now), when=absent()))

@@ -94,7 +94,7 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """That what an issuer calls by a name is a member, or was one until they were erased."""
+    """By what an issuer calls somebody, and which member that is, or was until they were erased."""
 
     method: SignInMethod
     hash: str
@@ -115,11 +115,11 @@ class Identity:
 
     @property
     def signs_in(self) -> bool:
-        """What another system calls an author whom an import brought does not: nobody can show that it is theirs."""
+        """Whether somebody can sign in by it: nobody can show that another system's name of an author is theirs."""
         return not self.issuer.startswith(IMPORT_ISSUER)
 
     def is_free_at(self, now: datetime) -> bool:
-        """Whether the engine has only not removed it yet, as it does late."""
+        """Whether it is over, although the engine has yet to remove it."""
         return self.user is None and (self.expires is None or self.expires <= now)
 
 

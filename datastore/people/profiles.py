@@ -78,7 +78,7 @@ class Profile:
 
     @property
     def signs_in(self) -> bool:
-        """A reader to whose address words are sent does not, and is found by nobody."""
+        """Whether somebody does. A profile that is only an address to which words are sent is found by nobody."""
         return bool(self.identities)
 
     @property
