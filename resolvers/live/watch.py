@@ -22,7 +22,7 @@ _log = structlog.get_logger("ringside.watch")
 
 
 class Watch(Repeated):
-    """Looks for new revisions, and has what they are of read again."""
+    """Looks for new revisions, and lets what has one be read again."""
 
     def __init__(self, table: Table, journal: Journal, refreshes: Mapping[Watched, Refresh]) -> None:
         self._table = table

@@ -122,7 +122,7 @@ async def work_on_event(
     give_shares: Callable[[Event], Awaitable[None]],
     end: Callable[[Event], Event],
 ) -> None:
-    """Give shares for the event's generation until that is still the same at the end."""
+    """Give shares for the event's generation, and again for a newer one, until it has not changed meanwhile."""
 
     async def read() -> Event | None:
         """None once the event no longer names the job: then the job's last write was made."""

@@ -207,7 +207,7 @@ class JWTVerifier:
         return Verified(claims, issuer.source, issuer.gives_roles)
 
     def _issuer(self, token: str) -> _Issuer:
-        """Who says to have signed a token, which nothing has verified yet."""
+        """The issuer that a token names, which nothing has verified yet."""
         if self._own is not None:
             return self._own
         name = jwt.decode(token, options={"verify_signature": False}).get("iss")

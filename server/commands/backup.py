@@ -66,7 +66,7 @@ def _restore(settings: Settings, file: Path) -> Path | None:
 
 
 def _replace(settings: Settings, file: Path) -> Path | None:
-    """Where the table is that was there before."""
+    """Replace the table; where the one before is kept."""
     with staged_copy(settings.data, file) as folder:
         with run_engine(folder, required_binary(settings.data, settings.engine_binary)) as engine:
             staged = settings.model_copy(update={"dynamodb_url": engine.url})

@@ -126,7 +126,7 @@ def write_text(file: Path, text: str) -> None:
 
 @contextmanager
 def progress_bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Yields what is told how much is done, and maybe of how much and of what."""
+    """Yields a function to tell how much is done, and perhaps of how much and of what."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(title, total=total)

@@ -89,7 +89,7 @@ async def known_member(services: Services, text: str) -> str:
 
 @asynccontextmanager
 async def _knowing_webhooks(services: Services) -> AsyncIterator[None]:
-    """What is done within is told to the webhooks there are, however long it takes."""
+    """Webhooks are told what is done in this block, however long it takes: also those that are added meanwhile."""
     await services.journal.learn(services.table)
     learning = asyncio.create_task(_learn_repeatedly(services))
     try:
