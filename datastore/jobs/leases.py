@@ -27,7 +27,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline
 from datastore.dynamo.entity import Entity, ItemKey, Key
@@ -45,7 +45,9 @@ class LeaseLost(Exception):
 
 
 class Leased(Protocol):
-    """A record with a lease."""
+    """A record, of a dataclass, with a lease."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def holder(self) -> str | None: ...
@@ -120,7 +122,7 @@ class Leases:
     async def acquire(self, entity: Entity[R], seen: R) -> Held[R] | None:
         """Acquire a lease, unless its item has changed since it was read: then None. The item is read anew with it."""
         began = monotonic()
-        mine = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)  # type: ignore[type-var]
+        mine = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)
         unchanged = where(term=seen.term, beat=seen.beat)
         try:
             write = entity.update_with_indexes(mine, "holder", "term", "beat", when=unchanged)
@@ -168,7 +170,7 @@ class Held(Generic[R]):
 
     def note(self, **changes: Any) -> None:
         """Change the item at the next save or renewal."""
-        self.record = replace(self.record, **changes)  # type: ignore[type-var]
+        self.record = replace(self.record, **changes)
         self._unsaved |= changes.keys()
 
     async def save(self, *writes: Write, **changes: Any) -> None:
@@ -179,7 +181,7 @@ class Held(Generic[R]):
         self.note(**changes)
         async with self._saving:
             began, names = monotonic(), self._unsaved
-            after = self.record = replace(self.record, beat=self.record.beat + 1)  # type: ignore[type-var]
+            after = self.record = replace(self.record, beat=self.record.beat + 1)
             self._unsaved = set()
             # A save whose answer is lost may be applied after the next one: then it has the lower beat.
             still_mine = where(term=after.term) & less("beat", after.beat)
