@@ -15,7 +15,7 @@ R = TypeVar("R", bound=Callable[..., Awaitable[Sequence[Any]]])
 
 def batched(resolver: R) -> R:
     """Mark a resolver of many records: `async def authors(ctx, comments, /) -> list[Profile]`."""
-    resolver.is_batched = True  # type: ignore[attr-defined]
+    resolver.is_batched = True  # type: ignore[attr-defined]  # a note on the function
     return resolver
 
 

@@ -489,5 +489,5 @@ def _reader(declared: Any) -> Callable[[str], Any]:
     if declared is datetime:
         return parse_moment
     if declared in (str, int) or (isinstance(declared, type) and issubclass(declared, Enum)):
-        return declared  # type: ignore[no-any-return]
+        return declared  # type: ignore[no-any-return]  # a class is its own reader
     raise TypeError(f"a field of type {declared!r} cannot be read back from a key")

@@ -59,7 +59,7 @@ async def update_profile(
         changes["reply_emails"] = reply_emails
     if email is not UNSET:  # the last, because it may send an email
         changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
-    changed = replace(current, **changes)  # type: ignore[arg-type]
+    changed = replace(current, **changes)  # type: ignore[arg-type]  # each value has the type of its field
     await profile_store.update_profile(ctx.table, changed, changes, ctx.unit)
     ctx.services.profiles.put(member.id, changed)
     return changed

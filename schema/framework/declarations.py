@@ -130,7 +130,7 @@ def declared_of(definition: GraphQLField, name: str, default: int) -> int:
 
 def with_resolution(function: Callable[..., Any], resolution: Resolution | ResolutionByType) -> Callable[..., Any]:
     """The function that Strawberry calls, with what an executor may do instead."""
-    function.resolution = resolution  # type: ignore[attr-defined]
+    function.resolution = resolution  # type: ignore[attr-defined]  # a note on the function
     return function
 
 
@@ -146,7 +146,7 @@ def declare_signature(
         for argument in arguments
     ]
     function.__name__ = name
-    function.__signature__ = inspect.Signature([*reserved, *named])  # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature([*reserved, *named])  # type: ignore[attr-defined]  # inspect reads it
     function.__annotations__ = {"info": Info, **{parameter.name: parameter.annotation for parameter in named}}
 
 
@@ -229,7 +229,7 @@ def record_type(record: type, description: str) -> Callable[[type[T]], type[T]]:
     """An object type whose values are records of this class."""
 
     def decorate(cls: type[T]) -> type[T]:
-        cls.is_type_of = IsInstance((cls, record))  # type: ignore[attr-defined]
+        cls.is_type_of = IsInstance((cls, record))  # type: ignore[attr-defined]  # Strawberry reads it
         return strawberry.type(cls, description=description)
 
     return decorate
@@ -245,7 +245,7 @@ def object_type(name: str, description: str, /, **fields: tuple[Any, Any]) -> An
 def enum(members: type[Enum], description: str, *, name: str | None = None, **values: str) -> None:
     """Show an enum of the resolvers or the datastore in the schema. `values` describe its members."""
     strawberry.enum(members, name=name, description=description)
-    definition = members.__strawberry_definition__  # type: ignore[attr-defined]
+    definition = members.__strawberry_definition__  # type: ignore[attr-defined]  # strawberry.enum has set it
     for value in definition.values:
         value.description = values[value.name]
 
@@ -525,7 +525,7 @@ ERROR_CODES: Final = {
 
 def refusal_codes() -> dict[str, str]:
     """The codes of `Refused`, with their descriptions."""
-    values = RefusalCode.__strawberry_definition__.values  # type: ignore[attr-defined]
+    values = RefusalCode.__strawberry_definition__.values  # type: ignore[attr-defined]  # set by enum()
     return {value.name: value.description for value in values}
 
 

@@ -86,7 +86,7 @@ class UnexpectedAwaitable(Exception):
 
 def unchanged_test(type_: graphql.GraphQLNamedType, variable: str) -> str | None:
     """An expression that is true where the variable's value is in the answer as it is."""
-    test = _UNCHANGED_TESTS.get(type_)  # type: ignore[call-overload]
+    test = _UNCHANGED_TESTS.get(type_)  # type: ignore[call-overload]  # the table has scalars only
     return test.format(v=variable) if test else None
 
 
@@ -159,7 +159,7 @@ def answer_struct(*keys: str) -> type[AnswerStruct]:
     attributes = {key: f"{SLOT}{index}" for index, key in enumerate(keys)}
     renames = {attribute: key for key, attribute in attributes.items()}
     struct = defstruct("Answer", list(renames), bases=(AnswerStruct,), rename=renames, gc=False)
-    struct.attributes = attributes  # type: ignore[attr-defined]
+    struct.attributes = attributes  # type: ignore[attr-defined]  # of this class
     return cast("type[AnswerStruct]", struct)
 
 

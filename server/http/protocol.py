@@ -167,7 +167,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     # ── connections ──
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
         if len(self.connections) > self.config.most_connections and not self._make_room():
             transport.write(_FULL)

@@ -289,7 +289,7 @@ async def open_client(
 def _noting(settings: dict[str, Any]) -> type[AIOHTTPSession]:
     """The SDK's HTTP session, which also notes its settings: proxies and certificates."""
 
-    class Noting(AIOHTTPSession):  # type: ignore[misc]
+    class Noting(AIOHTTPSession):  # type: ignore[misc]  # the SDK has no types
         def __init__(self, **given: Any) -> None:
             settings.update(given)
             super().__init__(**given)
