@@ -75,6 +75,10 @@ class _TextOfHtml(HTMLParser):
             self._break()
             self._lines[-1] += line
 
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Pass it over, as browsers do: the standard library has an error for some."""
+        return self.parse_bogus_comment(i, bool(report))
+
     def text(self) -> str:
         return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in self._lines)).strip()
 
