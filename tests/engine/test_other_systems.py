@@ -395,6 +395,14 @@ async def test_a_file_that_is_none_is_refused(one_client: Client, tmp_path: Path
     assert await page(one_client, "/kettle") == []
 
 
+async def test_a_database_with_a_damaged_name_is_refused(one_client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "damaged.db"
+    cusdis_database(file)
+    file.write_bytes(file.read_bytes().replace(b"moderatorId", b"moderator\xd3d"))
+    with pytest.raises(Unreadable, match="no SQLite database of Cusdis"):
+        await bring(one_client, "cusdis", file)
+
+
 async def test_users_that_are_no_objects_are_passed_over(one_client: Client, tmp_path: Path) -> None:
     """The comments of a backup are imported although its list of users is not as Remark42 writes it."""
     file = tmp_path / "users.json"

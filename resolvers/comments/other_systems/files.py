@@ -214,7 +214,7 @@ def _rows(file: Path, query: str, system: str) -> Iterator[dict[str, Any]]:
             table.text_factory = lambda data: data.decode("utf-8", "replace")
             for row in table.execute(query):
                 yield dict(row)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise Unreadable(f"{file} is no SQLite database of {system}: {error}.") from None
 
 
