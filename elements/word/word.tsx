@@ -25,6 +25,8 @@ export default class WordOfTheDay extends Part<Data> {
   private viewer: Data['viewer'] = null;
   private quiz: Quiz | null = null;
   private answers: string[] = [];
+  /** Of the request that hands them in: sent again, it counts once. */
+  private key = '';
   private graded: Graded | null = null;
   private waitsUntil = 0;
   private due: Due | null = null;
@@ -48,8 +50,10 @@ export default class WordOfTheDay extends Part<Data> {
     this.render();
   }
 
-  protected signedInOrOut() {
-    void this.askAgain();
+  /** Answers that could not be handed in when the session ended are handed in by the next one. */
+  protected async signedInOrOut() {
+    await this.askAgain();
+    if (this.viewer && this.quiz && this.answers.length === this.quiz.questions.length) await this.hand();
   }
 
   private get daily() {
@@ -77,6 +81,7 @@ export default class WordOfTheDay extends Part<Data> {
     this.say('');
     this.quiz = started;
     this.answers = [];
+    this.key = newKey();
     this.graded = null;
     await this.focus('#question');
   }
@@ -90,8 +95,9 @@ export default class WordOfTheDay extends Part<Data> {
   /** Hands the answers in. Too early, they wait: reading takes a moment, and the service gives it. */
   private async hand() {
     const quiz = this.quiz!;
-    const input = { token: quiz.token, answers: this.answers, idempotencyKey: newKey() };
+    const input = { token: quiz.token, answers: this.answers, idempotencyKey: this.key };
     this.render();
+    if (!this.viewer) return; // who signs in hands them in
     await this.countDown(this.secondsTo(quiz.earliestAnswerAt));
     for (;;) {
       const answer = await this.mutate(ANSWER_QUIZ, { input });
@@ -258,6 +264,7 @@ export default class WordOfTheDay extends Part<Data> {
 
   private question({ questions }: Quiz) {
     const asked = questions[this.answers.length];
+    if (!asked && !this.viewer) return this.signInButton();
     if (!asked) {
       const left = (this.waitsUntil - Date.now()) / 1000;
       return <p class="notice">{left > 0 ? this.t('soon', { time: this.duration(left) }) : this.t('grading')}</p>;

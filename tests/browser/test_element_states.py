@@ -211,6 +211,23 @@ async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Res
         await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
 
 
+async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited, browser: Browser) -> None:
+    """They are handed in once their member has signed in again. Whom the quiz did not ask is told so."""
+    async with visited.page(browser, "<ringside-word></ringside-word>", member="hal-abara") as page:
+        element = page.page.locator("ringside-word")
+        for member, outcome in (("", "of 5 right"), ("ida-abara", "This quiz asked somebody else.")):
+            await element.get_by_role("button", name=re.compile("quiz")).click()
+            for number in range(1, 6):
+                await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
+                if number == 3:
+                    ended = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+                await element.locator(".choices button").first.click()
+            await expect(element.locator(".note")).to_contain_text("Your sign-in has ended.")
+            await element.get_by_role("button", name="Sign in").wait_for()
+            await visited.sign_in(page, member=member, token=None if member else ended["token"])
+            await expect(element.locator("#result").or_(element.locator(".note"))).to_contain_text([outcome])
+
+
 async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visited, browser: Browser) -> None:
     """They are not saved yet, and the button that saves them keeps the focus."""
     event, _ = new_event(visited, "Changing", starts=timedelta(days=400))
