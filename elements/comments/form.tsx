@@ -20,6 +20,9 @@ interface Uses {
   editExisting: () => void;
 }
 
+/** Letters of a text that the service takes. */
+const LONGEST = 10_000;
+
 let count = 0;
 
 export class Form {
@@ -93,6 +96,7 @@ export class Form {
     this.errors = {};
     if (this.isWhole && rated === 'yes' && rating === null) this.errors.rating = t('needsRating');
     if (!body.trim() && this.kind !== 'answer') this.errors.body = t('needsBody');
+    if ([...body.trim()].length > LONGEST) this.errors.body = t('tooLong', { n: LONGEST });
     if (Object.keys(this.errors).length) {
       this.focusError();
       return null;
