@@ -12,6 +12,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
+from tests.browser.pages import held_back
 from tests.browser.sites import Visited
 from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT
 from tests.waiting import until
@@ -209,3 +210,28 @@ async def test_a_tie_break_is_asked_and_answered(visited: Visited, browser: Brow
     events = ask(visited, "{ events(first: 100) { nodes { name tieBreak { answer unit } } } }")["events"]["nodes"]
     (found,) = [event["tieBreak"] for event in events if event["name"] == "Close night"]
     assert found == {"answer": 21.5, "unit": "minutes"}
+
+
+async def test_the_answer_to_a_tie_break_stays_when_an_event_that_was_chosen_before_comes_late(
+    visited: Visited, browser: Browser
+) -> None:
+    """The event that was chosen last is shown, and what is typed there is for that one."""
+    chosen = {}
+    for name in ("Early night", "Late night"):
+        given = {
+            "name": name,
+            "season": "2031",
+            "startsAt": "2031-08-01T19:00:00Z",
+            "tieBreak": {"question": "How long?"},
+        }
+        chosen[name] = visited.edit(CREATE_EVENT, **given)["event"]["id"]
+        visited.edit(LOCK_EVENT, event=chosen[name])
+    page = await opened(visited, browser, "editor", "#/events")
+    async with held_back(page.page, chosen["Early night"]) as held:
+        await page.page.get_by_role("button", name="Early night").click()
+        await page.page.get_by_role("button", name="Late night").click()
+        await expect(page.page.get_by_role("heading", name="Late night")).to_be_focused()
+        await page.page.get_by_label("The answer: How long?").fill("21.5")
+        assert held
+    await expect(page.page.get_by_label("The answer: How long?")).to_have_value("21.5")
+    await expect(page.page.get_by_label("The answer: How long?")).to_be_focused()

@@ -505,6 +505,37 @@ async def test_what_could_not_be_found_is_not_said_to_be_found(visited: Visited,
         )
 
 
+HEAR = """(status) => {
+  globalThis.heard = [];
+  new MutationObserver(() => heard.push(status.textContent)).observe(status, { childList: true });
+}"""
+
+
+async def test_of_two_choices_the_latest_alone_is_said_to_be_found(visited: Visited, browser: Browser) -> None:
+    """The answer to the first one comes when the second is asked already: what it found is not shown."""
+    for language in ("de", "en", "en"):
+        say(visited, "chosen", "Well made.", language=language)
+    released = {order: asyncio.Event() for order in ("NEWEST", "HELPFUL")}
+
+    async def hold(route: Route) -> None:
+        await released["HELPFUL" if "HELPFUL" in route.request.url else "NEWEST"].wait()
+        await route.continue_()
+
+    async with visited.page(browser, COMMENTS % "chosen") as page:
+        await expect(element(page).locator("article")).to_have_count(3)
+        await element(page).locator("[role=status]").evaluate(HEAR)
+        await page.page.route("**/graphql?documentId=**", hold)
+        async with page.page.expect_response(lambda response: "NEWEST" in response.url) as first:
+            await element(page).get_by_label("Language").select_option("de")
+            async with page.page.expect_request(lambda request: "HELPFUL" in request.url):
+                await element(page).get_by_label("Order").select_option("Most helpful first")
+            released["NEWEST"].set()
+        await (await first.value).finished()
+        released["HELPFUL"].set()
+        await expect(element(page).locator("article")).to_have_count(1)
+        assert await page.page.evaluate("heard") == ["1 comment found"]
+
+
 async def test_a_dialog_says_what_becomes_of_its_request(visited: Visited, browser: Browser) -> None:
     """The rest of the page is out of reach meanwhile. Signed in again, the reader sends the same."""
     say(visited, "dialog", "Rude words")
