@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
@@ -218,13 +219,9 @@ async def test_the_answer_to_a_tie_break_stays_when_an_event_that_was_chosen_bef
     """The event that was chosen last is shown, and what is typed there is for that one."""
     chosen = {}
     for name in ("Early night", "Late night"):
-        given = {
-            "name": name,
-            "season": "2031",
-            "startsAt": "2031-08-01T19:00:00Z",
-            "tieBreak": {"question": "How long?"},
-        }
-        chosen[name] = visited.edit(CREATE_EVENT, **given)["event"]["id"]
+        given: dict[str, Any] = {"name": name, "season": "2031", "startsAt": "2031-08-01T19:00:00Z"}
+        event = visited.edit(CREATE_EVENT, **given, tieBreak={"question": "How long?"})["event"]
+        chosen[name] = event["id"]
         visited.edit(LOCK_EVENT, event=chosen[name])
     page = await opened(visited, browser, "editor", "#/events")
     async with held_back(page.page, chosen["Early night"]) as held:
