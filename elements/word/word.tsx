@@ -231,10 +231,11 @@ export default class WordOfTheDay extends Part<Data> {
   private today() {
     const { daily, viewer } = this;
     if (!daily) return <div class="wait"></div>;
+    const list = `\u2068${daily.list.name}\u2069`; // isolated: a name of the other direction would take the date's day with it
     return (
       <div class="stack">
         {this.entry(daily.word)}
-        <p class="soft">{this.t('of', { list: daily.list.name, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
+        <p class="soft">{this.t('of', { list, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
         {viewer && <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p>}
         <div class="row">
           {this.hasQuiz && (viewer ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
 from tests.command import ROOT
-from tests.queries import ADD_CONTENDER, CREATE_BOARD, POST_COMMENT
+from tests.queries import ADD_CONTENDER, ADD_WORDS, CREATE_BOARD, CREATE_LIST, POST_COMMENT
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -222,6 +222,45 @@ async def test_long_and_strange_texts_stay_in_their_places(visited: Visited, bro
             await expect(page.page.locator("ringside-board button.corner").first).to_be_enabled()
         assert await page.page.evaluate("document.documentElement.scrollWidth") == 320
         assert page.errors == []
+
+
+IN_ORDER = """(paragraph, [first, then]) => {
+  const walk = document.createTreeWalker(paragraph, NodeFilter.SHOW_TEXT);
+  const left = (letters) => {
+    walk.currentNode = paragraph;
+    while (walk.nextNode()) {
+      const place = walk.currentNode.data.search(letters);
+      const range = document.createRange();
+      if (place < 0) continue;
+      range.setStart(walk.currentNode, place);
+      range.setEnd(walk.currentNode, place + 1);
+      return range.getBoundingClientRect().left;
+    }
+  };
+  return left(first) < left(then) ? 'ltr' : 'rtl';
+}"""
+"""In which direction two letters follow each other on the screen."""
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "end_of_name", "direction"), [("en", "كلمات", "ت", "ltr"), ("ar", "HSK 9", "9", "rtl")]
+)
+async def test_texts_of_both_directions_stand_in_the_order_in_which_they_are_read(
+    visited: Visited, browser: Browser, language: str, name: str, end_of_name: str, direction: str
+) -> None:
+    """Each paragraph of a comment by itself, as it was typed; and the date behind a list's name."""
+    body = "Hello there, all!\nمرحبا يا عالم!"
+    visited.edit(POST_COMMENT, by="ada-abara", role="member", product=f"both-{language}", language="en", body=body)
+    words = visited.edit(CREATE_LIST, name=name, public=True)["list"]["id"]
+    visited.edit(ADD_WORDS, list=words, words=[{"term": "word", "definition": "meaning"}])
+    comments = f'<ringside-comments product="both-{language}"></ringside-comments>'
+    word = f'<ringside-word list="{words}"></ringside-word>'
+    locale = {"en": "en-GB", "ar": "ar-AE"}[language]
+    async with visited.page(browser, comments + word, language=language, locale=locale) as page:
+        comment, of = page.page.locator("ringside-comments .body"), page.page.locator("ringside-word .soft").first
+        assert await comment.evaluate(IN_ORDER, ["l!", "!"]) == "ltr"
+        assert await comment.evaluate(IN_ORDER, ["م!", "!$"]) == "rtl"
+        assert await of.evaluate(IN_ORDER, [end_of_name, r"\d\d? \S+ \d{4}"]) == direction
 
 
 @pytest.mark.parametrize(
