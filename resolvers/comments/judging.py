@@ -27,6 +27,8 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
 )
 """Thai, Lao, Burmese, Khmer, Japanese and Chinese letters."""
+_PHRASES: Final = {0xFDFA: " ", 0xFDFB: " "}
+"""Signs for whole sentences, which no rule's word is: each would become up to 18 letters."""
 _LINK = re.compile(r"://|(?<![\w.@/-])www\.(?=\w)|(?<![\w.@/:-])[\w-]++(?:\.[\w-]++)++(?<=[^\W\d_])/", re.IGNORECASE)
 """An address with its scheme, one that begins with www., or a host and a slash. No place is looked at twice."""
 
@@ -35,6 +37,7 @@ def _decomposed(text: str) -> str:
     """Letters and their marks apart, and without forms of width. Marks in too long a row are not sorted."""
     if text.isascii():
         return text
+    text = text.translate(_PHRASES)
     return in_form("NFKD", text) if is_stream_safe(text) else "".join(in_form("NFKD", letter) for letter in text)
 
 
@@ -79,10 +82,14 @@ class Judge:
         self._words: defaultdict[str, set[int]] = defaultdict(set)
         self._inside: defaultdict[int, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         """Words of scripts without spaces, by their lengths."""
+        self._starts: set[str] = set()
+        """What these begin with."""
         for place, rule in enumerate(rules.rules):
             for form in filter(None, map(word_form, rule.words)):
-                table = self._inside[len(form)] if _UNSPACED.search(form) else self._words
+                inside = _UNSPACED.search(form)
+                table = self._inside[len(form)] if inside else self._words
                 table[form].add(place)
+                self._starts.update(form[0] if inside else ())
 
     @property
     def asks_for_guests(self) -> bool:
@@ -117,8 +124,9 @@ class Judge:
 
     def _places_inside(self, form: str) -> set[int]:
         found: set[int] = set()
+        starts = [place for place, letter in enumerate(form) if letter in self._starts]
         for length, words in self._inside.items():
-            parts = {form[start : start + length] for start in range(len(form) - length + 1)}
+            parts = {form[start : start + length] for start in starts}
             found = found.union(*(words[part] for part in words.keys() & parts))
         return found
 

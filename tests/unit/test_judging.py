@@ -93,6 +93,13 @@ def test_marks_in_any_number_are_judged() -> None:
     assert is_found("\u0301" * 5_000 + "viagra")
 
 
+def test_a_sign_for_a_sentence_is_none_of_its_words() -> None:
+    """A comment of 10,000 of them would be one of 180,000 letters, and nobody is answered while it is judged."""
+    judge = Judge(HoldRules((HoldRule("It", words=("الله", "جلاله")),)))
+    comment = Comment("p", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "ar", None, "\ufdfa \ufdfb", "ada")
+    assert judge.suspects(comment, is_guest=False) == []
+
+
 @pytest.mark.parametrize(
     ("text", "links"),
     [
