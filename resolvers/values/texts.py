@@ -22,10 +22,12 @@ U+10FFFF, which ends bounds of keys, is among them. The joiners U+200C and U+200
 them.
 """
 
-_SELECTORS = (*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
+_SELECTORS = (*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10))
 """What chooses between the looks of the character before it."""
-FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(map(chr, _SELECTORS))
-"""Printable characters that show nothing."""
+_RESERVED = (0x2065, *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000))
+"""For what is not seen, some of it not known yet; among it are further selectors."""
+FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(map(chr, (*_SELECTORS, *_RESERVED)))
+"""Characters that show nothing, although they are printable or not known here."""
 
 LONGEST_ADDRESS = 2000
 ADDRESS_CHARACTERS = re.compile(r"[!#-;=?-\[\]_a-z~]+")
@@ -35,6 +37,12 @@ _HOST = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+")
 
 # ── lines ──
 
+
+def is_printable(character: str) -> bool:
+    """Also what is not known here: letters and emoji of a Unicode that is newer than this program's."""
+    return character.isprintable() or unicodedata.category(character) == "Cn"
+
+
 LINE = f"at least one visible, no control characters, and no more than {MOST_MARKS} accents or other marks in a row"
 """The rules for its characters, for the messages of refusals."""
 
@@ -43,7 +51,7 @@ def is_line(text: str, longest: int) -> bool:
     """Whether a text may be shown as a line, and compared: not too long, and by the rules of `LINE`."""
     if len(text) > longest or CONTROL_CHARACTERS.search(text):
         return False
-    seen = any(letter.isprintable() and not letter.isspace() and letter not in FILLERS for letter in text)
+    seen = any(is_printable(letter) and not letter.isspace() and letter not in FILLERS for letter in text)
     return seen and is_stream_safe(text)
 
 

@@ -29,7 +29,7 @@ from datastore.values.seal import Forged, Seal
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription
 from datastore.vocabulary.words import Word
 from resolvers.people.profile import validate_email_address
-from resolvers.values.texts import with_ascii_domain
+from resolvers.values.texts import is_printable, with_ascii_domain
 from server import Failed
 
 # ── writing directions ──
@@ -75,8 +75,11 @@ _BODY_HEADERS = {"MIME-Version": "1.0", "Content-Type": f'multipart/alternative;
 _LONGEST_PLAIN = 60
 _LONGEST_LINE = 998
 """RFC 5322, without the line end."""
-_JOINERS = "\u200c\u200d"
-"""Invisible, but Persian, Sinhala and other languages, and emoji, are spelt with them."""
+_SPELT: Final = frozenset("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2").union(
+    map(chr, range(0xE0020, 0xE0080))
+)
+"""Not printable, but Persian, Sinhala and other languages, and emoji, are spelt with joiners, flags such as Scotland's
+with tags, and Arabic with signs around numbers."""
 
 
 class UnsafeEmail(Exception):
@@ -86,10 +89,10 @@ class UnsafeEmail(Exception):
 def one_line(text: str, keep: str = "") -> str:
     """The text without any character that could end a line, be invisible or turn the writing's direction.
 
-    Joiners stay, since words are spelt with them.
+    What words and emoji are spelt with stays.
     """
-    kept = _JOINERS + keep
-    return "".join(character for character in " ".join(text.split()) if character.isprintable() or character in kept)
+    kept = _SPELT.union(keep)
+    return "".join(character for character in " ".join(text.split()) if is_printable(character) or character in kept)
 
 
 def encode_header_text(text: str) -> str:

@@ -293,6 +293,22 @@ def test_an_email_spells_words_with_their_joiners() -> None:
         assert "\u200b" not in shown
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U00031350",
+        "\U0001fa77\U0001fae9",
+        "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+        "١٢\u06dd",
+    ],
+)
+def test_an_email_shows_whatever_is_seen(text: str) -> None:
+    """A letter and emoji that are newer than this program's Unicode, a flag that is spelt with tags, an Arabic sign."""
+    message = email(Word("l", 0, text, text, any_language=True), text)
+    assert message["Subject"].replace("\u2068", "").replace("\u2069", "") == f"{text}: {text}"
+    assert all(body(message, form).count(text) == 3 for form in ("html", "plain"))
+
+
 def test_a_chinese_word_looks_as_before() -> None:
     """With its language, its pinyin and no marks of direction."""
     message = email(Word("l", 0, "书", "book", "書", "shū"))

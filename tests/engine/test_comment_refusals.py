@@ -34,7 +34,7 @@ BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"rating": -1}, "rating"),
     ({"body": ""}, "body"),
     ({"body": " \t\n\u200b"}, "body"),
-    ({"body": "\u3164 \u2800\ufe0f"}, "body"),
+    ({"body": "\u3164 \u2800\ufe0f\u2065"}, "body"),
     ({"body": "x" * 10_001}, "body"),
     ({"body": "half \ud800"}, "body"),
     ({"body": "nul \x00"}, "body"),

@@ -66,3 +66,9 @@ def test_a_line_has_thirty_marks_in_a_row_at_most(marks: int) -> None:
     run = "e" + "\u0301" * marks
     for line in (run, f"{run}, {run}", "漢" * 31 + run):
         assert is_line(line, 1000) == (marks == MOST_MARKS)
+
+
+@pytest.mark.parametrize(("text", "is_seen"), [("\U0001fa77", True), ("\U00031350", True), ("\u2065\U000e0080", False)])
+def test_a_line_may_be_of_what_is_newer_than_the_program(text: str, *, is_seen: bool) -> None:
+    """A new emoji, a new letter; but not of what is reserved for invisible ones."""
+    assert is_line(text, 10) is is_seen

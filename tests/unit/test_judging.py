@@ -28,7 +28,7 @@ def is_found(body: str) -> bool:
         "buy viagra!",
         "viagra-viagra",
         "_viagra_",
-        "v\u200bi\u00ada\u2060gra",
+        "v\u200bi\u00ada\u2060g\u2065ra",
         "ｖｉａｇｒａ",
         "𝓿𝓲𝓪𝓰𝓻𝓪",
         "vïägrà",
