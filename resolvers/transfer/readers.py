@@ -170,7 +170,7 @@ def csv_rows(
     The first line names the columns, in any order and case, and shows the delimiter. `required` has groups of columns,
     of each of which there must be one. With `others` there may be columns of other names, which are ignored.
     """
-    header = text.partition("\n")[0]
+    header = text.partition("\n")[0].partition("\r")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line = 1
