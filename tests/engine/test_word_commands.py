@@ -58,7 +58,7 @@ async def test_no_text_of_a_row_is_lost(variables: dict[str, str], tmp_path: Pat
 async def test_the_first_line_alone_shows_the_delimiter(variables: dict[str, str], tmp_path: Path, end: str) -> None:
     """Wherever it ends: a spreadsheet for old Macs ends lines with carriage returns alone."""
     file = tmp_path / "words.csv"
-    file.write_bytes(f"term;definition{end}Haus;house, home{end}Hut;hat, cap{end}".encode())
+    file.write_bytes(f"term;definition{end}Haus;house, home, flat{end}Hut;hat, cap, lid{end}".encode())
     done = await asyncio.to_thread(ringside, "import", "words", str(file), **variables)
     assert "2 words added to words" in done.stdout, done.stderr
 
