@@ -50,9 +50,19 @@ export default class WordOfTheDay extends Part<Data> {
     this.render();
   }
 
-  /** Answers that could not be handed in when the session ended are handed in by the next one. */
+  /**
+   * What a member reviews, and what a quiz gave, is shown to nobody else. Answers that could not be handed in when the
+   * session ended are handed in by the next one.
+   */
   protected async signedInOrOut() {
+    const before = this.viewer?.id;
     await this.askAgain();
+    const shown = this.due ?? this.graded;
+    if (shown && this.viewer?.id !== before) {
+      this.due = this.graded = null;
+      if (this.find(':focus')) await this.focus('#title');
+      else this.render();
+    }
     if (this.viewer && this.quiz && this.answers.length === this.quiz.questions.length) await this.hand();
   }
 

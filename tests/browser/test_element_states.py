@@ -562,8 +562,8 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
 ) -> None:
     """The meaning is shown when it is asked for; the next word follows each grade, and the last one ends the review.
 
-    A grade that is pressed twice counts once. Where the session has ended, nothing was reviewed. A word whose list is
-    deleted meanwhile is passed over.
+    A grade that is pressed twice counts once. Where the session has ended, nothing was reviewed, and what was due is
+    shown to nobody else. A word whose list is deleted meanwhile is passed over.
     """
     gone = visited.edit(CREATE_LIST, name="Smells", public=True, level=1)["list"]["id"]
     [smell] = visited.edit(ADD_WORDS, list=gone, words=[{"term": "smell", "definition": "soon gone"}])["words"]
@@ -598,6 +598,14 @@ async def test_words_that_are_due_are_reviewed_and_a_sound_that_fails_says_so(
         await review.click()
         await element.get_by_role("button", name="Show the meaning").click()
         await expect(element.get_by_text("soon gone")).to_be_visible()
+        await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await element.get_by_role("button", name="Good").click()
+        await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(element.get_by_text("soon gone")).to_have_count(0)
+        await expect(element.get_by_role("heading")).to_be_focused()
+        await visited.sign_in(page, token=member["token"])
+        await review.click()
+        await element.get_by_role("button", name="Show the meaning").click()
         visited.edit(DELETE_LIST, list=gone)
         await element.get_by_role("button", name="Good").click()
         for _ in range(2):
