@@ -192,7 +192,7 @@ export abstract class Part<Data> {
         if (!(failed instanceof this.ringside.Failed)) throw failed;
         const { code, message, retryAfterSeconds } = failed;
         if (code === 'OFFLINE' && this.ringside.isElsewhere) hint(this.ringside.base);
-        const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL', 'BAD_REQUEST'].includes(code);
+        const passes = ['OFFLINE', 'UNAVAILABLE', 'OVERLOADED', 'RATE_LIMITED', 'INTERNAL'].includes(code);
         this.say(this.refusal({ code: code.startsWith('PERSISTED_QUERY') ? 'OUT_OF_DATE' : code, message }));
         if (!passes) return null;
         await Promise.race([pause(Math.max(wait, retryAfterSeconds)), new Promise((go) => addEventListener('online', go, { once: true }))]);

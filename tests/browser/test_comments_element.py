@@ -607,6 +607,39 @@ async def test_a_refusal_stands_at_its_field(visited: Visited, browser: Browser)
         await expect(element(page).locator("article")).to_have_count(1)
 
 
+HALF = """(field) => {
+  field.value = 'Half a glove: \\ud83e';
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+}"""
+
+
+async def test_half_a_character_is_sent_as_one_that_is_missing(visited: Visited, browser: Browser) -> None:
+    """Programs that cut texts leave it, and it is pasted with them."""
+    async with visited.page(browser, COMMENTS % "halves", member="bo-abara") as page:
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").evaluate(HALF)
+        await button(page, "Post").click()
+        await expect(element(page).locator("article .body")).to_have_text("Half a glove: \ufffd")
+
+
+async def test_a_request_that_is_at_fault_is_not_sent_again(visited: Visited, browser: Browser) -> None:
+    """The page says what was wrong, and the form takes something else."""
+
+    async def cut(route: Route) -> None:
+        await route.continue_(post_data=(route.request.post_data or "")[:-1])
+
+    async with visited.page(browser, COMMENTS % "faulty", member="bo-abara") as page:
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("Well made.")
+        await page.page.route("**/graphql", cut)
+        await button(page, "Post").click()
+        await expect(element(page).locator("[role=status]")).to_contain_text("The body is not JSON")
+        await expect(button(page, "Post")).not_to_have_attribute("aria-disabled", "true")
+        await page.page.unroute("**/graphql")
+        await button(page, "Post").click()
+        await expect(element(page).locator("article")).to_contain_text("Well made.")
+
+
 async def described(field: Locator) -> str:
     await expect(field).to_have_attribute("aria-describedby", re.compile("."))
     return str(await field.get_attribute("aria-describedby"))
