@@ -89,6 +89,7 @@ class Comment(Node):
     author: LazyUser = field(pages.authors, "Who wrote it.")
     created_at: datetime = described("When it was posted.")
     edited_at: datetime | None = described("When its author or a moderator last changed it.")
+    revision: int = field(visibility.revision, "Another number after each change, answer or decision.")
     status: CommentStatus = described("Whether it is visible to everyone.")
     viewer_can_edit: bool = field(visibility.viewer_can_edit, "Whether the viewer may edit and delete it.")
     moderation_note: str | None = field(
@@ -428,6 +429,7 @@ class CommentsMutation:
         status="The new status. Any decision clears the comment's reports.",
         note="A note for its author, up to 500 characters.",
         ground="The reason for the decision; for the journal.",
+        revision="The revision that the moderator saw: with another one, nothing is changed (CONFLICT).",
     )
     moderate_comments = mutation(
         writing.moderate_comments,
@@ -452,6 +454,7 @@ class CommentsMutation:
         status="The new status of all of them. Any decision clears a comment's reports.",
         note="A note for their authors, up to 500 characters.",
         ground="The reason for the decision; for the journal.",
+        revisions="The revisions that the moderator saw, in the order of `comments`: one with another is refused.",
     )
     set_hold_rules = mutation(
         holding.set_hold_rules,

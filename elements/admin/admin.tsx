@@ -39,7 +39,10 @@ class Admin extends Part<AdminViewerData> {
   private current = 0;
   private chosen = new Set<string>();
   private history: HistoryData['user'] = null;
+  /** The comments of the last decision, with the status that each had. */
   private last: Comment[] = [];
+  /** Whether some were refused: they have been changed since they were shown, or are gone. */
+  private isStale = false;
   private sent: { document: string; variables: object } | null = null;
   private documents: Record<string, string> | null = null;
   private waiting: ((isBack: boolean) => void)[] = [];
@@ -253,13 +256,14 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private async decide(status: Status, ground?: string, comments = this.targets()) {
-    const input = { comments: comments.map(({ id }) => id), status, ground, idempotencyKey: newKey() };
+    const input = { comments: comments.map(({ id }) => id), revisions: comments.map(({ revision }) => revision), status, ground, idempotencyKey: newKey() };
     const answer = comments.length ? await this.mutate(MODERATE_COMMENTS, { input }) : null;
     if (!answer) return null;
     if (answer.code) {
       this.say(this.refusal(answer));
       return null;
     }
+    this.isStale = answer.refused.length > 0;
     const refused = answer.refused.map(({ message }: { message: string }) => message).join(' ');
     this.say(`${this.t('decided', { n: answer.comments.length })} ${refused}`);
     return answer.comments as Comment[];
@@ -272,10 +276,11 @@ class Admin extends Part<AdminViewerData> {
     const decided = await this.decide(status, ground, before);
     if (!decided) return;
     const ids = new Set(decided.map(({ id }) => id));
-    this.last = before.filter(({ id }) => ids.has(id));
+    this.last = decided.map((one) => ({ ...one, status: before.find(({ id }) => id === one.id)!.status }));
     ids.forEach((id) => this.chosen.delete(id));
     const { list, current, place } = this;
     if (!list) return; // another area was opened meanwhile
+    if (this.isStale) return this.open(); // to show what others have made of it
     if (place !== 'comments/held') return this.show(list.map((one) => decided.find(({ id }) => id === one.id) ?? one), current);
     const isLeft = ({ id }: Comment) => !ids.has(id);
     const read = this.find('article:focus-within');
@@ -292,7 +297,7 @@ class Admin extends Part<AdminViewerData> {
     }
     this.last = [];
     await this.open();
-    this.say(this.t('undone'));
+    if (!this.isStale) this.say(this.t('undone'));
   }
 
   private step(by: number) {

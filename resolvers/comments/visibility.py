@@ -252,6 +252,10 @@ def viewer_can_edit(ctx: Context, comment: ShownComment, /) -> bool:
     return may_change(ctx.viewer, comment)
 
 
+def revision(_: Context, comment: ShownComment, /) -> int:
+    return comment.revision or 0
+
+
 def removed(_: Context, comment: ShownComment, /) -> bool:
     return bool(comment.removed)
 

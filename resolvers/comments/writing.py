@@ -21,7 +21,7 @@ from datastore.comments.records import Answer, Comment, Pointer, Status
 from datastore.comments.reviews import find_review, is_review
 from datastore.comments.verified import ShownProof
 from datastore.dynamo import Window, gather_or_cancel, optimistic
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, Refusal
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, Refusal, require_revision
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
@@ -328,20 +328,22 @@ async def moderate_comment(
     status: Status,
     note: str | None = None,
     ground: Ground | None = None,
+    revision: int | None = None,
 ) -> Comment:
     """A moderator's decision. It clears the comment's reports; a held comment that is published arrives now."""
     ctx.with_role(Role.MODERATOR)
-    return await decide(ctx, comment, status, Decision(ground, validate_note(note)))
+    return await decide(ctx, comment, status, Decision(ground, validate_note(note)), revision)
 
 
 def validate_note(note: str | None) -> str | None:
     return None if note is None else validate_text(note, "note", LONGEST_REASON)
 
 
-async def decide(ctx: Context, key: str, status: Status, decision: Decision) -> Comment:
-    """The comment of a key after a decision about it."""
+async def decide(ctx: Context, key: str, status: Status, decision: Decision, seen: int | None) -> Comment:
+    """The comment of a key after a decision about it, as it was seen."""
 
     async def decided(old: Comment) -> Comment:
+        require_revision(old.revision or 0, seen)
         held = None if status is Status.PUBLISHED else status
         arrived = ctx.new_id() if old.held and not held else old.arrived
         note, held_by = old.note if decision.note is None else decision.note, old.held_by if held else None
@@ -369,14 +371,17 @@ async def moderate_comments(
     status: Status,
     note: str | None = None,
     ground: Ground | None = None,
+    revisions: list[int] | None = None,
 ) -> Decisions:
     """A moderator's decision about each of these comments."""
     ctx.with_role(Role.MODERATOR)
     ids = list(dict.fromkeys(comments))
     if not 1 <= len(ids) <= MOST_DECIDED:
         raise InvalidInput(f"Name 1 to {MOST_DECIDED} comments.", path=("input", "comments"))
-    decision = Decision(ground, validate_note(note))
-    outcomes = await gather_or_cancel((_decide_one(ctx, id_, status, decision) for id_ in ids), _AT_ONCE)
+    if revisions is not None and len(revisions) != len(comments):
+        raise InvalidInput("Name a revision of each comment, or none.", path=("input", "revisions"))
+    seen, decision = dict(zip(comments, revisions or (), strict=False)), Decision(ground, validate_note(note))
+    outcomes = await gather_or_cancel((_decide_one(ctx, id_, status, decision, seen.get(id_)) for id_ in ids), _AT_ONCE)
     decided = tuple(outcome for outcome in outcomes if isinstance(outcome, str))
     refused = tuple(outcome for outcome in outcomes if isinstance(outcome, RefusedDecision))
     decisions = Decisions(decided, refused)
@@ -384,15 +389,20 @@ async def moderate_comments(
     return decisions
 
 
-async def _decide_one(ctx: Context, id_: str, status: Status, decision: Decision) -> str | RefusedDecision:
+async def _decide_one(
+    ctx: Context, id_: str, status: Status, decision: Decision, seen: int | None
+) -> str | RefusedDecision:
     """The comment's key, or why it was not decided."""
+    own, key = ctx, ""
     try:
         key = parse_node_key("Comment", id_)
-        await decide(_with_own_receipt(ctx, key), key, status, decision)
+        own = _with_own_receipt(ctx, key)
+        await decide(own, key, status, decision, seen)
     except AlreadyAnswered:  # a request that was interrupted decided it
         return key
     except Refusal as refusal:
-        return RefusedDecision(id_, refusal.code, refusal.message)
+        if own is ctx or await own.unit.answer(ctx.table, Comment) is None:
+            return RefusedDecision(id_, refusal.code, refusal.message)
     return key
 
 

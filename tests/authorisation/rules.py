@@ -178,7 +178,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Comment": {
         **_each(
             EVERYBODY,
-            "id product language rating title body author createdAt editedAt status removed inReplyTo thread "
+            "id product language rating title body author createdAt editedAt revision status removed inReplyTo thread "
             "replyCount replies answer helpful verifiedAt",
         ),
         "viewerFoundHelpful": PERSONAL,

@@ -15,7 +15,7 @@ from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import VIEWPORT, BrowserPage, held_back, new_context
 from tests.browser.sites import Visited, sign_in_by_email
 from tests.command import ringside_process
-from tests.queries import REPORT_COMMENT, UPDATE_PROFILE
+from tests.queries import EDIT_COMMENT, REPORT_COMMENT, UPDATE_PROFILE
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -87,6 +87,28 @@ async def test_a_moderator_decides_about_reported_comments_too(visited: Visited,
     await both.first.click()
     await page.page.keyboard.press("1")
     await expect(both).to_have_count(0)
+
+
+async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, browser: Browser) -> None:
+    """What its author has changed meanwhile is shown as it is now, and waits for a decision of its own."""
+    comment = visited.edit(POST, by="sly", role="member", product="swap", language="en", body="Lovely.")["comment"][
+        "id"
+    ]
+    visited.edit(HOLD, by="mo", role="moderator", comments=[comment], status="PENDING")
+    page = await opened(visited, browser, "moderator", "#/comments/held")
+    mine = page.page.locator("ringside-admin article").filter(has_text="swap")
+    await expect(mine).to_contain_text("Lovely.")
+    await mine.click()
+    visited.edit(EDIT_COMMENT, by="sly", role="member", comment=comment, body="Buy at evil.example")
+    await page.page.keyboard.press("a")
+    await expect(mine).to_contain_text("Buy at evil.example")
+    await expect(page.page.get_by_role("status")).to_contain_text("Look at it again")
+    await mine.click()
+    await page.page.keyboard.press("1")
+    await expect(mine).to_have_count(0)
+    await page.page.keyboard.press("u")
+    await expect(mine).to_have_count(1)
+    await expect(page.page.get_by_role("status")).to_contain_text("Taken back.")
 
 
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:

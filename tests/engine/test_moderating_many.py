@@ -14,8 +14,16 @@ from server.audit import find_suspects
 from tests.client import Client
 from tests.comments import post
 from tests.intercepted import Send, intercepted
-from tests.queries import COMMENT_STATISTICS, DELETE_COMMENT, MODERATE_COMMENTS, REPORT_COMMENT
+from tests.queries import (
+    COMMENT_STATISTICS,
+    DELETE_COMMENT,
+    EDIT_COMMENT,
+    MODERATE_COMMENT,
+    MODERATE_COMMENTS,
+    REPORT_COMMENT,
+)
 
+REVISION = "query ($id: ID!) { comment(id: $id) { revision } }"
 REASONS = "query ($id: ID!) { comment(id: $id) { status reportReasons moderationNote } }"
 
 
@@ -70,6 +78,28 @@ async def test_many_decisions_are_as_good_as_single_ones(client: Client) -> None
     assert await find_suspects(client.services, "comments") == []
 
 
+async def test_nothing_is_published_that_its_moderator_has_not_seen(client: Client) -> None:
+    """The author changes what waits while a moderator reads it, or another moderator decides: the decision is refused.
+
+    One that names no revision is about whatever is there.
+    """
+    ada, mod = client.member("ada"), moderator(client)
+    ids = [(await post(ada, body="Well made."))["id"] for _ in range(3)]
+    held = (await decide(client, ids, "PENDING"))["comments"]
+    revisions = [(await mod.ask(REVISION, id=comment["id"]))["revision"] for comment in held]
+    await ada.ask(EDIT_COMMENT, input={"comment": ids[1], "body": "Buy at evil.example/now"})
+    await decide(client, ids[2:], "REJECTED", revisions=revisions[2:])
+    answer = await decide(client, ids, "PUBLISHED", revisions=revisions)
+    assert [comment["id"] for comment in answer["comments"]] == ids[:1]
+    assert {one["id"]: one["code"] for one in answer["refused"]} == dict.fromkeys(ids[1:], "CONFLICT")
+    one = {"comment": ids[1], "status": "PUBLISHED"}
+    refused = await mod.ask(MODERATE_COMMENT, input={**one, "revision": revisions[1]})
+    assert (refused["code"], refused["path"]) == ("CONFLICT", ["input", "revision"])
+    assert (await mod.ask(MODERATE_COMMENT, input=one))["comment"]["status"] == "PUBLISHED"
+    few = await decide(client, ids, revisions=revisions[:1])
+    assert (few["code"], few["path"]) == ("INVALID_INPUT", ["input", "revisions"])
+
+
 async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(impatient: Client) -> None:
     """The table fails in the middle, so the request is UNAVAILABLE; with its key it can be sent again."""
     ada = impatient.member("ada")
@@ -83,12 +113,13 @@ async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(impa
             raise TimeoutError
         return await send()
 
+    given: dict[str, Any] = {"idempotencyKey": "k", "revisions": [0] * len(ids)}
     with intercepted(impatient.services.table, ("transact_write_items",), call):
-        failed = await decide(impatient, ids, idempotencyKey="k")
+        failed = await decide(impatient, ids, **given)
     assert failed["code"] == "UNAVAILABLE"
-    first = await decide(impatient, ids, idempotencyKey="k")
+    first = await decide(impatient, ids, **given)
     assert [comment["id"] for comment in first["comments"]] == ids
-    assert await decide(impatient, ids, idempotencyKey="k") == first
+    assert await decide(impatient, ids, **given) == first
     assert len(await decisions(impatient)) == len(ids)
     assert (await decide(impatient, ids[:1], idempotencyKey="k"))["code"] == "IDEMPOTENCY_MISMATCH"
 
