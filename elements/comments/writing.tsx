@@ -139,12 +139,14 @@ export class Writing {
   private async send(form: Form, input: object): Promise<Comment | null> {
     const { part } = this;
     const document = DOCUMENTS[form.kind];
-    const sent = { ...this.addressed(form), ...input };
+    const sent: { language?: string } = { ...this.addressed(form), ...input };
     form.isSending = true;
     part.render();
     let answer = await part.mutate<any>(document, { input: sent });
-    // What the page says that its language is may be none.
-    if (answer?.path?.[1] === 'language') answer = await part.mutate<any>(document, { input: Object.assign(sent, { language: part.language }) });
+    // What the page says that its language is may be none: then what it begins with counts, or else that of the texts.
+    for (const language of [/^[a-z]*/i.exec(`${sent.language}`)![0], part.language]) {
+      if (answer?.path?.[1] === 'language') answer = await part.mutate<any>(document, { input: Object.assign(sent, { language }) });
+    }
     if (answer?.code === 'CHALLENGE_NEEDED') {
       const solution = await import('../challenge').then((solver) => solver.default(part.ringside.ask)).catch(() => null);
       answer = await part.mutate<any>(document, { input: { ...sent, solution } });
