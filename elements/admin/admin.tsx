@@ -12,6 +12,7 @@ import { Events } from './events';
 import { Imports } from './imports';
 import { Journal } from './journal';
 import { Members } from './members';
+import { Pages } from './pages';
 import { Rules } from './rules';
 import { ServiceState } from './service-state';
 import { Webhooks } from './webhooks';
@@ -27,15 +28,16 @@ const MEASURES = ['votes', 'comments', 'predictions', 'quizzes', 'newMembers'] a
 const DAYS = 30;
 const AT_ONCE = 100;
 /** What waits, as many as one decision may be about. */
-const oldest = ({ held, reported }: HeldCommentsData) =>
-  [...held.nodes, ...reported.nodes].sort((one, other) => one.createdAt.localeCompare(other.createdAt)).slice(0, AT_ONCE);
+const oldest = ({ held, reported }: HeldCommentsData) => ({
+  nodes: [...held.nodes, ...reported.nodes].sort((one, other) => one.createdAt.localeCompare(other.createdAt)).slice(0, AT_ONCE),
+  pageInfo: { hasNextPage: false },
+});
 const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
 class Admin extends Part<AdminViewerData> {
   private viewer: AdminViewerData['viewer'] | undefined;
   private days: ActivityData['activity'] | null = null;
-  private list: Comment[] | null = null;
-  private isRefused = false;
+  private shown: Pages<Comment> | null = null;
   private current = 0;
   private chosen = new Set<string>();
   private history: HistoryData['user'] = null;
@@ -217,7 +219,7 @@ class Admin extends Part<AdminViewerData> {
 
   private async open() {
     const { place } = this;
-    this.list = this.days = this.history = null;
+    this.shown = this.days = this.history = null;
     this.render();
     if (place === 'overview') {
       const data = await this.insist(() => service.ask(ACTIVITY, { from: dayBefore(DAYS - 1), to: dayBefore(0) }));
@@ -225,18 +227,22 @@ class Admin extends Part<AdminViewerData> {
     } else if (place && this.others[place]) {
       await this.others[place].open();
     } else if (place) {
-      const list = await this.insist(() => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then(oldest) : service.ask(LATEST_COMMENTS, {}).then((data) => data.latestComments.nodes)));
-      this.isRefused = !list;
       this.chosen.clear();
-      if (list && place === this.place) await this.show(list, this.current);
+      this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then(oldest) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
+      await this.shown.open();
+      if (place === this.place) await this.go(this.current);
     }
     this.render();
   }
 
   // ── comments ──
 
+  private get list() {
+    return this.shown?.nodes ?? null;
+  }
+
   private async show(list: Comment[], current: number) {
-    this.list = list;
+    this.shown!.nodes = list;
     await this.go(current);
   }
 
@@ -269,7 +275,8 @@ class Admin extends Part<AdminViewerData> {
     return answer.comments as Comment[];
   }
 
-  private targets = () => (this.list ?? []).filter(({ id }, place) => (this.chosen.size ? this.chosen.has(id) : place === this.current));
+  /** What the next decision is about: of more than it may be about the rest stays chosen. */
+  private targets = () => (this.list ?? []).filter(({ id }, place) => (this.chosen.size ? this.chosen.has(id) : place === this.current)).slice(0, AT_ONCE);
 
   private async settle(status: Status, ground?: string) {
     const before = this.targets();
@@ -383,7 +390,8 @@ class Admin extends Part<AdminViewerData> {
             <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.undo()}>{this.t('undo')}</button>
             <button type="button" onclick={() => { this.chosen = new Set(list?.map(({ id }) => id)); this.render(); }}>{this.t('chooseAll')}</button>
           </div>
-          {!list ? !this.isRefused && <p>{this.t('loading')}</p> : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}
+          {!list ? this.shown?.waiting() : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}
+          {this.shown?.button()}
         </section>
         <section class="stack beside" tabindex={this.history ? 0 : undefined}>
           {this.history && <h2>{this.t('history', { name: this.history.name })}</h2>}
@@ -397,7 +405,7 @@ class Admin extends Part<AdminViewerData> {
 
   private comment({ id, author, product, createdAt, body, title, status, heldBy, reportReasons }: Comment, place: number) {
     return (
-      <article key={id} class={place === this.current ? 'current' : ''} tabindex="-1" aria-current={place === this.current && 'true'} onclick={() => this.go(place)}>
+      <article key={id} id={`comment-${place}`} class={place === this.current ? 'current' : ''} tabindex="-1" aria-current={place === this.current && 'true'} onclick={() => this.go(place)} onfocus={() => this.go(place)}>
         <label class="pick"><input type="checkbox" checked={this.chosen.has(id)} onchange={() => this.choose(id)} />{this.t('choose')}</label>
         <p><strong dir="auto">{author.name}</strong> {author.isGuest && this.t('guest')} <span class="soft">{product} · {this.date(createdAt)} · {this.t(status)}</span></p>
         {heldBy && <p class="error">{this.t('heldBy', { rule: heldBy })}</p>}

@@ -111,6 +111,23 @@ async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, 
     await expect(page.page.get_by_role("status")).to_contain_text("Taken back.")
 
 
+async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, browser: Browser) -> None:
+    """A hundred more with each press. The first of them is then the one that the keys are about."""
+    page = await opened(visited, browser, "moderator", "#/comments/latest")
+    articles, current = page.page.locator("ringside-admin article"), page.page.locator("ringside-admin article.current")
+    await expect(articles).to_have_count(100)
+    await page.page.get_by_role("button", name="More").press("Enter")
+    await expect(articles).to_have_count(200)
+    await expect(articles.nth(100)).to_be_focused()
+    await expect(articles.nth(100)).to_have_attribute("aria-current", "true")
+    await expect(current).to_have_count(1)
+    await page.page.keyboard.press("7")
+    await expect(current).to_contain_text("rejected")
+    await page.page.keyboard.press("u")
+    await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
+    await assert_clean(page)
+
+
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
     """The chosen comment is in sight, and the one that was moved to stays chosen. A key that is held down decides once.
 
