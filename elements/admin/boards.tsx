@@ -39,7 +39,8 @@ export class Boards implements Area {
   private svg = '';
   private suspects: SuspectsData['suspects'] | null = null;
   private suspected = new Set<string>();
-  private voided: string | null = null;
+  /** The jobs that have voided votes, by board: what they did can be restored. */
+  private voided: Record<string, string[]> = {};
   private drawn = new Rows<Contender>();
 
   /** `addMany` leads to where a list of contenders is pasted. */
@@ -75,7 +76,7 @@ export class Boards implements Area {
 
   private async choose(slug: string) {
     this.wanted = slug;
-    [this.suspects, this.voided, this.shown, this.svg, this.contender] = [null, null, null, '', this.emptyContender()];
+    [this.suspects, this.shown, this.svg, this.contender] = [null, null, '', this.emptyContender()];
     this.suspected.clear();
     await this.read(slug);
     if (this.wanted === slug) await this.page.focus('#chosen-board');
@@ -177,17 +178,22 @@ export class Boards implements Area {
   private async voidChosen() {
     const voters = [...this.suspected];
     if (!voters.length) return this.page.say(this.page.t('chooseVoters'));
-    this.voided = await this.job(VOID_VOTERS, { board: this.board!.slug, voters });
-    if (this.voided) await this.read(this.board!.slug);
-    this.page.render();
+    const { slug } = this.board!;
+    const job = await this.job(VOID_VOTERS, { board: slug, voters });
+    if (job) this.voided[slug] = [job, ...(this.voided[slug] ?? []).filter((one) => one !== job)];
+    await this.reread(slug);
   }
 
+  /** What was voided last, of several times. */
   private async restore() {
-    const job = await this.job(RESTORE_VOTERS, { job: this.voided });
-    if (job) {
-      this.voided = null;
-      await this.read(this.board!.slug);
-    }
+    const { slug } = this.board!;
+    const [last] = this.voided[slug]!;
+    if (await this.job(RESTORE_VOTERS, { job: last })) this.voided[slug] = this.voided[slug]!.filter((job) => job !== last);
+    await this.reread(slug);
+  }
+
+  private async reread(slug: string) {
+    if (this.wanted === slug) await this.read(slug);
     this.page.render();
   }
 
@@ -317,7 +323,7 @@ export class Boards implements Area {
         <div class="row">
           <button type="button" onclick={() => this.seek()}>{page.t('findSuspects')}</button>
           <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
-          {this.voided && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
+          {this.voided[this.board!.slug]?.length && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
         {suspects && (suspects.computedAt ? this.found(suspects) : <p>{page.t('noSearch')}</p>)}
       </section>

@@ -147,8 +147,9 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
 
 
 async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser: Browser) -> None:
-    """One whose every vote is for the left side, within seconds."""
-    await board(visited, "gamed")
+    """One whose every vote is for the left side, within seconds. Also after another board was looked at."""
+    for slug in ("gamed", "fair"):
+        await board(visited, slug)
     for number in range(12):
         visited.edit(ADD, board="gamed", name=f"Star {number}")
     vote_left(visited, "gamed", 60)
@@ -160,8 +161,15 @@ async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser
     await assert_clean(page)
     await page.page.get_by_role("button", name="Choose all").click()
     await page.page.get_by_role("button", name="Void their votes").click()
-    await page.page.get_by_role("button", name="Restore what was voided").click()
+    restore = page.page.get_by_role("button", name="Restore what was voided")
+    await expect(restore).to_be_visible()
+    await page.page.get_by_role("button", name="Board fair").click()
+    await expect(page.page.get_by_role("heading", name="Board fair")).to_be_visible()
+    await expect(restore).to_have_count(0)
+    await page.page.get_by_role("button", name="Board gamed").click()
+    await restore.click()
     await expect(page.page.get_by_role("status")).to_contain_text("Votes restored")
+    await expect(restore).to_have_count(0)
 
 
 async def test_suspects_are_shown_with_their_own_board_only(visited: Visited, browser: Browser) -> None:
