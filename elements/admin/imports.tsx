@@ -2,10 +2,11 @@
 
 import { h } from '../base/dom';
 import { ask } from '../service';
-import { IMPORT_CONTENDERS, IMPORT_EVENTS, IMPORT_WORDS, PLACES, type PlacesData } from '../generated/admin';
+import { BOARDS, type BoardsData, IMPORT_CONTENDERS, IMPORT_EVENTS, IMPORT_WORDS, WORD_LISTS, type WordListsData } from '../generated/admin';
 import type { Area, Page } from './area';
 import { parseSeason } from './cards';
 import { Draft } from './draft';
+import { Pages } from './pages';
 
 type Outcome = { added: number; problems: { line: number; message: string }[]; job: object | null };
 
@@ -52,7 +53,8 @@ async function filesOf(entry: FileSystemEntry | null): Promise<File[]> {
 }
 
 export class Imports implements Area {
-  private places: PlacesData | null = null;
+  private boards: Pages<BoardsData['boards']['nodes'][number]>;
+  private lists: Pages<WordListsData['wordLists']['nodes'][number]>;
   private kind: Kind = 'contenders';
   private outcome: Outcome | null = null;
   private wasCheck = false;
@@ -65,6 +67,8 @@ export class Imports implements Area {
 
   constructor(private page: Page) {
     this.draft = new Draft(page, 'import', { text: '' });
+    this.boards = new Pages(page, 'place', (after) => ask(BOARDS, { after }).then((data) => data.boards));
+    this.lists = new Pages(page, 'place', (after) => ask(WORD_LISTS, { after }).then((data) => data.wordLists));
   }
 
   /** Contenders of a board, or words of a list, are what is added next. */
@@ -73,7 +77,7 @@ export class Imports implements Area {
   }
 
   async open() {
-    this.places = (await this.page.insist(() => ask(PLACES, {}))) ?? this.places;
+    await Promise.all([this.boards.open(), this.lists.open()]);
     if (this.isJustLed) await this.page.focus('#import-text');
     this.isJustLed = false;
   }
@@ -122,10 +126,9 @@ export class Imports implements Area {
 
   /** Where they can be added: id and name. */
   private options(): string[][] {
-    const { boards, wordLists } = this.places ?? { boards: { nodes: [] }, wordLists: { nodes: [] } };
-    const found = this.kind === 'contenders' ? boards.nodes.map(({ slug, title }) => [slug, title]) : wordLists.nodes.filter((list) => list.public).map(({ id, name }) => [id, name]);
-    const { led, place } = this;
-    return led && place === led[0] && !found.some(([id]) => id === place) ? [led, ...found] : found;
+    const { led, boards, lists } = this;
+    const found = this.kind === 'contenders' ? (boards.nodes ?? []).map(({ slug, title }) => [slug, title]) : (lists.nodes ?? []).filter((list) => list.public).map(({ id, name }) => [id, name]);
+    return led && !found.some(([id]) => id === led[0]) ? [led, ...found] : found;
   }
 
   view() {
@@ -146,7 +149,8 @@ export class Imports implements Area {
             {(Object.keys(FORMS) as Kind[]).map((kind) => <option value={kind} selected={kind === this.kind}>{page.t(kind)}</option>)}
           </select>
         </label>
-        {this.kind !== 'events' && <label>{page.t('where')}<select name="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{this.options().map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
+        {this.kind !== 'events' && <label>{page.t('where')}<select name="place" id="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{this.options().map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
+        {this.kind !== 'events' && (this.kind === 'words' ? this.lists : this.boards).button()}
         {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
         <div class="row" ondragover={(event: Event) => event.preventDefault()} ondrop={(event: any) => this.dropped(event)}>
           <label>{page.t('files')}<input type="file" multiple onchange={(event: any) => this.take(event.currentTarget.files)} /></label>

@@ -14,7 +14,7 @@ export class Pages<N> {
   private isRefused = false;
   private opened = 0;
 
-  /** `id`-5 is the id of the sixth entry, which gets the focus if the page that begins with it was asked for. */
+  /** `id`-5 is the id of the sixth entry, which gets the focus if the page that begins with it was asked for; or `id` has all. */
   constructor(private page: Page, private id: string, private ask: (after: string | null) => Promise<Connection<N> | null | undefined>) {}
 
   get isWhole() {
@@ -35,7 +35,7 @@ export class Pages<N> {
     const found = await this.page.insist(() => this.ask(next));
     if (!found || this.next !== next) return;
     this.take(this.nodes!, found);
-    await this.page.focus(`#${this.id}-${nodes!.length}`);
+    await this.page.focus(`#${this.id}-${nodes!.length}, select#${this.id}`);
   }
 
   private take(before: N[], { nodes, pageInfo }: Connection<N>) {
