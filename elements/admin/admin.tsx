@@ -45,6 +45,7 @@ class Admin extends Part<AdminViewerData> {
   private last: Comment[] = [];
   /** Whether some were refused: they have been changed since they were shown, or are gone. */
   private isStale = false;
+  private deciding: Promise<boolean> | null = null;
   private sent: { document: string; variables: object } | null = null;
   private documents: Record<string, string> | null = null;
   private waiting: ((isBack: boolean) => void)[] = [];
@@ -54,6 +55,7 @@ class Admin extends Part<AdminViewerData> {
     super(host, service as any, translated, 'admin', english, css);
     this.until(on(window, 'hashchange', () => {
       this.say(''); // what was said is about the area before
+      this.current = 0;
       void this.open();
     }));
     this.until(on(window, 'keydown', (event) => this.press(event)));
@@ -278,10 +280,23 @@ class Admin extends Part<AdminViewerData> {
   /** What the next decision is about: of more than it may be about the rest stays chosen. */
   private targets = () => (this.list ?? []).filter(({ id }, place) => (this.chosen.size ? this.chosen.has(id) : place === this.current)).slice(0, AT_ONCE);
 
+  /** A key that is pressed before the answer to another is about what is next then. What is shown anew is not decided about. */
+  private inTurn(act: () => Promise<boolean>) {
+    const { shown, deciding } = this;
+    const turn = (this.deciding = (async () => (await deciding) !== false && shown === this.shown && act())());
+    void turn.finally(() => { if (turn === this.deciding) this.deciding = null; });
+  }
+
+  /** Whether something was decided. */
   private async settle(status: Status, ground?: string) {
     const before = this.targets();
     const decided = await this.decide(status, ground, before);
-    if (!decided) return;
+    if (!decided) return false;
+    void this.showDecided(before, decided);
+    return decided.length > 0;
+  }
+
+  private async showDecided(before: Comment[], decided: Comment[]) {
     const ids = new Set(decided.map(({ id }) => id));
     this.last = decided.map((one) => ({ ...one, status: before.find(({ id }) => id === one.id)!.status }));
     ids.forEach((id) => this.chosen.delete(id));
@@ -300,11 +315,12 @@ class Admin extends Part<AdminViewerData> {
   /** Gives the comments of the last decision the status that each had. */
   private async undo() {
     for (const status of new Set(this.last.map((one) => one.status))) {
-      if (!(await this.decide(status, undefined, this.last.filter((one) => one.status === status)))) return;
+      if (!(await this.decide(status, undefined, this.last.filter((one) => one.status === status)))) return false;
     }
     this.last = [];
     await this.open();
     if (!this.isStale) this.say(this.t('undone'));
+    return true;
   }
 
   private step(by: number) {
@@ -314,16 +330,16 @@ class Admin extends Part<AdminViewerData> {
 
   private press(event: KeyboardEvent) {
     const typing = (event.composedPath()[0] as Element).matches?.('input:not([type=checkbox]), textarea, select');
-    if (!this.list || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!this.list || typing || this.waiting.length || event.ctrlKey || event.metaKey || event.altKey) return;
     const ground = GROUNDS[+event.key - 1];
     const here = this.list[this.current];
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) this.step(step);
     else if (event.repeat) return; // a key that is held down decides once
     else if (event.key === 'x' && here) this.choose(here.id);
-    else if (event.key === 'a') void this.settle('PUBLISHED');
-    else if (event.key === 'u') void this.undo();
-    else if (ground) void this.settle('REJECTED', ground);
+    else if (event.key === 'a') this.inTurn(() => this.settle('PUBLISHED'));
+    else if (event.key === 'u') this.inTurn(() => this.undo());
+    else if (ground) this.inTurn(() => this.settle('REJECTED', ground));
     else return;
     event.preventDefault();
   }
@@ -384,10 +400,10 @@ class Admin extends Part<AdminViewerData> {
           <h2>{this.t(this.place!.split('/').pop()!)}</h2>
           <p class="soft">{this.t('keys')}</p>
           <div class="row actions">
-            <button type="button" class="primary" onclick={() => this.settle('PUBLISHED')}>{this.t('publish')}</button>
+            <button type="button" class="primary" onclick={() => this.inTurn(() => this.settle('PUBLISHED'))}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>
-            {GROUNDS.map((ground, place) => <button type="button" onclick={() => this.settle('REJECTED', ground)}>{`${place + 1} ${this.t(ground)}`}</button>)}
-            <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.undo()}>{this.t('undo')}</button>
+            {GROUNDS.map((ground, place) => <button type="button" onclick={() => this.inTurn(() => this.settle('REJECTED', ground))}>{`${place + 1} ${this.t(ground)}`}</button>)}
+            <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.inTurn(() => this.undo())}>{this.t('undo')}</button>
             <button type="button" onclick={() => { this.chosen = new Set(list?.map(({ id }) => id)); this.render(); }}>{this.t('chooseAll')}</button>
           </div>
           {!list ? this.shown?.waiting() : !list.length ? <p>{this.t('nothing')}</p> : list.map((comment, place) => this.comment(comment, place))}

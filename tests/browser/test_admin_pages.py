@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Request, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import VIEWPORT, BrowserPage, held_back, new_context
@@ -126,6 +126,38 @@ async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, b
     await page.page.keyboard.press("u")
     await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
     await assert_clean(page)
+
+
+async def test_keys_that_are_pressed_quickly_are_about_one_comment_each(visited: Visited, browser: Browser) -> None:
+    """The first ones, although the area before was looked through. What is taken back is the decision before."""
+    ids = [visited.edit(POST, by=f"quick-{n}", role="member", product="quick", language="en", body=f"Quick {n}.")
+           ["comment"]["id"] for n in range(3)]  # fmt: skip
+    visited.edit(HOLD, by="mo", role="moderator", comments=ids, status="PENDING")
+    page = await opened(visited, browser, "moderator", "#/comments/latest")
+    articles = page.page.locator("ringside-admin article")
+    await expect(articles).to_have_count(100)
+    await page.page.keyboard.press("ArrowDown")
+    await expect(articles.nth(1)).to_have_class("current")
+    await page.page.get_by_role("link", name="Held and reported").click()
+    await expect(articles.first).to_have_class("current")
+    waiting, decided = await articles.count(), list[tuple[str, str]]()
+
+    def note(request: Request) -> None:
+        if '"status"' in (request.post_data or ""):
+            given = request.post_data_json["variables"]["input"]
+            decided.extend((comment, given["status"]) for comment in given["comments"])
+
+    page.page.on("request", note)
+    for first, second in (("a", "1"), ("2", "u")):
+        async with held_back(page.page, '"status"'):
+            async with page.page.expect_request(lambda one: '"status"' in (one.post_data or "")):
+                await page.page.keyboard.press(first)
+            await page.page.keyboard.press(second)
+    await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
+    await expect(articles).to_have_count(waiting - 2)
+    (one, is_published), (other, is_rejected), (third, _), (back, _) = decided
+    assert (is_published, is_rejected) == ("PUBLISHED", "REJECTED")
+    assert (one != other, third == back) == (True, True)
 
 
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
