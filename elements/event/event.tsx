@@ -89,6 +89,7 @@ export default class EventCard extends Part<Data> {
 
   private load({ viewerPrediction }: Event, question: string) {
     if (this.isChanged && this.isOpen) return;
+    this.isChanged = false; // what is kept counts again once the event is open again
     this.choice = {
       picks: Object.fromEntries((viewerPrediction?.picks ?? []).map(({ match, team }) => [match, team])),
       guess: viewerPrediction?.guess == null ? '' : String(viewerPrediction.guess),

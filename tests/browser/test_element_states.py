@@ -289,6 +289,22 @@ async def test_a_pick_that_is_not_saved_of_a_team_that_is_gone_keeps_nobody_from
         await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
 
 
+async def test_picks_that_are_not_saved_outlive_a_cancellation_that_is_taken_back(
+    visited: Visited, browser: Browser
+) -> None:
+    event, _ = new_event(visited, "Cancelling", starts=timedelta(days=400))
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="cy-abara") as page:
+        element = page.page.locator("ringside-event")
+        await pick_all(page)
+        visited.edit(UPDATE_EVENT, event=event, cancelled=True)
+        await expect(element.get_by_text("Called off", exact=True)).to_be_visible()
+        visited.edit(UPDATE_EVENT, event=event, cancelled=False)
+        await expect(element.get_by_text("Not saved yet.")).to_be_visible()
+        await expect(element.get_by_role("radio", checked=True)).to_have_count(2)
+        await element.get_by_role("button", name="Save picks").click()
+        await expect(element.locator(".note")).to_contain_text("Your picks are saved.")
+
+
 async def test_a_locked_event_shows_the_guess_that_counts(visited: Visited, browser: Browser) -> None:
     """Not the one that was typed and never saved."""
     event, _ = new_event(visited, "Guessing", starts=timedelta(days=400))
