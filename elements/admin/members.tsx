@@ -15,6 +15,12 @@ type Member = MembersData['members']['nodes'][number];
 const ROLES = ['moderator', 'editor', 'admin'];
 const PARTS = ['VOTES', 'PREDICTIONS', 'COMMENTS', 'QUIZZES'];
 
+type Ticked = Record<string, boolean>;
+const ticked = (names: string[], isTicked: (name: string) => boolean): Ticked => Object.fromEntries(names.map((name) => [name, isTicked(name)]));
+const rolesOf = ({ roles }: Member) => ticked(ROLES, (role) => Boolean(roles?.includes(role)));
+/** Those of a form's boxes that are ticked. */
+const chosenOf = ({ values }: Draft<Ticked>) => Object.keys(values).filter((name) => values[name]);
+
 export class Members implements Area {
   private found: Pages<Member>;
   private chosen: Member | null = null;
@@ -22,6 +28,8 @@ export class Members implements Area {
   private files: Record<string, string> = {};
   private search = '';
   private reason!: Draft<{ reason: string }>;
+  private roles!: Draft<Ticked>;
+  private parts!: Draft<Ticked>;
 
   constructor(private page: Page, private isAdmin: boolean) {
     this.found = new Pages(page, 'member', (after) => ask(MEMBERS, { search: this.search || null, after }).then((data) => data.members));
@@ -41,6 +49,8 @@ export class Members implements Area {
   private choose(member: Member) {
     this.chosen = member;
     this.reason = new Draft(this.page, 'suspend', { reason: '' });
+    this.roles = new Draft(this.page, 'role', rolesOf(member));
+    this.parts = new Draft(this.page, 'part', ticked(PARTS, () => true));
     void this.page.focus('#member');
   }
 
@@ -63,7 +73,10 @@ export class Members implements Area {
   private async done({ id, name }: Member, answer: any, said: string) {
     if (answer.job && !(await ended(this.page, answer.job.id))) return;
     if (answer.user) {
-      if (this.chosen?.id === id) this.chosen = answer.user;
+      if (this.chosen?.id === id) {
+        this.chosen = answer.user;
+        this.roles.follow(rolesOf(answer.user));
+      }
       this.found.nodes = this.found.nodes!.map((one) => (one.id === id ? answer.user : one));
     }
     // From where this page is, whatever the service takes for its public address.
@@ -116,12 +129,11 @@ export class Members implements Area {
     const { page } = this;
     const roles = (event: Event) => {
       event.preventDefault();
-      const wanted = new FormData(event.currentTarget as HTMLFormElement).getAll('role');
-      void this.act(SET_ROLES, { roles: wanted }, 'rolesSet');
+      void this.act(SET_ROLES, { roles: chosenOf(this.roles) }, 'rolesSet');
     };
     const takeBack = (event: Event) => {
       event.preventDefault();
-      void this.act(TAKE_BACK, { parts: new FormData(event.currentTarget as HTMLFormElement).getAll('part') }, 'tookBack');
+      void this.act(TAKE_BACK, { parts: chosenOf(this.parts) }, 'tookBack');
     };
     return (
       <section class="stack beside" key={member.id}>
@@ -131,7 +143,7 @@ export class Members implements Area {
         {this.isAdmin && !member.isGuest && (
           <form class="stack" onsubmit={roles}>
             <fieldset class="row"><legend>{page.t('roles')}</legend>
-              {ROLES.map((role) => <label class="pick"><input type="checkbox" name="role" value={role} checked={member.roles?.includes(role)} />{page.t(role)}</label>)}
+              {ROLES.map((role) => this.roles.field(role, page.t(role), { type: 'checkbox' }))}
             </fieldset>
             <button type="submit">{page.t('setRoles')}</button>
           </form>
@@ -149,7 +161,7 @@ export class Members implements Area {
         )}
         <form class="stack" onsubmit={takeBack}>
           <fieldset class="row"><legend>{page.t('takeBack')}</legend>
-            {PARTS.map((part) => <label class="pick"><input type="checkbox" name="part" value={part} checked />{page.t(part)}</label>)}
+            {PARTS.map((part) => this.parts.field(part, page.t(part), { type: 'checkbox' }))}
           </fieldset>
           <button type="submit">{page.t('takeBackNow')}</button>
         </form>

@@ -270,6 +270,29 @@ async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser
     await assert_clean(page)
 
 
+async def test_what_is_ticked_stays_ticked_while_something_else_is_done(visited: Visited, browser: Browser) -> None:
+    """Else all of a member would be taken back where a part was chosen, and roles set that nobody chose."""
+    name = writer(visited, "ticked")
+    page = await opened(visited, browser, "admin", "#/members")
+    await page.page.get_by_label("Name, id or address").fill(name)
+    await page.page.keyboard.press("Enter")
+    await page.page.get_by_role("button", name=name).click()
+    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
+    await page.page.get_by_label("votes", exact=True).uncheck()
+    await page.page.get_by_label("moderator", exact=True).check()
+    await page.page.get_by_label("Reason, which the member sees").fill("A mistake.")
+    await page.page.get_by_role("button", name="Suspend", exact=True).click()
+    await page.page.get_by_role("button", name="End the suspension").click()
+    await expect(page.page.get_by_label("Reason, which the member sees")).to_be_visible()
+    await expect(page.page.get_by_label("moderator", exact=True)).to_be_checked()
+    await expect(page.page.get_by_label("votes", exact=True)).not_to_be_checked()
+    async with page.page.expect_request(lambda one: '"parts"' in (one.post_data or "")) as sent:
+        await page.page.get_by_role("button", name="Take back", exact=True).click()
+    assert (await sent.value).post_data_json["variables"]["input"]["parts"] == ["PREDICTIONS", "COMMENTS", "QUIZZES"]
+    await expect(page.page.get_by_role("status")).to_contain_text("was taken back")
+    await assert_clean(page)
+
+
 async def test_an_admin_sees_what_the_service_does_and_erases_nobody_by_mistake(
     visited: Visited, browser: Browser
 ) -> None:
