@@ -155,6 +155,7 @@ async function post(document: string, variables: object, again = true): Promise<
           headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
           body: JSON.stringify(body, whole),
         }));
+    if (response.status === 413) throw new Failed('TOO_LARGE', response.statusText);
     const { data, errors } = await response.json();
     if (response.status === 401 && again) {
       session.drop(authorization);

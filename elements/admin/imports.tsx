@@ -39,6 +39,17 @@ function wordCells(line: string) {
   return [line.slice(0, at), line.slice(at + between.length)];
 }
 
+/** A file's text, in UTF-8, or in UTF-16 as spreadsheets save it; null if it has none. */
+async function textOf(file: File) {
+  const bytes = await file.arrayBuffer();
+  const mark = new Uint8Array(bytes.slice(0, 2)).join();
+  try {
+    return new TextDecoder({ '255,254': 'utf-16le', '254,255': 'utf-16be' }[mark], { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
 /** The files that something dropped is, or has in it. */
 async function filesOf(entry: FileSystemEntry | null): Promise<File[]> {
   if (entry?.isFile) return [await new Promise<File>((take, refuse) => (entry as FileSystemFileEntry).file(take, refuse))];
@@ -116,12 +127,15 @@ export class Imports implements Area {
   }
 
   private async take(files: Iterable<File>) {
+    const others: string[] = [];
     for (const file of files) {
-      const text = await file.text();
-      if (/\.svg$/i.test(file.name)) this.svgs.set(bare(file.name.replace(/\.svg$/i, '')), text);
+      const text = await textOf(file);
+      if (/\.svg$/i.test(file.name)) this.svgs.set(bare(file.name.replace(/\.svg$/i, '')), text ?? (await file.text()));
+      else if (file.name.startsWith('.')) continue; // of the system that the folder is from
+      else if (text === null) others.push(file.name);
       else this.draft.values.text = text;
     }
-    this.page.render();
+    this.page.say(others.length ? this.page.t('leftOut', { names: others.join(', ') }) : '');
   }
 
   /** Where they can be added: id and name. */
