@@ -57,7 +57,9 @@ export class Draft<V extends Values> {
     };
     const value = isCheck ? { checked: this.values[name] } : { value: this.values[name] };
     const described = [message && `${id}-refused`, name in this.theirs && `${id}-theirs`, hint && `${id}-hint`].filter(Boolean).join(' ');
-    const props = { ...control, ...value, id, name, oninput: take, 'aria-invalid': message && 'true', 'aria-describedby': described || null };
+    // Of a year with more than four digits, which the keyboard would go on with, there is no moment.
+    const bounds = control.type === 'datetime-local' && { max: '9999-12-31T23:59' };
+    const props = { ...bounds, ...control, ...value, id, name, oninput: take, 'aria-invalid': message && 'true', 'aria-describedby': described || null };
     return (
       <div key={id} class="stack tight">
         {isCheck ? <label class="pick">{h(tag, props)}{label}</label> : <label>{label}{h(tag, props, ...options)}</label>}

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CREATE = "mutation ($input: CreateBoardInput!) { createBoard(input: $input) { __typename ...on Refused { code } } }"
 UPDATE = "mutation ($input: UpdateBoardInput!) { updateBoard(input: $input) { __typename ...on Refused { code } } }"
+TYPE = "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')) }"
 ADD = "mutation ($input: AddContenderInput!) { addContender(input: $input) { __typename ...on Refused { code } } }"
 
 
@@ -130,6 +131,11 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await page.page.get_by_label("Name in addresses").fill("hostile")
     await page.page.get_by_role("button", name="Create").click()
     await expect(page.page.get_by_role("heading", name="<img src=x onerror=alert(1)>")).to_be_visible()
+    opens = page.page.get_by_label("Opens at")
+    await opens.evaluate(TYPE, "20277-01-01T10:30")
+    await page.page.get_by_role("button", name="Save").click()
+    assert await opens.evaluate("(field) => field.validity.rangeOverflow")
+    await opens.fill("")
     await page.page.get_by_label("Closes at").fill("2020-01-01T10:00")
     await page.page.get_by_role("button", name="Save").click()
     await expect(page.page.locator("#board-closesAt-refused")).to_be_visible()
