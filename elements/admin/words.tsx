@@ -177,7 +177,8 @@ export class Words implements Area {
   }
 
   private async edit(word: Word, row: string) {
-    if (this.edited?.draft.isChanged) {
+    const isOpen = this.page.find('#word-edit-definition'); // its row may be gone, and its word
+    if (isOpen && this.edited?.draft.isChanged) {
       this.page.say(this.page.t('saveFirst', { term: this.edited.word.term }));
     } else {
       this.edited = { word, row, draft: new Draft<Texts>(this.page, 'word-edit', texts(word)) };

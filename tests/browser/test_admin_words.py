@@ -146,6 +146,23 @@ async def test_a_word_is_corrected_and_another_removed_and_added_again(
     assert again[-1] == {"term": "Verbessert", "definition": "word 1"}
 
 
+async def test_a_word_that_is_removed_while_it_is_changed_is_in_nobody_s_way(
+    visited: Visited, browser: Browser
+) -> None:
+    """It is changed in its row of a day, and removed in that of the list."""
+    word_list(visited, "Removed in between", *german(2))
+    page = await chosen(visited, browser, "Removed in between", viewport=WIDE)
+    await page.page.locator("[id^=day-]").first.click()
+    definition, term = page.page.locator("#word-edit-definition"), page.page.locator("#word-edit-term")
+    await definition.fill("changed")
+    gone = await term.input_value()
+    await page.page.get_by_role("button", name=f"Remove {gone}", exact=True).click()
+    await expect(page.page.get_by_role("status")).to_have_text(f"{gone} was removed.")
+    await expect(definition).to_have_count(0)
+    await page.page.locator("#word-0").click()
+    await expect(term).to_be_focused()
+
+
 async def test_a_removed_word_is_not_offered_to_another_list(visited: Visited, browser: Browser) -> None:
     """Which was chosen before the answer came: to add it again there would be a mistake that is easily made."""
     word_list(visited, "Removed from", *german(2))
