@@ -120,6 +120,10 @@ async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, b
     await expect(articles).to_have_count(200)
     await expect(articles.nth(100)).to_be_focused()
     await expect(articles.nth(100)).to_have_attribute("aria-current", "true")
+    await page.page.emulate_media(forced_colors="active")
+    border = "(article) => getComputedStyle(article).border"
+    assert await articles.nth(100).evaluate(border) != await articles.nth(99).evaluate(border)
+    await page.page.emulate_media(forced_colors="none")
     await expect(current).to_have_count(1)
     await page.page.keyboard.press("7")
     await expect(current).to_contain_text("rejected")
