@@ -157,7 +157,7 @@ async def context(browser: Browser) -> BrowserContext:
 
 
 async def by_email(world: World, page: Page, address: str = ADA, between: Callable[[], Any] | None = None) -> None:
-    """Ask for a code, and give its digits."""
+    """Ask for a code, and give its digits as some programs copy them from a text that is read from the right."""
     sent = len(world.mailbox.emails)
     await page.get_by_label("Email address").fill(address)
     await page.get_by_role("button", name="Send me a code").click()
@@ -166,7 +166,7 @@ async def by_email(world: World, page: Page, address: str = ADA, between: Callab
     if between is not None:
         await between()
     await expect(page.get_by_label("Code from the email")).to_be_focused()
-    await page.get_by_label("Code from the email").fill(digits)
+    await page.get_by_label("Code from the email").fill(f"\u202a{digits[:3]} {digits[3:]}\u202c")
     await page.keyboard.press("Enter")
 
 

@@ -250,7 +250,8 @@ function listen() {
   by('digits').addEventListener('submit', event => {
     event.preventDefault();
     const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? '{}');
-    const input = { request: kept.request, code: by('number').value };
+    const code = by('number').value.replace(/\P{Nd}/gu, ''); // pasted, with marks of its direction, say
+    const input = { request: kept.request, code };
     working(async () => enter((await signIn(input)).user), by('number'));
   });
   by('another').addEventListener('click', () => {
