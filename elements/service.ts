@@ -46,6 +46,8 @@ export class Session extends EventTarget {
   visit: Token | null = null;
   /** The visit that is being started: what else needs one waits for it. */
   starting: Promise<unknown> | null = null;
+  /** What this page knows to be stored. */
+  private stored: string | null = null;
 
   constructor() {
     super();
@@ -67,9 +69,12 @@ export class Session extends EventTarget {
   }
 
   keep(changed: { member?: Token | null; visit?: Token | null }) {
+    this.load(read()); // what another page has kept, of which this one may not have heard yet
     Object.assign(this, changed);
+    const kept = JSON.stringify({ member: this.member, visit: this.visit });
     try {
-      localStorage.setItem(storedAs, JSON.stringify({ member: this.member, visit: this.visit }));
+      localStorage.setItem(storedAs, kept);
+      this.stored = kept;
     } catch { /* blocked or full: until the page is closed */ }
   }
 
@@ -90,7 +95,9 @@ export class Session extends EventTarget {
   }
 
   private load(stored: string | null) {
+    if (stored === this.stored) return;
     const before = this.member?.token;
+    this.stored = stored;
     try {
       const { member = null, visit = null } = JSON.parse(stored!) ?? {};
       Object.assign(this, { member, visit });
@@ -155,7 +162,7 @@ async function post(document: string, variables: object, again = true): Promise<
           headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
           body: JSON.stringify(body, whole),
         }));
-    if (response.status === 413) throw new Failed('TOO_LARGE', response.statusText);
+    if (response.status === 413) throw new Failed('TOO_LARGE', '');
     const { data, errors } = await response.json();
     if (response.status === 401 && again) {
       session.drop(authorization);

@@ -336,6 +336,21 @@ async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visit
         await expect(page.page.locator("ringside-word").get_by_role("button", name="Take a quiz")).to_be_visible()
 
 
+async def test_a_page_that_has_not_heard_of_a_sign_in_does_not_undo_it(visited: Visited, browser: Browser) -> None:
+    """As one that the browser's button brings back while its visit begins, after another page has signed in."""
+    async with visited.page(browser, "<main></main>") as page:
+        async with held_back(page.page, '"board":"main"') as held:
+            await page.page.evaluate("document.querySelector('main').innerHTML = '<ringside-board></ringside-board>'")
+            await until(lambda: held, "a visit begins")
+            token = visited.client("bo-abara").headers["authorization"].removeprefix("Bearer ")
+            kept = {"member": {"token": token, "expiresAt": "2100-01-01"}}
+            store = "([key, kept]) => localStorage.setItem(key, JSON.stringify(kept))"
+            await page.page.evaluate(store, [f"ringside {visited.service.url}/", kept])
+        await expect(page.page.locator("ringside-board button.corner:not([aria-disabled])").first).to_be_visible()
+        await page.page.reload()
+        assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
+
+
 async def test_who_signs_out_without_a_connection_is_told(visited: Visited, browser: Browser) -> None:
     """Nobody leaves believing that they are signed out. It is done when it can be."""
     async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>", member="bo-abara") as page:
