@@ -55,8 +55,9 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   }
 
   private async reload() {
+    const turn = ++this.turn;
     const answer = await this.insist(() => this.ringside.ask(SEASON_STANDINGS, { season: this.season! }));
-    if (answer) this.arrived(answer);
+    if (answer && turn === this.turn) this.arrived(answer);
   }
 
   private show(page: Page, isMore = false) {
@@ -69,6 +70,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
 
   private watch() {
     this.endStream();
+    if (this.isStopped) return;
     const variables = { season: this.season!, league: this.leagueId || null, first: 10 };
     this.endStream = this.ringside.live(STANDINGS_CHANGED, variables, ({ standingsChanged }) => {
       // Rows below the first ten are those of the last page that was read.

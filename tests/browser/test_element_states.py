@@ -324,14 +324,17 @@ async def test_a_locked_event_shows_the_guess_that_counts(visited: Visited, brow
 
 async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visited: Visited, browser: Browser) -> None:
     """The answer to the visitor that they were comes last, and counts no more."""
-    body = "<ringside-event></ringside-event><ringside-word></ringside-word><ringside-sign-in></ringside-sign-in>"
+    elements = ("event", "word", "sign-in", 'standings season="2026"')
+    body = "".join(f"<ringside-{element}></ringside-{element.split()[0]}>" for element in elements)
     async with visited.page(browser, "<main></main>") as page:
         async with held_back(page.page, "documentId=") as held:
             await page.page.evaluate("(body) => document.querySelector('main').innerHTML = body", body)
-            await until(lambda: len(held) == 3, "each element has asked")
+            await until(lambda: len(held) == len(elements), "each element has asked")
             await visited.sign_in(page, member="bo-abara")
             await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
+            await expect(page.page.get_by_role("button", name="Join a league")).to_be_visible()
         await expect(page.page.locator("ringside-sign-in")).to_contain_text("Signed in as")
+        await expect(page.page.get_by_role("button", name="Join a league")).to_be_visible()
         await expect(page.page.locator("ringside-event").get_by_role("button", name="Save picks")).to_be_visible()
         await expect(page.page.locator("ringside-word").get_by_role("button", name="Take a quiz")).to_be_visible()
 
