@@ -126,7 +126,7 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
             console.error(problem);
             if (begun !== this.#begun) return;
             this.#begun = null;
-            addEventListener('online', () => this.isConnected && !this.#part && !this.#begun && this.#start(), { once: true });
+            addEventListener('online', () => this.isConnected && this.connectedCallback(), { once: true });
           }
         });
       }

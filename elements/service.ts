@@ -25,7 +25,7 @@ export interface Refused {
 
 /** Why there is no answer: the service's error, or that it cannot be reached (OFFLINE). */
 export class Failed extends Error {
-  constructor(readonly code: string, message: string, readonly retryAfterSeconds = 0) {
+  constructor(readonly code: string, message?: string, readonly retryAfterSeconds = 0) {
     super(message);
   }
 }
@@ -51,8 +51,8 @@ export class Session extends EventTarget {
 
   constructor() {
     super();
-    this.load(read());
-    addEventListener('storage', ({ key, newValue }) => key === storedAs && this.load(newValue));
+    this.load();
+    addEventListener('storage', ({ key }) => key === storedAs && this.load());
   }
 
   /** Signs the page in with a member's token, or out with null. */
@@ -69,7 +69,7 @@ export class Session extends EventTarget {
   }
 
   keep(changed: { member?: Token | null; visit?: Token | null }) {
-    this.load(read()); // what another page has kept, of which this one may not have heard yet
+    this.load(); // what another page has kept, of which this one may not have heard yet
     Object.assign(this, changed);
     const kept = JSON.stringify({ member: this.member, visit: this.visit });
     try {
@@ -80,6 +80,7 @@ export class Session extends EventTarget {
 
   /** Forgets a token that the service refused. */
   drop(authorization: string | null) {
+    this.load(); // it may be another page's no more
     if (authorization === `Bearer ${this.member?.token}`) this.use(null);
     else if (authorization === `Visitor ${this.visit?.token}`) this.keep({ visit: null });
   }
@@ -91,26 +92,19 @@ export class Session extends EventTarget {
 
   /** Whether a mutation needs a visit first, or a newer one. */
   get lacksVisit() {
-    return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt ?? '') - Date.now() > RENEWED);
+    return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt!) - Date.now() > RENEWED);
   }
 
-  private load(stored: string | null) {
-    if (stored === this.stored) return;
+  /** Takes over what is stored, unless this page has stored it. */
+  private load() {
     const before = this.member?.token;
-    this.stored = stored;
     try {
-      const { member = null, visit = null } = JSON.parse(stored!) ?? {};
-      Object.assign(this, { member, visit });
-    } catch { /* something else is stored there */ }
+      const stored = localStorage.getItem(storedAs);
+      if (stored === this.stored) return;
+      this.stored = stored;
+      Object.assign(this, { member: null, visit: null }, JSON.parse(stored!));
+    } catch { /* blocked, or something else is stored there */ }
     if (before !== this.member?.token) this.dispatchEvent(new Event('change'));
-  }
-}
-
-function read() {
-  try {
-    return localStorage.getItem(storedAs);
-  } catch {
-    return null;
   }
 }
 
@@ -136,19 +130,15 @@ export async function ask<Data, Variables extends object>(
   document: Doc<Data, Variables>,
   variables: Variables = {} as Variables,
 ): Promise<Data> {
-  const starts = startsVisit(document);
-  if (isMutation(document) && !starts) {
+  if (isMutation(document) && !startsVisit(document)) {
     await session.starting;
     if (session.lacksVisit) await (session.starting ??= ask(START_VISIT).finally(() => (session.starting = null)));
   }
   const answered = await post(document, variables);
-  const started = starts && answered.startVisit;
-  if (started?.token) session.keep({ visit: started });
+  const { startVisit } = answered;
+  if (startVisit?.token) session.keep({ visit: startVisit });
   return answered;
 }
-
-/** Half a character, which programs that cut texts leave, is one that is missing: no request may have it. */
-const whole = (_: string, value: any) => value?.toWellFormed?.() ?? value;
 
 async function post(document: string, variables: object, again = true): Promise<any> {
   const authorization = session.authorization;
@@ -160,9 +150,11 @@ async function post(document: string, variables: object, again = true): Promise<
       : fetch(api, {
           method: 'POST',
           headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
-          body: JSON.stringify(body, whole),
+          // Half a character, which programs that cut texts leave, is one that is missing: no request may have it.
+          body: JSON.stringify(body, (_, value) => value?.toWellFormed?.() ?? value),
         }));
-    if (response.status === 413) throw new Failed('TOO_LARGE', '');
+    const refused = { 408: 'OFFLINE', 413: 'TOO_LARGE' }[response.status];
+    if (refused) throw new Failed(refused);
     const { data, errors } = await response.json();
     if (response.status === 401 && again) {
       session.drop(authorization);
@@ -170,7 +162,7 @@ async function post(document: string, variables: object, again = true): Promise<
     }
     if (data && !errors) return data;
     const { message, extensions = {} } = errors[0];
-    throw new Failed(response.status === 408 ? 'OFFLINE' : extensions.code, message, extensions.retryAfterSeconds ?? response.headers.get('retry-after'));
+    throw new Failed(extensions.code, message, extensions.retryAfterSeconds ?? response.headers.get('retry-after'));
   } catch (problem) {
     if (problem instanceof Failed) throw problem;
     throw new Failed('OFFLINE', String(problem));

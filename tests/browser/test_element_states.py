@@ -339,6 +339,9 @@ async def test_who_signs_in_before_the_first_answer_is_known_by_the_latest(visit
         await expect(page.page.locator("ringside-word").get_by_role("button", name="Take a quiz")).to_be_visible()
 
 
+STORE = "([key, kept]) => localStorage.setItem(key, JSON.stringify(kept))"
+
+
 async def test_a_page_that_has_not_heard_of_a_sign_in_does_not_undo_it(visited: Visited, browser: Browser) -> None:
     """As one that the browser's button brings back while its visit begins, after another page has signed in."""
     async with visited.page(browser, "<main></main>") as page:
@@ -347,10 +350,20 @@ async def test_a_page_that_has_not_heard_of_a_sign_in_does_not_undo_it(visited: 
             await until(lambda: held, "a visit begins")
             token = visited.client("bo-abara").headers["authorization"].removeprefix("Bearer ")
             kept = {"member": {"token": token, "expiresAt": "2100-01-01"}}
-            store = "([key, kept]) => localStorage.setItem(key, JSON.stringify(kept))"
-            await page.page.evaluate(store, [f"ringside {visited.service.url}/", kept])
+            await page.page.evaluate(STORE, [f"ringside {visited.service.url}/", kept])
         await expect(page.page.locator("ringside-board button.corner:not([aria-disabled])").first).to_be_visible()
         await page.page.reload()
+        assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
+
+
+async def test_a_page_whose_session_is_refused_keeps_the_one_that_another_page_has_begun(
+    visited: Visited, browser: Browser
+) -> None:
+    async with visited.page(browser, "<main></main>", member="bo-abara") as page:
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await page.page.evaluate(STORE, [f"ringside {visited.service.url}/", {"member": member}])
+        await page.page.evaluate("document.querySelector('main').innerHTML = '<ringside-sign-in></ringside-sign-in>'")
+        await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
         assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
 
 
