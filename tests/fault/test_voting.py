@@ -198,13 +198,13 @@ async def test_a_vote_without_an_answer_leaves_the_dirty_mark(engine_pair: Engin
             # On a busy machine the first may end before it writes.
             while not [vote async for vote in table.scan(VOTE, consistent=True)]:
                 assert await client.code(CAST_VOTE, token=ballot["token"], verdict="LEFT") == "UNAVAILABLE"
+            now = await boards.read_board_with_marks(table, "main")
+            assert now is not None
+            assert len(now.marks) == 1
             proxy.clear_injected()
             async with asyncio.timeout(120):
                 while (await client.answer("{ board { votes } }"))["data"] != {"board": {"votes": 1}}:
                     await asyncio.sleep(0.2)
-            now = await boards.read_board_with_marks(table, "main")
-            assert now is not None
-            assert len(now.marks) == 1
             assert (await client.ask(CAST_VOTE, token=ballot["token"], verdict="LEFT"))["winner"] == ballot["left"]
         assert sum((await counted(table)).values()) == 1
         assert await breaches_of(shaky) == []
