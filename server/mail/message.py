@@ -211,7 +211,7 @@ class EmailTemplates:
     def render(self, kind: EmailKind, values: Mapping[str, Any]) -> Rendered:
         """An email's texts, of the values that `SAMPLES` lists for its kind."""
         subject, text, html = (self._environment.get_template(kind.value + part).render(values) for part in _PARTS)
-        return Rendered(one_line(subject, keep=ISOLATES)[:_LONGEST_SUBJECT], text, html)
+        return Rendered(_shortened(one_line(subject, keep=ISOLATES)), text, html)
 
     def _validate(self, folder: Path) -> None:
         known = {"_page.html", *(kind.value + part for kind in EmailKind for part in _PARTS)}
@@ -235,6 +235,13 @@ class EmailTemplates:
         except Exception as error:  # noqa: BLE001 - a template can raise anything, as other code can
             reason = error.message if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
             raise BrokenTemplate(f"{name}, with example values: {reason}") from None
+
+
+def _shortened(subject: str) -> str:
+    """As long as a subject may be. What stands in the other direction ends with it."""
+    begun = subject[: _LONGEST_SUBJECT - 1]
+    is_open = begun.count(ISOLATES[0]) > begun.count(ISOLATES[1])
+    return begun + ISOLATES[1] if is_open else subject[:_LONGEST_SUBJECT]
 
 
 class _Isolated(str):

@@ -282,6 +282,13 @@ def test_an_arabic_word_is_written_from_right_to_left() -> None:
     assert message["Subject"] == "\u2068كتاب\u2069 (kitāb): book"
 
 
+def test_a_subject_that_is_cut_turns_nothing_behind_it() -> None:
+    """What mail programs show behind it, such as the beginning of the text, keeps its order."""
+    subject = email(Word("l", 0, "book", "كتاب " * 40, any_language=True))["Subject"]
+    assert subject.startswith("book: \u2068كتاب")
+    assert (len(subject), subject.count("\u2069")) == (120, 1)
+
+
 def test_an_email_spells_words_with_their_joiners() -> None:
     """In the subject and both forms of the body; what would disturb the line around it is still left out."""
     message = email(Word("l", 0, f"{PERSIAN}\u202e\u200b", SINHALA, any_language=True), WOMAN_IN_SPACE)
