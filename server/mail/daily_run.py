@@ -40,7 +40,6 @@ from datastore.vocabulary.subscriptions import (
     LATEST,
     NOTE_LIFETIME,
     RECORD_LIFETIME,
-    CharacterSet,
     Mail,
     SentNote,
     Subscription,
@@ -386,7 +385,7 @@ class DailyRun:
 
     async def _sections(self, subscriptions: Sequence[Subscription], on: date) -> list[Section]:
         """The words of a member's subscriptions. A private list is sent to its owner alone."""
-        sections: dict[tuple[str, CharacterSet | None], Section] = {}
+        sections: dict[tuple[str, str], Section] = {}
         for subscription in subscriptions:
             drawn = await self._list_word(ListDate(subscription.list, on))
             if subscription.list in self._deleted_lists:
@@ -395,7 +394,8 @@ class DailyRun:
                 word = drawn.daily.word
                 characters = subscription.character_set if word.chinese else None
                 section = Section(subscription.list, drawn.list.name, characters, word)
-                sections[subscription.list, characters] = section
+                key = (subscription.list, section.characters)
+                sections[key] = replace(section, character_set=None) if key in sections else section
         return sorted(sections.values(), key=attrgetter("place"))
 
     async def _end(self, subscription: Subscription) -> None:
