@@ -37,6 +37,8 @@ export default class Comments extends Part<CommentsData> {
   /** Comments that arrived meanwhile, and replies by their comment. They are shown when the reader asks: nothing jumps. */
   fresh: Comment[] = [];
   freshReplies = new Map<string, Reply[]>();
+  /** What arrives while a page is read, which may be older. */
+  private meanwhile: Arrived[] = [];
   /** When the page was read, by the service's clock. */
   private readAt = '';
   writing: Writing | null = null;
@@ -115,10 +117,12 @@ export default class Comments extends Part<CommentsData> {
     const answer = await this.ask();
     if (turn !== this.turn) return false; // it is the latest that counts
     this.isLoading = false;
-    this.fresh = [];
-    this.freshReplies.clear();
-    if (answer) this.arrived(answer);
-    else this.render();
+    if (answer) {
+      this.fresh = [];
+      this.freshReplies.clear();
+      this.arrived(answer);
+    } else this.render();
+    this.meanwhile.splice(0).forEach((comment) => this.arrivedLive(comment));
     return Boolean(answer);
   }
 
@@ -165,6 +169,7 @@ export default class Comments extends Part<CommentsData> {
   // ── what arrives meanwhile ──
 
   private arrivedLive(comment: Arrived) {
+    if (this.isLoading) return void this.meanwhile.push(comment);
     if (this.replace(comment)) return;
     if (comment.thread) this.replyArrived(comment);
     else if (this.fits(comment) && !this.fresh.some(({ id }) => id === comment.id)) {

@@ -20,6 +20,7 @@ from tests.browser.pages import BrowserPage, answered_last, held_back
 from tests.browser.sites import END_SESSION, Visited, running_site
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, MODERATE_COMMENT, POST_COMMENT, SUSPEND, mutation
 from tests.service import running_service
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -248,6 +249,37 @@ async def test_a_comment_that_is_published_late_is_shown_once(visited: Visited, 
         await expect(element(page).locator("article")).to_have_text(
             [re.compile(rf"Comment {number}\.") for number in shown]
         )
+
+
+async def test_what_arrives_while_another_choice_is_read_is_announced(visited: Visited, browser: Browser) -> None:
+    """A comment and a reply that are posted after the service has read the page, and before the page has it."""
+    root, _ = (say(visited, "busy", body) for body in ("Who was there?", "I was not."))
+    is_read, released, frames = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def hold(route: Route) -> None:
+        response = await route.fetch()
+        is_read.set()
+        await released.wait()
+        await route.fulfill(response=response)
+
+    def note(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: frames.append(str(frame)))
+
+    async with visited.page(browser, COMMENTS % "busy") as page:
+        page.page.on("websocket", note)
+        await page.page.reload()
+        await expect(element(page).locator("article")).to_have_count(2)
+        await page.page.route("**/graphql?documentId=**", hold)
+        await element(page).get_by_label("Order").select_option("Most helpful first")
+        await is_read.wait()
+        say(visited, "busy", "It was loud.", user="bo-abara")
+        say(visited, "busy", "I was.", user="bo-abara", inReplyTo=root)
+        heard = {"It was loud.", "I was."}
+        await until(lambda: heard <= {body for body in heard if any(body in frame for frame in frames)}, "both came")
+        released.set()
+        await expect(element(page).locator("section[aria-busy]")).to_have_count(0)
+        await expect(button(page, "Show 1 new comment")).to_be_visible()
+        await expect(button(page, "Show 1 new reply")).to_be_visible()
 
 
 HIDE = """(hidden) => {
