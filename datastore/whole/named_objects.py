@@ -2,7 +2,7 @@
 
 | wanted                        | read                                             | requests      |
 |-------------------------------|--------------------------------------------------|---------------|
-| which of these objects exist  | BatchGetItem under the keys of their types       | 1 for 50      |
+| which of these objects exist  | BatchGetItem under the keys of their types       | 1 for 33      |
 | whether one was removed       | gsi2 OBJECT#<object> of the journal              | 1 an object   |
 | whether its member was erased | GetItem USER#<id> PROFILE                        | 1 an object   |
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from datastore.changes.occurrences import OCCURRENCE, REMOVALS, WEBHOOK, object_key
 from datastore.changes.unit_of_work import VISITOR_PREFIX
-from datastore.comments.records import COMMENT, HELD
+from datastore.comments.records import COMMENT, HELD, REPLY
 from datastore.dynamo import BadKey, Table
 from datastore.dynamo.entity import Entity, ItemKey
 from datastore.members.api_keys import API_KEY
@@ -38,7 +38,7 @@ Keys = list["ItemKey[Any]"]
 
 def _comment(key: str) -> Keys:
     product, _, ulid = key.rpartition("#")
-    return [entity.at(product=product, ulid=ulid) for entity in (COMMENT, HELD)]
+    return [entity.at(product=product, ulid=ulid) for entity in (COMMENT, HELD, REPLY)]
 
 
 def _contender(key: str) -> Keys:

@@ -11,7 +11,7 @@ import pytest
 
 from datastore.changes.occurrences import DELIVERY, OCCURRENCE, WEBHOOK, Delivery, DeliveryState, Occurrence, Webhook
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments.records import COMMENT, HELD
+from datastore.comments.records import COMMENT, HELD, REPLY
 from datastore.dynamo import Table
 from datastore.journal.webhooks import add_webhook
 from resolvers.requests.context import Role, Services, utc_now
@@ -50,8 +50,10 @@ async def live(client: Client) -> str:
 
 
 async def test_a_site_that_was_used_has_no_breach(client: Client) -> None:
-    """Votes, predictions, comments, quizzes, a league, and something that was deleted since."""
+    """Votes, predictions, comments, a reply, quizzes, a league, and something that was deleted since."""
     comment = await live(client)
+    question = await post(client.member("ada"))
+    await post(client.member("max"), rating=None, inReplyTo=question["id"])
     site = Site(client)
     await site.prepare()
     await site.contribute("eve", 4)
@@ -122,7 +124,7 @@ async def lost_object(table: Table) -> None:
     comment = (await _occurrence(table)).object
     assert comment is not None
     product, _, ulid = comment.removeprefix("Comment:").partition("#")
-    await table.write_many(entity.delete(entity.at(product=product, ulid=ulid)) for entity in (COMMENT, HELD))
+    await table.write_many(entity.delete(entity.at(product=product, ulid=ulid)) for entity in (COMMENT, HELD, REPLY))
 
 
 async def lost_webhook(table: Table) -> None:
