@@ -16,6 +16,8 @@ type Card = NonNullable<EventCardData['event']>;
 type Match = Card['matches'][number];
 type Settings = { name: string; startsAt: string; place: string; question: string; unit: string; cancelled: boolean };
 
+type Lines = Draft<{ matches: string }>;
+
 const OTHERS = ['DRAWN', 'NO_CONTEST', 'CANCELLED'];
 
 export class Events implements Area {
@@ -24,18 +26,22 @@ export class Events implements Area {
   private wanted = '';
   private fresh: Draft<{ name: string; season: string; startsAt: string; matches: string }>;
   private settings: Draft<Settings> | null = null;
-  private matches: Draft<{ matches: string }>;
+  /** What is typed for the cards, by event. */
+  private matches: Record<string, Lines> = {};
   private answer: Draft<{ answer: string }> | null = null;
   private dragged: string | null = null;
 
   constructor(private page: Page) {
     this.events = new Pages(page, 'event', (after) => ask(EVENTS, { after }).then((data) => data.events));
     this.fresh = new Draft(page, 'new-event', { name: '', season: String(new Date().getFullYear()), startsAt: '', matches: '' });
-    this.matches = new Draft(page, 'card', { matches: '' });
   }
 
   open() {
     return this.events.open();
+  }
+
+  private linesOf(event: string): Lines {
+    return (this.matches[event] ??= new Draft(this.page, 'card', { matches: '' }));
   }
 
   private async create(event: Event) {
@@ -44,7 +50,7 @@ export class Events implements Area {
     const made = await this.fresh.send(CREATE_EVENT, { name, season, startsAt: moment(startsAt) ?? '' });
     if (!made) return;
     this.fresh.clear();
-    this.matches.values.matches = matches;
+    this.linesOf(made.event.id).values.matches = matches;
     await this.open();
     await this.choose(made.event.id);
     if (await this.addAll(made.event.id)) this.page.say(this.page.t('eventMade', { name, n: this.card!.matches.length }));
@@ -93,34 +99,35 @@ export class Events implements Area {
 
   /** Adds the matches that were typed, a line each. A line that is refused stays, with those after it. */
   private addAll(event: string) {
-    return this.matches.once(() => this.addLines(event));
+    const typed = this.linesOf(event);
+    return typed.once(() => this.addLines(event, typed));
   }
 
   /** All of them to the event that was shown, whichever is looked at meanwhile. */
-  private async addLines(event: string): Promise<boolean> {
-    const lines = this.matches.values.matches.split('\n').map((line) => line.trim()).filter(Boolean);
+  private async addLines(event: string, typed: Lines): Promise<boolean> {
+    const lines = typed.values.matches.split('\n').map((line) => line.trim()).filter(Boolean);
     if (!lines.length) return true;
     const key = newKey();
     for (const [place, line] of lines.entries()) {
       const answer = await this.page.mutate(ADD_MATCH, { input: { event, ...parseMatch(line), idempotencyKey: `${key}${place}` } });
       if (!answer || answer.code) {
-        this.take(lines.slice(0, place));
+        this.take(lines.slice(0, place), typed);
         await this.read(this.card!.id);
-        if (answer) await this.matches.refuse({ ...answer, message: `${line}: ${answer.message}`, path: ['matches'] });
+        if (answer) await typed.refuse({ ...answer, message: `${line}: ${answer.message}`, path: ['matches'] });
         return false;
       }
     }
-    this.take(lines);
+    this.take(lines, typed);
     await this.read(this.card!.id);
     this.page.render();
     return true;
   }
 
   /** Takes lines that were added out of what is typed. What was typed meanwhile stays. */
-  private take(lines: string[]) {
+  private take(lines: string[], { values }: Lines) {
     const left = [...lines];
     const stays = (line: string) => line.trim() && (!left.includes(line.trim()) || !left.splice(left.indexOf(line.trim()), 1));
-    this.matches.values.matches = this.matches.values.matches.split('\n').filter(stays).join('\n');
+    values.matches = values.matches.split('\n').filter(stays).join('\n');
     this.page.render();
   }
 
@@ -212,7 +219,7 @@ export class Events implements Area {
         {card.tieBreak && card.state !== 'UPCOMING' && this.answerForm(card)}
         <div class="two even">
           <form class="stack" onsubmit={(event: Event) => { event.preventDefault(); void this.addAll(card.id); }}>
-            {this.matches.field('matches', page.t('moreMatches'), { tag: 'textarea', rows: 4, hint: page.t('matchesHint') })}
+            {this.linesOf(card.id).field('matches', page.t('moreMatches'), { tag: 'textarea', rows: 4, hint: page.t('matchesHint') })}
             <div class="row"><button type="submit">{page.t('add')}</button></div>
           </form>
           <form class="stack" onsubmit={(event: Event) => this.save(event)}>

@@ -223,6 +223,26 @@ async def test_matches_that_are_typed_while_others_are_added_stay(visited: Visit
     await expect(lines).to_have_value("")
 
 
+async def test_matches_that_are_typed_for_one_event_are_added_to_no_other(visited: Visited, browser: Browser) -> None:
+    """They wait with their own card, also while another event is made."""
+    starts = iso(utc_now() + timedelta(days=20))
+    for name in ("Typed night", "Other night"):
+        visited.edit(CREATE_EVENT, name=name, season="2026", startsAt=starts)
+    page = await opened(visited, browser, "editor", "#/events")
+    lines = page.page.locator("#card-matches")
+    await page.page.get_by_role("button", name="Typed night").click()
+    await lines.fill("Ada v Bo")
+    await page.page.get_by_role("button", name="Other night").click()
+    await expect(page.page.get_by_role("heading", name="Other night")).to_be_focused()
+    await expect(lines).to_have_value("")
+    await page.page.locator("#new-event-name").fill("Made night")
+    await page.page.locator("#new-event-startsAt").fill("2031-05-01T19:00")
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("Made night")
+    await page.page.get_by_role("button", name="Typed night").click()
+    await expect(lines).to_have_value("Ada v Bo")
+
+
 @pytest.mark.parametrize(("kind", "typed"), [("board", "title"), ("event", "name")])
 async def test_what_was_chosen_last_is_shown(visited: Visited, browser: Browser, kind: str, typed: str) -> None:
     """Although the answer for what was chosen before comes last, which also leaves the focus where it is."""
