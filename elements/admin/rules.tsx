@@ -39,6 +39,7 @@ export class Rules implements Area {
   private theirs: Rule[] | null = null;
   private held: Held | null = null;
   private count = 0;
+  private isSaving = false;
 
   constructor(private page: Page, private isAdmin: boolean) {}
 
@@ -99,19 +100,25 @@ export class Rules implements Area {
 
   private async save(event: Event) {
     event.preventDefault();
-    const answer = await this.page.mutate(SET_HOLD_RULES, { input: { rules: this.rules, revision: this.revision, idempotencyKey: newKey() } });
+    if (this.isSaving) return;
+    const { rules, drafts, revision } = this;
+    this.isSaving = true;
+    const answer = await this.page.mutate(SET_HOLD_RULES, { input: { rules, revision, idempotencyKey: newKey() } });
+    this.isSaving = false;
     if (!answer) return;
     if (answer.code === 'CONFLICT') {
       this.theirs = await this.read();
       this.page.say(this.page.t('rulesMeanwhile'));
     } else if (answer.code) {
       const path: string[] = answer.path ?? [];
-      const draft = this.drafts![Number(path[path.indexOf('rules') + 1])];
+      const draft = drafts![Number(path[path.indexOf('rules') + 1])];
       if (draft) await draft.refuse({ ...answer, path: ['name', ...path] });
       else this.page.say(this.page.refusal(answer));
     } else {
       this.revision = answer.rules.revision;
-      this.use(answer.rules.rules);
+      this.theirs = null;
+      // What was typed meanwhile stays, and is saved with the next press.
+      if (JSON.stringify(rules) === JSON.stringify(this.rules)) this.use(answer.rules.rules);
       this.page.say(this.page.t('saved'));
     }
   }

@@ -14,6 +14,7 @@ from tests.browser.admin import assert_clean, opened
 from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Visited
 from tests.queries import POST_COMMENT, mutation
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -44,6 +45,29 @@ async def test_rules_are_tried_on_the_latest_comments_and_then_saved(visited: Vi
     await page.page.get_by_role("link", name="Held and reported").click()
     held = page.page.locator("article").filter(has_text="More resale.")
     await expect(held).to_contain_text("Held by <b>Tickets</b>")
+
+
+async def test_rules_that_are_saved_twice_are_not_taken_for_those_of_somebody_else(
+    visited: Visited, browser: Browser
+) -> None:
+    """Pressed again before the answer came. What is typed until then stays, and is saved with the next press."""
+    page = await opened(visited, browser, "admin", "#/rules")
+    await page.page.locator("#add-rule").click()
+    await page.page.locator("[name=name]").last.fill("Twice")
+    links, save = page.page.locator("[name=links]").last, page.page.get_by_role("button", name="Save the rules")
+    await links.fill("3")
+    async with held_back(page.page, "idempotencyKey") as held:
+        await save.click()
+        await until(lambda: held, "the rules are on their way")
+        await save.click()
+        await links.fill("4")
+    await expect(page.page.get_by_role("status")).to_have_text("Saved.")
+    assert len(held) == 1
+    await expect(links).to_have_value("4")
+    async with page.page.expect_response(lambda one: "idempotencyKey" in (one.request.post_data or "")):
+        await save.click()
+    await page.page.reload()
+    await expect(links).to_have_value("4")
 
 
 @pytest.mark.parametrize(("locale", "scheme"), [("de-DE", "dark"), ("ar", "light")])
