@@ -124,8 +124,9 @@ export class Boards implements Area {
     this.svg = '';
     if (!file) return this.page.render();
     if (file.size > MOST_SVG) return this.page.say(this.page.t('pictureTooLarge'));
-    this.svg = await file.text();
-    const data = await this.page.insist(() => ask(PREVIEW_CONTENDER, { svg: this.svg }));
+    const svg = (this.svg = await file.text());
+    const data = await this.page.insist(() => ask(PREVIEW_CONTENDER, { svg }));
+    if (svg !== this.svg) return; // another one was chosen meanwhile, or another board
     this.shown = data?.previewContender ?? null;
     if (!this.contender.values.name) this.contender.values.name = file.name.replace(/\.svg$/i, '');
     this.page.render();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,27 @@ async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Br
     await expect(page.page.get_by_role("rowheader", name="Evil")).to_be_visible()
     await page.page.get_by_role("button", name="Retire Evil").click()
     await expect(page.page.get_by_role("button", name="Bring back Evil")).to_be_visible()
+
+
+async def test_the_picture_that_was_chosen_last_is_shown(visited: Visited, browser: Browser) -> None:
+    """It is the one that would be added, although the answer for the one before comes last."""
+    await board(visited, "painted")
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_role("button", name="Board painted").click()
+
+    async def pick(colour: str) -> None:
+        svg = f'<svg viewBox="0 0 9 9"><path fill="{colour}" d="M0 0h9v9z"/></svg>'.encode()
+        await page.page.get_by_label("Picture (SVG)").set_input_files(
+            {"name": f"{colour}.svg", "mimeType": "image/svg+xml", "buffer": svg}
+        )
+
+    preview = page.page.get_by_alt_text("Preview of the picture")
+    async with answered_last(page.page, "red"):
+        async with page.page.expect_request(lambda one: "red" in f"{one.url} {one.post_data}"):
+            await pick("red")
+        await pick("blue")
+        await expect(preview).to_have_attribute("src", re.compile("blue"))
+    await expect(preview).to_have_attribute("src", re.compile("blue"))
 
 
 async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser: Browser) -> None:
