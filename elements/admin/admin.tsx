@@ -32,6 +32,8 @@ const oldest = ({ held, reported }: HeldCommentsData) => ({
   nodes: [...held.nodes, ...reported.nodes].sort((one, other) => one.createdAt.localeCompare(other.createdAt)).slice(0, AT_ONCE),
   pageInfo: { hasNextPage: false },
 });
+/** A key, by its place on a keyboard that is set to another script. */
+const keyOf = ({ key, code }: KeyboardEvent) => (/^[ -~]+$/.test(key) ? key : code.replace(/^(Key|Digit)/, '').toLowerCase());
 const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
 class Admin extends Part<AdminViewerData> {
@@ -331,14 +333,15 @@ class Admin extends Part<AdminViewerData> {
   private press(event: KeyboardEvent) {
     const typing = (event.composedPath()[0] as Element).matches?.('input:not([type=checkbox]), textarea, select');
     if (!this.list || typing || this.waiting.length || event.ctrlKey || event.metaKey || event.altKey) return;
-    const ground = GROUNDS[+event.key - 1];
+    const key = keyOf(event);
+    const ground = GROUNDS[+key - 1];
     const here = this.list[this.current];
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[key];
     if (step) this.step(step);
     else if (event.repeat) return; // a key that is held down decides once
-    else if (event.key === 'x' && here) this.choose(here.id);
-    else if (event.key === 'a') this.inTurn(() => this.settle('PUBLISHED'));
-    else if (event.key === 'u') this.inTurn(() => this.undo());
+    else if (key === 'x' && here) this.choose(here.id);
+    else if (key === 'a') this.inTurn(() => this.settle('PUBLISHED'));
+    else if (key === 'u') this.inTurn(() => this.undo());
     else if (ground) this.inTurn(() => this.settle('REJECTED', ground));
     else return;
     event.preventDefault();

@@ -164,6 +164,22 @@ async def test_keys_that_are_pressed_quickly_are_about_one_comment_each(visited:
     assert (one != other, third == back) == (True, True)
 
 
+async def test_the_keys_are_those_of_their_places_on_a_keyboard_of_another_script(
+    visited: Visited, browser: Browser
+) -> None:
+    """The pages come in Arabic: where `a` stands, such a keyboard has another letter, and digits of its own."""
+    posted = visited.edit(POST, by="latin", role="member", product="keys", language="en", body="Which key?")
+    visited.edit(HOLD, by="mo", role="moderator", comments=[posted["comment"]["id"]], status="PENDING")
+    page = await opened(visited, browser, "moderator", "#/comments/latest", locale="ar")
+    article = page.page.locator("ringside-admin article").filter(has_text="Which key?")
+    await article.click()
+    keyboard = await page.page.context.new_cdp_session(page.page)
+    for key, code, state in (("\u0634", "KeyA", "منشور"), ("\u0661", "Digit1", "مرفوض")):
+        await keyboard.send("Input.dispatchKeyEvent", {"type": "keyDown", "key": key, "code": code, "text": key})
+        await keyboard.send("Input.dispatchKeyEvent", {"type": "keyUp", "key": key, "code": code})
+        await expect(article).to_contain_text(state)
+
+
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
     """The chosen comment is in sight, and the one that was moved to stays chosen. A key that is held down decides once.
 
