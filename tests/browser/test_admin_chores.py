@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, FilePayload, Page, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage
@@ -91,14 +91,14 @@ async def test_files_that_are_no_text_are_left_out_and_change_nothing(visited: V
     await paste.fill("Comet")
     await files.set_input_files(
         [
-            {"name": ".DS_Store", "mimeType": "", "buffer": b"\0\0\0\1Bud1 plain"},
-            {"name": "old.csv", "mimeType": "text/csv", "buffer": "name\nMüller".encode("cp1252")},
+            FilePayload(name=".DS_Store", mimeType="", buffer=b"\0\0\0\1Bud1 plain"),
+            FilePayload(name="old.csv", mimeType="text/csv", buffer="name\nMüller".encode("cp1252")),
         ]
     )
     await expect(page.page.get_by_role("status")).to_contain_text("old.csv was left out.")
     await expect(paste).to_have_value("Comet")
     await files.set_input_files(
-        [{"name": "new.csv", "mimeType": "text/csv", "buffer": "name\nMüller".encode("utf-16")}]
+        [FilePayload(name="new.csv", mimeType="text/csv", buffer="name\nMüller".encode("utf-16"))]
     )
     await expect(paste).to_have_value("name\nMüller")
     await expect(page.page.get_by_role("status")).to_have_text("")
@@ -111,7 +111,7 @@ async def test_what_is_too_much_for_one_request_is_said_once(visited: Visited, b
     lines = [f"Somebody {number} {'x' * 1000}" for number in range(1100)]
     table = "\n".join(lines).encode()
     await page.page.get_by_label("choose files").set_input_files(
-        [{"name": "names.txt", "mimeType": "text/plain", "buffer": table}]
+        [FilePayload(name="names.txt", mimeType="text/plain", buffer=table)]
     )
     await expect(paste).to_have_value("\n".join(lines))
     page.requests.clear()
