@@ -95,7 +95,7 @@ def people(demo_data: Callable[[], str], tmp_path: Path) -> Iterator[People]:
 
 
 def test_every_example_runs_and_answers_what_it_is_for(people: People) -> None:
-    """With the values that stand in it, and ids from the answers before it."""
+    """With the values that stand in it, and ids from the answers before it. The audit finds nothing wrong then."""
     owner, ada, bo = people.who("owner", "admin"), people.who("ada-abara"), people.who("bo-abara")
     looks_around(people, ada)
     board(people, owner)
@@ -107,6 +107,8 @@ def test_every_example_runs_and_answers_what_it_is_for(people: People) -> None:
     members(people, owner)
     signs_in(people)
     assert people.ran == EXAMPLES.keys()
+    audited = ringside("audit", **people.service.variables)
+    assert audited.returncode == 0, audited.stderr
 
 
 def looks_around(people: People, ada: Person) -> None:
