@@ -21,6 +21,7 @@ from datastore.dynamo import DynamoError, Table
 from resolvers.requests.context import Services
 from server import Failed
 from server.commands import err, out
+from server.commands.files import discard_standard_output
 from server.commands.running import engine_for, load_settings
 from server.commands.table import seed_demo
 from server.engine import scheduled_backups
@@ -90,7 +91,10 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
             server = _server(served, table) if alone else None
         _let_connections_wait(listening)
         _tell_systemd()
-        out.print(f"Ringside answers on [link]{address}/graphql[/link] (open it for the explorer)", markup=True)
+        try:
+            out.print(f"Ringside answers on [link]{address}/graphql[/link] (open it for the explorer)", markup=True)
+        except OSError:  # on a full disk: whoever asks is answered even so
+            discard_standard_output()
         if server is not None:
             with _scheduled_backups(settings):
                 await server.serve(sockets=listeners(listening))

@@ -182,6 +182,32 @@ def test_no_request_fails_because_the_log_cannot_be_written(tmp_path: Path) -> N
         assert process.wait(60) == 0
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full: Linux has one")
+def test_a_service_starts_and_ends_although_its_output_s_disk_is_full(tmp_path: Path) -> None:
+    """Or it would be down from its next start until somebody has made room."""
+    with (
+        Path("/dev/full").open("wb") as full,
+        subprocess.Popen(
+            [sys.executable, "-m", "server", "serve", "--port", "0"],
+            env=environment(RINGSIDE_DATA=str(tmp_path)),
+            cwd=ROOT,
+            stdout=full,
+            stderr=full,
+        ) as process,
+    ):
+        try:
+            port = asyncio.run(until(lambda: process.poll() is not None or _port_of(process.pid), "it listens"))
+            assert httpx.get(f"http://127.0.0.1:{port}/livez", timeout=60).status_code == 200
+        finally:
+            process.terminate()
+        assert process.wait(60) == 0
+
+
+def _port_of(pid: int) -> int | None:
+    listening = (each.laddr.port for each in psutil.Process(pid).net_connections("tcp4") if each.status == "LISTEN")
+    return next(listening, None)
+
+
 def _workers(parent: int) -> list[psutil.Process]:
     return [
         process
