@@ -81,6 +81,10 @@ async def test_a_beginning_that_is_no_whole_local_time_is_refused_with_its_line(
     assert {"name": "Local night", "startsAt": "2031-03-02T00:00:00.000Z"} in events
 
 
+def file(name: str, content: bytes) -> FilePayload:
+    return {"name": name, "mimeType": "", "buffer": content}
+
+
 async def test_files_that_are_no_text_are_left_out_and_change_nothing(visited: Visited, browser: Browser) -> None:
     """A spreadsheet's own encoding would spoil each accent; what a system adds to a folder would replace the list."""
     page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
@@ -89,17 +93,11 @@ async def test_files_that_are_no_text_are_left_out_and_change_nothing(visited: V
         page.page.get_by_label("choose files"),
     )
     await paste.fill("Comet")
-    await files.set_input_files(
-        [
-            FilePayload(name=".DS_Store", mimeType="", buffer=b"\0\0\0\1Bud1 plain"),
-            FilePayload(name="old.csv", mimeType="text/csv", buffer="name\nMüller".encode("cp1252")),
-        ]
-    )
+    system, old = file(".DS_Store", b"\0\0\0\1Bud1 plain"), file("old.csv", "name\nMüller".encode("cp1252"))
+    await files.set_input_files([system, old])
     await expect(page.page.get_by_role("status")).to_contain_text("old.csv was left out.")
     await expect(paste).to_have_value("Comet")
-    await files.set_input_files(
-        [FilePayload(name="new.csv", mimeType="text/csv", buffer="name\nMüller".encode("utf-16"))]
-    )
+    await files.set_input_files(file("new.csv", "name\nMüller".encode("utf-16")))
     await expect(paste).to_have_value("name\nMüller")
     await expect(page.page.get_by_role("status")).to_have_text("")
 
@@ -109,11 +107,9 @@ async def test_what_is_too_much_for_one_request_is_said_once(visited: Visited, b
     page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
     paste, check = page.page.get_by_role("textbox", name="Paste a list, or a table"), page.page.get_by_role("button")
     lines = [f"Somebody {number} {'x' * 1000}" for number in range(1100)]
-    table = "\n".join(lines).encode()
-    await page.page.get_by_label("choose files").set_input_files(
-        [FilePayload(name="names.txt", mimeType="text/plain", buffer=table)]
-    )
-    await expect(paste).to_have_value("\n".join(lines))
+    text = "\n".join(lines)
+    await page.page.get_by_label("choose files").set_input_files(file("names.txt", text.encode()))
+    await expect(paste).to_have_value(text)
     page.requests.clear()
     await check.filter(has_text="Check").click()
     await expect(page.page.get_by_role("status")).to_contain_text("This is more than the service takes at once.")
