@@ -18,7 +18,11 @@ type Settings = { title: string; opensAt: string; closesAt: string; electorate: 
 const ELECTORATES = ['EVERYBODY', 'MEMBERS'];
 const RESULTS = ['ALWAYS', 'AFTER_VOTING', 'AFTER_CLOSE'];
 const MOST_SVG = 48 * 1024;
-const SLUG = /[^a-z0-9]+/g;
+const NO_SLUG = /[^a-z0-9]+/g;
+
+/** A board's name in addresses, made of its title. Of some scripts no letter counts there. */
+const slugOf = (title: string) =>
+  title.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').replaceAll('ß', 'ss').replace(NO_SLUG, '-').slice(0, 64).replace(/^-|-$/g, '') || `board-${Date.now().toString(36)}`;
 
 /** The board as it is now, with the pages of contenders that were read after the first. */
 function withMore(now: Board, before: Board): Board {
@@ -66,7 +70,7 @@ export class Boards implements Area {
   private async create(event: Event) {
     event.preventDefault();
     const { title, slug } = this.fresh.values;
-    const made = await this.fresh.send(CREATE_BOARD, { title, slug: slug || title.toLowerCase().replace(SLUG, '-').replace(/^-|-$/g, '') });
+    const made = await this.fresh.send(CREATE_BOARD, { title, slug: slug || slugOf(title) });
     if (!made) return;
     this.fresh.clear();
     await this.open();

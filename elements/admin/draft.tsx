@@ -64,7 +64,7 @@ export class Draft<V extends Values> {
       <div key={id} class="stack tight">
         {isCheck ? <label class="pick">{h(tag, props)}{label}</label> : <label>{label}{h(tag, props, ...options)}</label>}
         {message && <p id={`${id}-refused`} class="error">{message}</p>}
-        {name in this.theirs && <p id={`${id}-theirs`} class="error" dir="auto">{this.page.t('theirs', { value: String(this.theirs[name]) })}</p>}
+        {name in this.theirs && <p id={`${id}-theirs`} class="error" dir="auto">{this.page.t('theirs', { value: tag === 'select' ? this.page.t(`${this.theirs[name]}`) : `${this.theirs[name]}` })}</p>}
         {hint && <p id={`${id}-hint`} class="soft">{hint}</p>}
       </div>
     );

@@ -74,10 +74,12 @@ async def test_two_editors_of_one_board_see_each_other_s_changes(visited: Visite
     await page.page.get_by_role("button", name="Board shared").click()
     title = page.page.get_by_label("Title", exact=True)
     await title.fill("Mine")
-    visited.edit(UPDATE, slug="shared", title="Theirs", electorate="MEMBERS")
+    await page.page.get_by_label("Results are shown").select_option("AFTER_VOTING")
+    visited.edit(UPDATE, slug="shared", title="Theirs", electorate="MEMBERS", resultsVisible="AFTER_CLOSE")
     save = page.page.get_by_role("button", name="Save")
     await save.click()
     await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
+    await expect(page.page.get_by_text("Somebody else wrote: when it has closed")).to_be_visible()
     await expect(title).to_have_value("Mine")
     await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")
     await assert_clean(page)
@@ -120,6 +122,22 @@ async def test_settings_that_are_saved_twice_are_not_taken_for_those_of_somebody
         await save.click()
     await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
     assert [text for text in sent if "Pressed twice" in text] == []
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [("منافسات الأبطال", "board-[a-z0-9]+"), ("Größte Helden", "grosste-helden"), ("Hero " * 20, "(hero-)*he?r?o?")],
+)
+async def test_a_board_has_a_name_in_addresses_whatever_its_title(
+    visited: Visited, browser: Browser, title: str, slug: str
+) -> None:
+    page = await opened(visited, browser, "editor", "#/boards")
+    await page.page.get_by_label("Title of a new board").fill(title)
+    await page.page.get_by_role("button", name="Create").click()
+    await expect(page.page.get_by_role("heading", name=title.strip())).to_be_focused()
+    boards = ask(visited, "{ boards(first: 100) { nodes { slug title } } }")["boards"]["nodes"]
+    [found] = [each["slug"] for each in boards if each["title"] == title.strip()]
+    assert re.fullmatch(slug, found)
 
 
 async def test_what_is_refused_stands_at_its_field(visited: Visited, browser: Browser) -> None:
