@@ -112,7 +112,9 @@ class Admin extends Part<AdminViewerData> {
   private async lookForSession() {
     if (!this.waiting.length) return;
     const data = await service.ask(ADMIN_VIEWER, {}).catch(() => null);
-    if (data?.viewer) this.goOn(true);
+    if (!data?.viewer) return;
+    this.viewer = data.viewer; // perhaps somebody else
+    this.goOn(true);
   }
 
   private goOn(isBack: boolean) {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import Browser, Page, Request, expect
+from playwright.async_api import Browser, BrowserContext, Page, Request, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import VIEWPORT, BrowserPage, held_back, new_context
@@ -363,7 +363,10 @@ async def copied(page: Page, begins: str) -> str:
 
 
 async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, browser: Browser) -> None:
-    """A dialog leads to another tab; once signed in there, what was sent is sent again, and can be shown."""
+    """A dialog leads to another tab; once signed in there, what was sent is sent again, and can be shown.
+
+    Whoever signs in there is whom the page names.
+    """
     address = "mod@example.com"
     name = writer(visited, "loud")
     given = await asyncio.to_thread(
@@ -374,18 +377,12 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
     page = await context.new_page()
     await page.goto(f"{visited.service.url}/sign-in")
     await sign_in_by_email(visited, page, address)
-    cookies = {each["name"]: each["value"] for each in await context.cookies()}
     await page.goto(f"{visited.service.url}/admin#/members")
     await page.get_by_label("Name, id or address").fill(name)
     await page.keyboard.press("Enter")
     await page.get_by_role("button", name=name).click()
     await page.get_by_label("Reason, which the member sees").fill("Much too loud.")
-    # Ended everywhere, from another machine.
-    out = {"query": "mutation { signOut(input: { everywhere: true }) { __typename } }"}
-    ended = httpx.post(
-        f"{visited.service.url}/graphql", json=out, cookies=cookies, headers={"origin": visited.service.url}, timeout=60
-    )
-    assert ended.json()["data"]["signOut"]["__typename"] == "SignedOut"
+    await end_everywhere(visited, context)
     await page.get_by_role("button", name="Suspend", exact=True).click()
     await expect(page.get_by_role("heading", name="Please sign in again")).to_be_visible()
     assert await BrowserPage(page, "").barriers() == []
@@ -412,6 +409,26 @@ async def test_nothing_typed_is_lost_when_the_session_ends(visited: Visited, bro
         headers={"origin": visited.service.url},
     )
     assert "data" in await again.json()
+
+    me = await page.locator("header p").inner_text()
+    await end_everywhere(visited, context)
+    await page.get_by_role("button", name="End the suspension").click()
+    async with context.expect_page() as tab:
+        await page.get_by_role("dialog").get_by_role("link", name="Sign in").click()
+    await sign_in_by_email(visited, await tab.value, "nobody@example.com")
+    await page.bring_to_front()
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await expect(page.get_by_role("status")).to_contain_text("Your role does not allow this")
+    await expect(page.locator("header p")).not_to_have_text(me, use_inner_text=True)
+
+
+async def end_everywhere(visited: Visited, context: BrowserContext) -> None:
+    """End the session of a browser from another machine."""
+    cookies = {each["name"]: each["value"] for each in await context.cookies()}
+    out = {"query": "mutation { signOut(input: { everywhere: true }) { __typename } }"}
+    url = visited.service.url
+    ended = httpx.post(f"{url}/graphql", json=out, cookies=cookies, headers={"origin": url}, timeout=60)
+    assert ended.json()["data"]["signOut"]["__typename"] == "SignedOut"
 
 
 async def test_a_refusal_stands_at_its_field_until_it_is_changed(visited: Visited, browser: Browser) -> None:
