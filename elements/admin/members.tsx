@@ -43,7 +43,8 @@ export class Members implements Area {
     event.preventDefault();
     this.search = field(event, 'search').trim();
     await this.open();
-    this.page.say(this.page.t('found', { n: this.found.nodes?.length ?? 0 }));
+    const n = this.found.nodes?.length ?? 0;
+    this.page.say(this.page.t('found', { n: this.found.isWhole ? n : `${this.page.number(n)}+` }));
   }
 
   private choose(member: Member) {

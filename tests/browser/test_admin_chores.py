@@ -137,6 +137,8 @@ async def test_a_list_of_many_members_is_shown_a_page_at_a_time(visited: Visited
     page = await opened(visited, browser, "moderator", "#/members", viewport=WIDE)
     members = page.page.locator("ringside-admin li button")
     await expect(members).to_have_count(100)
+    await page.page.get_by_label("Name, id or address").press("Enter")
+    await expect(page.page.get_by_role("status")).to_have_text("100+ members")
     await page.page.get_by_role("button", name="More").click(timeout=10_000)
     await expect(page.page.locator("#member-100")).to_be_focused()
     await assert_clean(page)
