@@ -157,8 +157,8 @@ async def test_keys_that_are_pressed_quickly_are_about_one_comment_each(visited:
             async with page.page.expect_request(lambda one: '"status"' in (one.post_data or "")):
                 await page.page.keyboard.press(first)
             await page.page.keyboard.press(second)
+        await expect(articles).to_have_count(waiting - 2)
     await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
-    await expect(articles).to_have_count(waiting - 2)
     (one, is_published), (other, is_rejected), (third, _), (back, _) = decided
     assert (is_published, is_rejected) == ("PUBLISHED", "REJECTED")
     assert (one != other, third == back) == (True, True)
