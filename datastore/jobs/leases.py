@@ -45,7 +45,7 @@ class LeaseLost(Exception):
 
 
 class Leased(Protocol):
-    """A record, of a dataclass, with a lease."""
+    """A dataclass with a lease."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
