@@ -27,9 +27,9 @@ NAMES = '{ contenders(board: "main", first: 100) { totalCount nodes { name svg }
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><circle r="1"/></svg>'
 SEASON = {
     "events": [
-        {"name": "Opening night", "season": "2027", "startsAt": "2027-01-08T19:00:00Z", "matches": [
+        {"name": "Opening night", "season": "2035", "startsAt": "2035-01-08T19:00:00Z", "matches": [
             {"name": "Singles", "points": 10, "teams": [{"members": ["A"]}, {"members": ["B"]}]}]},
-        {"name": "Finals", "season": "2027", "startsAt": "2027-05-08T19:00:00Z"},
+        {"name": "Finals", "season": "2035", "startsAt": "2035-05-08T19:00:00Z"},
     ]
 }  # fmt: skip
 
@@ -98,7 +98,7 @@ async def test_a_season_is_added_with_its_cards(one_client: Client) -> None:
         {"name": "Finals", "matches": []},
         {"name": "Opening night", "matches": [{"name": "Singles"}]},
     ]
-    broken = json.dumps({"events": [*SEASON["events"], {"name": "No start", "season": "2027"}]})
+    broken = json.dumps({"events": [*SEASON["events"], {"name": "No start", "season": "2035"}]})
     answer = await ed.ask(EVENTS, input={"text": broken})
     assert (answer["added"], answer["problems"][0]["line"]) == (0, 3)
     assert answer["problems"][0]["message"].startswith("startsAt: ")
