@@ -116,7 +116,7 @@ class _Wanted:
 
     @classmethod
     def of_input(cls, stored: Mapping[str, str]) -> _Wanted:
-        return cls(stored["board"], stored["voter"], bool(stored["same_address"]), stored["actor"] or None)
+        return cls(stored["board"], stored["voter"], bool(stored["same_address"]), stored.get("actor") or None)
 
     @asynccontextmanager
     async def voiding(self, services: Services) -> AsyncIterator[AsyncIterator[int]]:

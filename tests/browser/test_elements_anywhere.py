@@ -22,9 +22,8 @@ from tests.waiting import until
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NAMES = ("sign-in", "board", "event", "standings", "word", "comments")
-EVERYTHING = "".join(
-    f"<ringside-{name}{' product=ringside-tee' if name == 'comments' else ''}></ringside-{name}>" for name in NAMES
-)
+OF = {"comments": " product=ringside-tee", "standings": " season=2026"}  # other tests make later seasons
+EVERYTHING = "".join(f"<ringside-{name}{OF.get(name, '')}></ringside-{name}>" for name in NAMES)
 PACKAGES = ROOT / "tests" / "node" / "node_modules"
 FRAMEWORKS = (PACKAGES / "bootstrap" / "dist" / "css" / "bootstrap.css", PACKAGES / "bulma" / "css" / "bulma.css")
 STRICT = (

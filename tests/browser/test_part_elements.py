@@ -10,12 +10,13 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
+from tests.queries import CREATE_EVENT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 EVERYTHING = (
     "<ringside-sign-in></ringside-sign-in><ringside-board></ringside-board><ringside-event></ringside-event>"
-    "<ringside-standings></ringside-standings><ringside-word></ringside-word>"
+    "<ringside-standings season=2026></ringside-standings><ringside-word></ringside-word>"
     '<ringside-comments product="ringside-tee"></ringside-comments>'
 )
 
@@ -86,6 +87,16 @@ async def test_a_member_picks_winners_and_finds_them_again(visited: Visited, bro
         await page.page.reload()
         await expect(element.get_by_role("radio").first).to_be_checked()
         await expect(element.locator("input[type=number]")).to_have_value("21.5")
+
+
+async def test_the_standings_are_those_of_the_latest_season(visited: Visited, browser: Browser) -> None:
+    """Unless the page names another one."""
+    visited.edit(CREATE_EVENT, name="The last one", season="Finale", startsAt="2095-01-01T19:00:00Z")
+    body = '<ringside-standings></ringside-standings><ringside-standings season="2026"></ringside-standings>'
+    async with visited.page(browser, body) as page:
+        await expect(page.page.get_by_role("heading", name="Standings")).to_have_text(
+            ["Standings Finale", "Standings 2026"]
+        )
 
 
 async def test_what_does_not_exist_is_said(visited: Visited, browser: Browser) -> None:
