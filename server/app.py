@@ -235,7 +235,7 @@ def from_environment() -> ASGIApp:
 
 
 async def _prepare(services: Services) -> None:
-    """Learn the webhooks, and create the board `main` at the first start.
+    """Learn the webhooks, who is suspended and who has which role, and create the board `main` at the first start.
 
     Webhooks are learned before anything is recorded: by a job or a query too, and only mutations check whether they are
     known.
@@ -243,6 +243,7 @@ async def _prepare(services: Services) -> None:
     try:
         with deadline(START_SECONDS):
             await services.journal.learn(services.table)
+            await services.get(Suspensions).refresh()
             await ensure_main(services.table, services.clock())
     except DynamoError as error:
         raise not_answered(services.table, error) from None

@@ -125,6 +125,21 @@ async def test_every_process_notices(one_client: Client) -> None:
         assert await refusal(ada) is None
 
 
+async def test_a_process_that_has_just_started_knows_who_is_suspended(one_client: Client) -> None:
+    """However long it takes to read them: until then nobody is let in."""
+    await post(one_client.member("ada"))
+    await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam"})
+
+    async def slowly(_: str, send: Any) -> Any:
+        if "RIGHTS" in str(send.keywords):
+            await asyncio.sleep(1)
+        return await send()
+
+    with intercepted(one_client.services.table, ("query",), slowly):
+        async with serving(one_client.settings, one_client.services.table) as started:
+            assert await refusal(started.member("ada")) is not None
+
+
 async def test_a_look_that_overlaps_a_change_forgets_nothing(one_client: Client) -> None:
     """What the process has just written is known at once, and stays known when a read ends that began before it."""
     known, ada = one_client.services.get(Suspensions), one_client.member("ada")
