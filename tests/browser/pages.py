@@ -148,13 +148,15 @@ class ExplorerPage(BrowserPage):
     """The explorer at `/graphql`."""
 
     async def open(self) -> None:
-        """Waits for the schema, with which the editor completes and marks mistakes, and for the language's colours."""
+        """Waits for the schema, with which the editor completes and marks mistakes, and for the language."""
         await self.page.add_init_script(RECORD_VIOLATIONS)
         async with self.page.expect_response(lambda response: response.request.method == "POST") as introspection:
             await self.page.goto(f"{self.origin}/graphql")
         assert (await introspection.value).ok
-        await expect(self.query).to_be_visible()
-        # Until it knows the language, the editor does not close brackets.
+        await self.know_language()
+
+    async def know_language(self) -> None:
+        """Waits until the editor has its colours: before, it does not close brackets."""
         await expect(self.query.locator("[class^=mtk]:not(.mtk1)").first).to_be_visible()
 
     @property

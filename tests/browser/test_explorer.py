@@ -98,6 +98,7 @@ async def test_where_only_trusted_documents_run_the_explorer_runs_those(browser:
         async with explorer.page.expect_response(lambda response: "signInMethods" in response.url) as asked:
             await explorer.page.goto(f"{service.url}/graphql")
         assert "data" not in await (await asked.value).json()
+        await explorer.know_language()
         await explorer.query.click()
         await explorer.page.keyboard.press("ControlOrMeta+A")
         await explorer.page.keyboard.insert_text(text.removesuffix("}"))  # the editor adds a bracket
