@@ -70,7 +70,7 @@ async def test_the_guide_shows_each_element_with_its_attributes(
             await page.page.get_by_label("Service").fill(visited.service.url)
             for name in ("board", "event", "standings", "word", "comments", "sign-in"):
                 await page.page.get_by_label("Element").select_option(f"ringside-{name}")
-                await expect(page.page.locator(f"#tried ringside-{name} button").first).to_be_visible()
+                await expect(page.page.locator(f"#tried ringside-{name}").locator("button, h2").first).to_be_visible()
             await page.page.get_by_label("Element").select_option("ringside-board")
             await page.page.get_by_label("board", exact=True).fill("nothing-here")
             await page.page.get_by_label("lang").fill("de")
