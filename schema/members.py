@@ -282,7 +282,7 @@ class SignInMutation:
     )
     sign_in = mutation(
         whole_signing_in.sign_in,
-        "Begins a session of whoever a code or a link names; a new address becomes a member's.",
+        "Begins a session for whoever has the code or the link. Somebody with a new address becomes a member.",
         SignedIn,
         show=visibility.show_signed_in,
         terms=Terms(while_suspended=True, guests=True, receipt_of=signing_in.receipt_owner),

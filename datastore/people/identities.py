@@ -94,7 +94,7 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """By what an issuer calls somebody, and which member that is, or was until they were erased."""
+    """What an issuer calls somebody, and which member that is, or was until they were erased."""
 
     method: SignInMethod
     hash: str

@@ -114,7 +114,7 @@ class Suspensions:
             )
 
     async def _note_admin(self, ctx: Context) -> None:
-        """Note, once a day, whoever is an admin by their token; those by the table are noted there already."""
+        """Note once a day that the viewer is an admin by their token. Admins by the table are known from there."""
         now, user = self._services.clock(), ctx.viewer.id
         if Role.ADMIN in self.roles_of(user):
             return

@@ -49,7 +49,7 @@ async def sign_in(
     token: str | None = None,
     visit: str | None = None,
 ) -> SignedIn:
-    """Begin a session of whoever a code, a link or the code of a page names."""
+    """Begin a session for whoever has a code, a link, or the code of a page."""
     signing_in.session_origin(ctx)  # refused before anything is used up
     visitor = _visitor(ctx, visit)
     proof = await signing_in.prove(ctx, request, code, token)
@@ -134,7 +134,7 @@ def _best_effort(failure: str) -> Iterator[None]:
 
 
 async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | None) -> tuple[Session, str]:
-    """A session of whoever the provider names, on the service's own pages; and its token.
+    """A session for whoever signed in at the provider, on the service's own pages; and its token.
 
     An address that the provider has verified is the member's, unless they have given another one themselves.
     """

@@ -93,7 +93,7 @@ async def _serve(settings: Settings, served: Settings, listening: socket.socket,
         _tell_systemd()
         try:
             out.print(f"Ringside answers on [link]{address}/graphql[/link] (open it for the explorer)", markup=True)
-        except OSError:  # on a full disk: whoever asks is answered even so
+        except OSError:  # its disk is full: requests are answered all the same
             discard_standard_output()
         if server is not None:
             with _scheduled_backups(settings):

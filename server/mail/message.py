@@ -238,7 +238,7 @@ class EmailTemplates:
 
 
 def _shortened(subject: str) -> str:
-    """As long as a subject may be. What stands in the other direction ends with it."""
+    """A subject of the length that is allowed. A direction that was begun in it is ended."""
     begun = subject[: _LONGEST_SUBJECT - 1]
     is_open = begun.count(ISOLATES[0]) > begun.count(ISOLATES[1])
     return begun + ISOLATES[1] if is_open else subject[:_LONGEST_SUBJECT]
