@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.generated import ROOT
+from tests.planted.bugs import Bug, read_bugs
 
 LAYERS = ("server", "schema", "resolvers", "datastore")
 LONGEST_FUNCTION = 50
@@ -160,3 +161,8 @@ def _raises(statement: ast.Raise, target: ast.expr) -> bool:
         return False
     first = raised.args[0]
     return isinstance(first, ast.Name) and first.id == target.id
+
+
+@pytest.mark.parametrize("bug", read_bugs(), ids=lambda bug: bug.name)
+def test_a_bug_to_be_planted_is_in_the_code_as_it_is(bug: Bug) -> None:
+    assert bug.lines(ROOT)
