@@ -40,12 +40,13 @@ export default class Board extends Part<BoardData> {
   private isLive = false;
   private isLong = false;
   private endStream = () => {};
-  private drawing: Promise<void>;
+  private drawing!: Promise<void>;
+  private drawnAt = 0;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'board', english, css);
     this.slug = host.getAttribute('board') ?? 'main';
-    this.drawing = this.draw();
+    this.drawAgain();
     this.until(() => this.endStream());
   }
 
@@ -92,12 +93,17 @@ export default class Board extends Part<BoardData> {
 
   private drew(drawn: Drawn) {
     this.chosen = null;
-    [this.ballot, this.refused] = drawn.token ? [drawn as Ballot, null] : [null, drawn as Refused];
+    this.drawnAt = Date.now();
+    this.ballot = drawn.token ? (drawn as Ballot) : null;
+    this.refused = drawn.token ? null : (drawn as Refused);
     if (this.refused?.code === 'LOCKED') {
       this.awaitOpening(this.refused.retryAfterSeconds);
       void this.reveal();
     }
-    if (this.ballot) [this.ballot.left, this.ballot.right].forEach((contender) => this.keepPicture(contender));
+    if (this.ballot) {
+      this.keepPicture(this.ballot.left);
+      this.keepPicture(this.ballot.right);
+    }
     this.render();
   }
 
@@ -116,22 +122,23 @@ export default class Board extends Part<BoardData> {
     this.until(() => clearTimeout(timer));
   }
 
-  private async cast(verdict: Verdict) {
+  private async cast(verdict: Verdict, clicks = 0) {
     const ballot = this.ballot;
     if (!ballot || this.chosen) return;
+    // The second of two clicks, of which the first was for the pair before.
+    if (clicks > 1 && Date.now() - this.drawnAt < 500) return;
     this.chosen = verdict;
     this.render();
-    const variables = { token: ballot.token, verdict, board: this.slug };
-    const answer = await this.insist(() => this.ringside.ask(CAST_VOTE, variables));
+    const answer = await this.insist(() => this.ringside.ask(CAST_VOTE, { token: ballot.token, verdict, board: this.slug }));
     if (!answer) return this.drawAgain();
     const { castVote, drawMatchup } = answer;
     this.drew(drawMatchup);
-    if ('code' in castVote && castVote.code) this.say(this.refusal(castVote as Refused));
+    if ((castVote as Refused).code) this.say(this.refusal(castVote as Refused));
     else this.voted(verdict, ballot);
   }
 
   private voted(verdict: Verdict, { left, right }: Ballot) {
-    const winner = { LEFT: left, RIGHT: right, TIE: null, SKIP: null }[verdict];
+    const winner = verdict === 'LEFT' ? left : verdict === 'RIGHT' ? right : null;
     const text = this.ballot?.progress.seen === 0 ? 'again' : verdict === 'SKIP' ? 'skipped' : winner ? 'voted' : 'tied';
     this.say(this.t(text, { name: winner?.name ?? '', left: left.name, right: right.name }));
     if (verdict !== 'SKIP') void this.reveal();
@@ -159,7 +166,7 @@ export default class Board extends Part<BoardData> {
     const answer = this.board?.resultsHidden && (await this.read(FIRST));
     if (!answer || answer.board!.resultsHidden) return;
     this.board = { ...this.board!, ...answer.board! };
-    this.learn(this.board.leaderboard.nodes);
+    this.learn(answer.board!.leaderboard.nodes);
     this.ringside.session.dispatchEvent(new Event('renew'));
     this.render();
   }
@@ -179,12 +186,10 @@ export default class Board extends Part<BoardData> {
   }
 
   private changed(rows: Row[]) {
-    const before = new Map(this.rows.map((row) => [row.contender.id, row]));
-    const differs = ({ contender, wins, losses, ties }: Row) => {
-      const old = before.get(contender.id);
-      return old && (old.wins !== wins || old.losses !== losses || old.ties !== ties);
-    };
-    this.moved = new Set(rows.filter(differs).map(({ contender }) => contender.id));
+    const votes = ({ wins, losses, ties }: Row) => `${[wins, losses, ties]}`;
+    const before = new Map(this.rows.map((row) => [row.contender.id, votes(row)]));
+    const moved = rows.filter((row) => (before.get(row.contender.id) ?? votes(row)) !== votes(row));
+    this.moved = new Set(moved.map(({ contender }) => contender.id));
     this.rows = rows;
     this.render();
   }
@@ -237,7 +242,7 @@ export default class Board extends Part<BoardData> {
 
   private verdict(name: string, key: string) {
     const ready = this.ballot && !this.chosen;
-    return <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts={key} onclick={() => this.cast(KEYS[key]!)}>{this.t(name)}</button>;
+    return <button type="button" part="button" aria-disabled={ready ? null : 'true'} aria-keyshortcuts={key} onclick={(event: MouseEvent) => this.cast(KEYS[key]!, event.detail)}>{this.t(name)}</button>;
   }
 
   private onKey = (event: KeyboardEvent) => {
@@ -261,7 +266,7 @@ export default class Board extends Part<BoardData> {
           aria-label={contender ? this.t('voteFor', { name: contender.name }) : this.t('loading')}
           aria-describedby={contender?.description ? id : null}
           aria-keyshortcuts={side === 'LEFT' ? 'ArrowLeft' : 'ArrowRight'}
-          onclick={() => this.cast(side)}
+          onclick={(event: MouseEvent) => this.cast(side, event.detail)}
         >
           {!contender || shown ? <span class="picture">{shown && <img key={contender.id} alt="" src={shown} width="320" height="320" referrerpolicy="no-referrer" />}</span> : null}
           <span class="name" dir="auto">{contender?.name ?? '\u00a0'}</span>
@@ -275,26 +280,27 @@ export default class Board extends Part<BoardData> {
   }
 
   private closed() {
-    const { code, message, retryAfterSeconds } = this.refused!;
+    const { code, retryAfterSeconds } = this.refused!;
     const { opensAt, closesAt, membersSince } = this.board ?? {};
     const when = (time?: string | null) => (time ? this.date(time, { dateStyle: 'full', timeStyle: 'short' }) : '');
     const since = membersSince && this.t('membersSince', { when: when(membersSince) });
     if (code === 'NOT_ALLOWED' && since) return <p class="notice">{since}</p>;
     if (code === 'NOT_SIGNED_IN') return <div class="notice stack"><p>{since || this.t('members')}</p><div class="row verdicts">{this.signInButton()}</div></div>;
-    if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal({ code, message })}</p>;
+    if (code !== 'LOCKED') return <p class="notice">{code === 'EXHAUSTED' ? this.t('tooFew') : this.refusal(this.refused!)}</p>;
     const text = retryAfterSeconds == null ? this.t(closesAt && this.secondsTo(closesAt) < 0 ? 'ended' : 'endedNow', { when: when(closesAt) }) : this.t(opensAt ? 'opens' : 'opensSoon', { when: when(opensAt) });
     return <p class="notice">{text}</p>;
   }
 
   private leaderboard() {
     const { low, high } = range(this.rows);
-    const total = this.board?.leaderboard.totalCount!;
+    const { resultsHidden, resultsVisible, leaderboard } = this.board ?? {};
+    const total = leaderboard?.totalCount!;
     return [
       <div class="row between">
         <h3 id="leaderboard">{this.t('leaderboard')}</h3>
-        {!this.board?.resultsHidden && <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>}
+        {!resultsHidden && <span class={`live ${this.isLive ? 'on' : ''}`} part="live">{this.t(this.isLive ? 'live' : 'paused')}</span>}
       </div>,
-      this.board?.resultsHidden ? <p class="notice">{this.t(this.board.resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows.length ? <p class="soft">{this.t('empty')}</p> : (
+      resultsHidden ? <p class="notice">{this.t(resultsVisible === 'AFTER_VOTING' ? 'afterVoting' : 'afterClose')}</p> : this.board && !this.rows.length ? <p class="soft">{this.t('empty')}</p> : (
         <table part="leaderboard">
           <thead>
             <tr>
@@ -308,7 +314,7 @@ export default class Board extends Part<BoardData> {
           <tbody>{this.rows.length ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
         </table>
       ),
-      !this.isLong && !this.board?.resultsHidden && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: Math.min(total, MOST) })}</button> : null,
+      !this.isLong && !resultsHidden && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: Math.min(total, MOST) })}</button> : null,
     ];
   }
 

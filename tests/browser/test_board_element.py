@@ -30,6 +30,17 @@ PLACES = """['h2', '.pair', '.verdicts', 'progress', 'table'].map((name) => {
   return [top, left, width].map(Math.round);
 })"""
 
+SECOND_CLICK = """() => {
+  const shown = document.querySelector('ringside-board').shadowRoot;
+  window.clicks = 0;
+  new MutationObserver((_, observer) => {
+    observer.disconnect();
+    window.clicks += 1;
+    shown.querySelector('button.corner').dispatchEvent(new MouseEvent('click', { detail: 2 }));
+  }).observe(shown.querySelector('.progress span'), { characterData: true, subtree: true });
+}"""
+"""Click for the second time of a double click as soon as the next pair is shown."""
+
 
 def corners(page: BrowserPage) -> Locator:
     return page.page.locator("ringside-board button.corner")
@@ -82,6 +93,19 @@ async def test_a_vote_is_one_request_and_shows_in_the_leaderboard(visited: Visit
         assert len([url for url in page.requests if url.endswith("/graphql")]) == 1
         assert await page.page.evaluate(PLACES) == before
         assert page.errors == []
+
+
+async def test_a_double_click_votes_once(visited: Visited, browser: Browser) -> None:
+    """Its second click meets the next pair, which nobody has seen yet."""
+    await board(visited, "double", "Ann", "Ben", "Cid")
+    async with visited.page(browser, BOARD % "double") as page:
+        await expect(corners(page).first).to_be_enabled()
+        await page.page.evaluate(SECOND_CLICK)
+        await voted(page)
+        await expect(progress(page)).to_have_text("1 of 3 pairs seen")
+        assert await page.page.evaluate("window.clicks") == 1
+        await voted(page)
+        await expect(progress(page)).to_have_text("2 of 3 pairs seen")
 
 
 async def test_a_leaderboard_shows_as_many_contenders_as_its_button_says(visited: Visited, browser: Browser) -> None:
