@@ -42,7 +42,8 @@ LOOKS = """() => {
 }"""
 SHIFTS = """globalThis.shifts = [];
 new PerformanceObserver((list) => list.getEntries().forEach(({ value, sources, startTime }) =>
-  shifts.push([value, startTime, ...sources.map(({ node }) => node?.outerHTML?.slice(0, 80) ?? '')])))
+  shifts.push([value, startTime, ...sources.map(({ previousRect: { x, y }, currentRect: now }) =>
+    `${x},${y} ${now.width}x${now.height} to ${now.x},${now.y}`)])))
   .observe({ type: 'layout-shift' });"""
 
 
