@@ -179,12 +179,17 @@ export abstract class Part<Data> {
 
   // ── requests ──
 
-  /** The answer to a request that is sent again while the service cannot be reached; null if the element has left. */
+  /**
+   * The answer to a request that is sent again while the service cannot be reached, or its first field says that this
+   * cannot be done now; null if the element has left.
+   */
   async insist<T>(send: () => Promise<T>, problem?: any): Promise<T | null> {
     for (let wait = 0.5; !this.isStopped; wait = Math.min(wait * 2, 16)) {
       try {
         if (problem) throw problem;
-        const answer = await send();
+        const answer: any = await send();
+        const [first]: any[] = Object.values(answer);
+        if (first?.code === 'UNAVAILABLE') throw new this.ringside.Failed(first.code, '', first.retryAfterSeconds);
         if (wait > 0.5) this.say('');
         return answer;
       } catch (failed: any) {
@@ -203,13 +208,8 @@ export abstract class Part<Data> {
 
   /** The only field of a mutation's answer. The input has a key, so sent again it counts once. */
   async mutate<T>(document: Doc<T, any>, variables: object): Promise<any> {
-    for (;;) {
-      const answer: any = await this.insist(() => this.ringside.ask(document, variables));
-      const only: any = answer && Object.values(answer)[0];
-      if (only?.code !== 'UNAVAILABLE') return only;
-      this.say(this.refusal(only));
-      await pause(only.retryAfterSeconds ?? 1);
-    }
+    const answer: any = await this.insist(() => this.ringside.ask(document, variables));
+    return answer && Object.values(answer)[0];
   }
 
   /** Tells the page what happened. */

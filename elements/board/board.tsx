@@ -96,8 +96,8 @@ export default class Board extends Part<BoardData> {
     this.drawnAt = Date.now();
     this.ballot = drawn.token ? (drawn as Ballot) : null;
     this.refused = drawn.token ? null : (drawn as Refused);
-    if (this.refused?.code === 'LOCKED') {
-      this.awaitOpening(this.refused.retryAfterSeconds);
+    if (this.refused) {
+      this.drawLater(this.refused.retryAfterSeconds);
       void this.reveal();
     }
     if (this.ballot) {
@@ -107,9 +107,9 @@ export default class Board extends Part<BoardData> {
     this.render();
   }
 
-  /** The hours may be changed, so the service is asked again after a minute at most. */
-  private awaitOpening(seconds: number | null | undefined) {
-    if (seconds != null) this.later(seconds, () => this.drawAgain());
+  /** A board's hours may be changed, so the service is asked again after a minute at most. */
+  private drawLater(seconds: number | null | undefined) {
+    if (seconds != null) this.later(seconds, () => this.refused && this.drawAgain());
   }
 
   /** Draws again when the board has closed: it then shows its results. */

@@ -10,6 +10,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
 
 import httpx
+import psutil
 import pytest
 from playwright.async_api import Browser, WebSocketRoute, expect
 
@@ -44,6 +45,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 UNREACHABLE = "The service cannot be reached. Trying again."
+SLOW = "The service is slow to answer. Trying again."
 GUEST = (
     """mutation { signInAsGuest(input: { name: "Ann" }) { ... on SignedIn { token } ... on Refused { message } } }"""
 )
@@ -53,6 +55,8 @@ STANDINGS = '<ringside-standings season="2026"></ringside-standings>'
 DUE_COUNT = "{ viewer { dueCount } }"
 REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
 
+DRAW = "mutation { drawMatchup(input: {}) { __typename } }"
+SHOW_BOARD = "document.querySelector('main').innerHTML = '<ringside-board></ringside-board>'"
 REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
   .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
@@ -176,6 +180,61 @@ async def test_a_board_whose_stream_is_refused_says_so_and_is_live_once_there_is
                 await expect(live).to_have_count(0)
                 await page.page.clock.fast_forward("01:00")
                 await expect(live).to_have_count(1)
+
+
+@contextmanager
+def halted(engine: psutil.Process) -> Iterator[None]:
+    """An engine that does not answer during the block, as one whose disk is slow."""
+    engine.suspend()
+    try:
+        yield
+    finally:
+        engine.resume()
+
+
+async def test_a_board_draws_and_votes_once_the_table_answers_again(
+    demo_data: Callable[[], str], browser: Browser
+) -> None:
+    """The service answers at once that it cannot be done now: that it is tried again, as the board says, is true."""
+    with running_site() as site:
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": site.address}
+        with running_service({**variables, "RINGSIDE_REQUEST_TIMEOUT": "2"}, ["--demo"]) as service:
+            [engine] = [each for each in psutil.Process(service.process.pid).children() if "dynoxide" in each.name()]
+            site.api = service.url
+            async with Visited(service, site).page(browser, "<main></main>") as page:
+                board = page.page.locator("ringside-board")
+                left, note = board.locator("button.corner:not([aria-disabled])").first, board.locator(".note")
+                with halted(engine):
+                    await page.page.evaluate(SHOW_BOARD)
+                    await expect(board.locator(".note, .notice")).to_have_text(SLOW)
+                await expect(left).to_be_visible()
+                name = await left.locator(".name").inner_text()
+                with halted(engine):
+                    await left.click()
+                    await expect(note).to_have_text(SLOW)
+                await expect(note).to_have_text(f"A vote for {name}.")
+                await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
+
+
+async def test_a_board_that_was_drawn_from_too_often_draws_again_by_itself(
+    demo_data: Callable[[], str], browser: Browser
+) -> None:
+    """Once the service admits it: it says when."""
+    with running_site() as site:
+        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": site.address}
+        with running_service({**variables, "RINGSIDE_VOTES_PER_VISITOR": "6/minute"}, ["--demo"]) as service:
+            site.api = service.url
+            async with Visited(service, site).page(browser, "<ringside-board></ringside-board>") as page:
+                board = page.page.locator("ringside-board")
+                ready = board.locator("button.corner:not([aria-disabled])")
+                await expect(ready).to_have_count(2)
+                visit = await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
+                headers = {"origin": site.address, "authorization": f"Visitor {visit}"}
+                for _ in range(6):  # one more than there is room for
+                    httpx.post(f"{service.url}/graphql", json={"query": DRAW}, headers=headers, timeout=60)
+                await ready.first.click()
+                await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
+                await expect(ready).to_have_count(2)
 
 
 async def test_a_page_that_is_opened_while_the_service_is_stopped_shows_what_stands_between_the_tags(
