@@ -91,7 +91,7 @@ class Members:
         profile = await profiles.load(user, MEMBER_AGE) or await profile_store.read_profile(table, user)
         if profile is not None and profile.expires is not None:
             await identity_store.keep_guest(table, profile, self._services.unit())
-            profiles.put(user, replace(profile, expires=None))
+            profiles.amend(user, replace(profile, expires=None))
 
     async def of_profile(self, profile: Profile) -> list[Identity]:
         """By what a member signs in, the oldest first."""

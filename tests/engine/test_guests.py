@@ -23,7 +23,7 @@ from datastore.dynamo import Table
 from datastore.members.sessions import LONGEST
 from datastore.people.identities import of_address
 from resolvers.people.identities import Members
-from resolvers.requests.context import Role
+from resolvers.requests.context import PROFILE_AGE, Role
 from resolvers.values.node_ids import parse_node_key
 from schema import schema
 from server.settings import Settings
@@ -216,6 +216,19 @@ async def test_a_guest_who_gives_an_address_on_another_process_is_not_taken_for_
         code = await asked(mail, ADA, guest)
         await guest.ask(ADD, input={"request": code["request"], "code": code["code"]})
         assert (await theirs.ask(UPDATE_PROFILE, input={"name": "Anna"}))["user"]["name"] == "Anna"
+
+
+async def test_a_guest_s_first_comment_brings_back_no_name_that_they_have_changed(mail: MailingService) -> None:
+    """Elsewhere, since this process knew them by it: what it has kept for so long is not new."""
+    guest = await a_guest(mail)
+    async with serving(mail.client.settings) as elsewhere:
+        theirs = Client(elsewhere.served, elsewhere.settings, guest.http.headers["authorization"].split()[1])
+        assert await theirs.ask("{ viewer { name } }") == {"name": "Ann"}
+        await guest.ask(UPDATE_PROFILE, input={"name": "Anna"})
+        known_at = elsewhere.services.cache.clock()
+        elsewhere.services.cache.clock = lambda: known_at + PROFILE_AGE
+        await theirs.ask(POST_COMMENT, input={"product": "mug", "language": "en", "body": "Mine."})
+        assert await theirs.ask("{ viewer { name } }") == {"name": "Anna"}
 
 
 async def test_new_guests_of_a_network_are_limited_and_their_keys_are_long(
