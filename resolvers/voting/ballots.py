@@ -301,7 +301,7 @@ async def draw_matchup(ctx: Context, /, *, board: str = MAIN) -> DrawnBallot:
 
 async def _electors_contenders(ctx: Context, board: Board) -> EligibleContenders:
     """What can be drawn by a viewer who may vote."""
-    require_may_vote(board, ctx.now(), await joined_at(ctx), ("input", "board"))
+    require_may_vote(board, ctx.now(), await joined_at(ctx, board), ("input", "board"))
     return board.eligible
 
 
@@ -439,7 +439,7 @@ async def _count(ctx: Context, vote: Vote, board: Board) -> Vote:
 
     `board` was read at most `KNOWN_SECONDS` ago. An attempt that begins later needs a newer state.
     """
-    time, joined = asyncio.get_running_loop().time, await joined_at(ctx)
+    time, joined = asyncio.get_running_loop().time, await joined_at(ctx, board)
     usable_until = time() + LEAD.total_seconds() - KNOWN_SECONDS
 
     def check() -> None:

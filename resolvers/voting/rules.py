@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from datastore.dynamo import iso
 from datastore.refusals import InvalidInput, Refusal
 from datastore.voting.boards import Board, Electorate
-from resolvers.requests.context import MEMBER_AGE, Context, Unset
+from resolvers.requests.context import MEMBER_AGE, PROFILE_AGE, Context, Unset
 
 LEAD = timedelta(seconds=10)
 
@@ -98,14 +98,16 @@ def validate_electorate(board: Board) -> None:
         )
 
 
-async def joined_at(ctx: Context) -> datetime | None:
-    """When the viewer joined; None if they are not a member.
+async def joined_at(ctx: Context, board: Board) -> datetime | None:
+    """When the viewer joined, as far as the board asks for it; None if they are not a member.
 
-    Whoever writes has a profile in memory by then, so a vote does not read it again.
+    Whom an import has made joins with their first sign-in, later than a profile says that was kept from before. Whoever
+    votes has one in memory by then, so a vote seldom reads it again.
     """
     if not ctx.viewer.is_member:
         return None
-    profile = await ctx.services.profiles.load(ctx.viewer.id, MEMBER_AGE)
+    age = MEMBER_AGE if board.members_since is None else PROFILE_AGE
+    profile = await ctx.services.profiles.load(ctx.viewer.id, age)
     return ctx.now() if profile is None else profile.joined_at
 
 

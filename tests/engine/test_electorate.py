@@ -9,9 +9,12 @@ from typing import Any
 import httpx
 
 from datastore.dynamo import Table, iso
-from resolvers.requests.context import Role, utc_now
+from datastore.people.identities import SignInMethod, of_issuer
+from resolvers.people.identities import Members
+from resolvers.requests.context import PROFILE_AGE, Role, utc_now
 from resolvers.voting import settling
 from resolvers.voting.settling import BoardCache
+from server.auth.tokens import mint
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
 from tests.conftest import settings_for
@@ -154,6 +157,23 @@ async def test_another_process_knows_a_new_electorate_in_time(default_engine: Ru
         assert board.electorate == "EVERYBODY"
         second.services.cache.clock = lambda: monotonic() + settling.KNOWN_SECONDS
         assert await visitor.code(CAST_VOTE, token=token, verdict="LEFT") == "NOT_SIGNED_IN"
+
+
+async def test_an_imported_author_joins_with_their_first_sign_in_for_every_process(
+    default_engine: RunningEngine, one_table: Table
+) -> None:
+    """One that has shown their comments for long knows a profile that is older than that."""
+    settings = settings_for(default_engine, one_table.name)
+    async with serving(settings) as first, serving(settings) as second:
+        await add_contenders(first, "a", "b", "c")
+        author = await first.services.get(Members).introduce(of_issuer(SignInMethod.SITE, "", "ada"), name="Ada")
+        assert await second.services.profiles.load(author) is not None
+        await change(first, electorate="MEMBERS", membersSince=iso(utc_now()))
+        token = mint(settings, "ada")
+        await Client(first.served, settings, token).ask(UPDATE_PROFILE, input={"name": "Ada"})
+        known_at = second.services.cache.clock()
+        second.services.cache.clock = lambda: known_at + PROFILE_AGE
+        assert await Client(second.served, settings, token).code(DRAW_MATCHUP) == "NOT_ALLOWED"
 
 
 async def test_a_vote_of_a_member_reads_nothing_for_it(one_client: Client) -> None:
