@@ -78,11 +78,12 @@ export class Session extends EventTarget {
     } catch { /* blocked or full: until the page is closed */ }
   }
 
-  /** Forgets a token that the service refused. */
+  /** Forgets a token that the service refused: null is a cookie's, which an answer over HTTP deletes. */
   drop(authorization: string | null) {
     this.load(); // it may be another page's no more
-    if (authorization === `Bearer ${this.member?.token}`) this.use(null);
-    else if (authorization === `Visitor ${this.visit?.token}`) this.keep({ visit: null });
+    if (authorization !== this.authorization) return;
+    if (this.member || !isElsewhere) this.use(null);
+    else this.keep({ visit: null });
   }
 
   get authorization() {
@@ -157,8 +158,10 @@ async function post(document: string, variables: object, again = true): Promise<
     if (refused) throw new Failed(refused);
     const { data, errors } = await response.json();
     if (response.status === 401 && again) {
-      session.drop(authorization);
-      if (!isMutation(document) || startsVisit(document)) return post(document, variables, false);
+      const isCarriedOut = isMutation(document) && !startsVisit(document);
+      // Not a cookie's for what its end has elements ask again: where something keeps it, they would ask without an end.
+      if (authorization || isCarriedOut) session.drop(authorization);
+      if (!isCarriedOut) return post(document, variables, false);
     }
     if (data && !errors) return data;
     const { message, extensions = {} } = errors[0];

@@ -24,15 +24,16 @@ export default (api: URL, session: Session) => {
   function connect() {
     if (socket || !streams.size || document.hidden) return;
     const opened = (socket = new WebSocket(String(api).replace('http', 'ws'), 'graphql-transport-ws'));
-    /** Null once the socket is open: a token whose rights change then still counts, and is sent again. */
-    let Authorization = session.authorization;
+    /** Whether it is refused from the start: a token whose rights change later still counts, and is sent again. */
+    let isNew = true;
+    const Authorization = session.authorization;
     opened.onopen = () => tell({ type: 'connection_init', payload: { Authorization } });
     opened.onmessage = ({ data }) => {
       const { type, id, payload } = JSON.parse(data);
       if (type === 'connection_ack') {
         pause = 1;
         isReady = true;
-        Authorization = null;
+        isNew = false;
         streams.forEach((stream, key) => subscribe(key, stream));
       }
       const stream = streams.get(id);
@@ -51,7 +52,7 @@ export default (api: URL, session: Session) => {
       socket = null;
       isReady = false;
       streams.forEach(({ state }) => state(false));
-      if (code === 4403 && Authorization) session.drop(Authorization);
+      if (code === 4403 && isNew) session.drop(Authorization);
       setTimeout(connect, pause * (500 + Math.random() * 500));
       pause = Math.min(pause * 2, 60);
     };

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, WebSocketRoute, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
-from tests.browser.pages import BrowserPage, answered_last, held_back
+from tests.browser.pages import VIEWPORT, BrowserPage, answered_last, held_back, new_context
 from tests.browser.sites import END_SESSION, Site, Visited, running_site
 from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
@@ -57,6 +57,9 @@ REVIEW_WORD = mutation("reviewWord", "WordReviewed", "card { due }")
 
 DRAW = "mutation { drawMatchup(input: {}) { __typename } }"
 SHOW_BOARD = "document.querySelector('main').innerHTML = '<ringside-board></ringside-board>'"
+AS_GUEST_HERE = """(query) => fetch('/graphql', {
+  method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query }),
+})"""
 REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
   .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
@@ -477,6 +480,32 @@ class Sockets:
     async def end_for_changed_rights(self) -> None:
         assert self._latest is not None
         await self._latest.close(code=4403, reason="Forbidden: the token's rights have changed")
+
+
+async def test_the_service_s_own_page_notices_that_its_session_has_ended(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """Answers delete its cookie, and sockets do not: the streams go on, and somebody can sign in again."""
+    sockets, url = Sockets(), restartable.service.url
+    context = await new_context(browser, viewport=VIEWPORT, locale="en-GB", timezone_id="UTC")
+    page = BrowserPage(await context.new_page(), url)
+    await page.page.route_web_socket("**/graphql", sockets.open)
+    await page.page.goto(url)
+    event, board = page.page.locator("ringside-event"), page.page.locator("ringside-board")
+    for ends in (sockets.end_for_changed_rights, event.get_by_role("button", name="Save picks").click):
+        await page.page.evaluate(AS_GUEST_HERE, GUEST)
+        await page.page.reload()
+        await expect(event.get_by_role("button", name="Save picks")).to_be_visible()
+        await expect(board.locator(".live.on")).to_be_visible()
+        await pick_all(page)
+        [cookie] = [each for each in await context.cookies() if "session" in each["name"]]
+        headers = {"cookie": f"{cookie['name']}={cookie['value']}", "origin": url}
+        httpx.post(f"{url}/graphql", json={"query": SIGN_OUT}, headers=headers, timeout=60).raise_for_status()
+        await ends()
+        await expect(event.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
+        await expect(board.locator(".live.on")).to_be_visible()
+        await expect(event.get_by_role("radio", checked=True)).not_to_have_count(0)
 
 
 async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: Restartable, browser: Browser) -> None:
