@@ -27,7 +27,7 @@ def cookie_values(header: bytes) -> dict[str, str]:
     """The values in a Cookie header; of two with a name the first, which has the closer path."""
     values: dict[str, str] = {}
     for pair in header.decode("latin-1").split(";"):
-        name, _, value = pair.strip().partition("=")
+        name, _, value = pair.strip(" \t").partition("=")  # other blanks belong to the name
         values.setdefault(name, value)
     return values
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from datastore.dynamo import Rates, Table
@@ -164,6 +165,22 @@ async def test_a_cookie_counts_on_the_service_s_own_pages_alone(mail: MailingSer
     for site, is_ada in (("cross-site", False), ("same-site", False), ("same-origin", True), ("none", True)):
         page.http.headers["sec-fetch-site"] = site
         assert (await page.ask(VIEWER) is not None) is is_ada, site
+
+
+@pytest.mark.parametrize("blank", [b"\xa0", b"\x85"])
+async def test_who_sets_cookies_for_the_whole_domain_puts_no_session_into_a_browser(
+    mail: MailingService, blank: bytes
+) -> None:
+    """Browsers let a neighbour set a name with such a byte before `__Host-`, and send it first for a longer path."""
+    attacker_s = (await signed_in(mail, "mallory@example.org"))["token"]
+    page = on_page(mail.client)
+    await signed_in(mail, ADA, page)
+    [ada_s] = [each.value for each in page.http.cookies.jar if "session" in each.name]
+    for own, email in ((b"; __Host-ringside_session=" + str(ada_s).encode(), ADA), (b"", None)):
+        cookie = blank + b"__Host-ringside_session=" + attacker_s.encode() + own
+        stranger = on_page(mail.client)
+        stranger.http.headers = httpx.Headers([*stranger.http.headers.raw, (b"cookie", cookie)])
+        assert ((await stranger.ask(VIEWER)) or {}).get("email") == email
 
 
 @pytest.mark.parametrize(
