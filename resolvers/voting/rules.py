@@ -99,12 +99,12 @@ def validate_electorate(board: Board) -> None:
 
 
 async def joined_at(ctx: Context, board: Board) -> datetime | None:
-    """When the viewer joined, as far as the board asks for it; None if they are not a member.
+    """When the viewer joined, as far as the board asks for it; None for others and guests, of whom anybody makes many.
 
     Whom an import has made joins with their first sign-in, later than a profile says that was kept from before. Whoever
     votes has one in memory by then, so a vote seldom reads it again.
     """
-    if not ctx.viewer.is_member:
+    if not ctx.viewer.is_member or ctx.viewer.is_guest:
         return None
     age = MEMBER_AGE if board.members_since is None else PROFILE_AGE
     profile = await ctx.services.profiles.load(ctx.viewer.id, age)

@@ -31,8 +31,9 @@ from tests.client import Client, serving
 from tests.command import on_table, ringside
 from tests.confirmations import ADA, MailingService, mailing
 from tests.erasing import EXPORT
-from tests.queries import POST_COMMENT, SUSPEND, UPDATE_PROFILE, mutation
+from tests.queries import CAST_VOTE, DRAW_MATCHUP, POST_COMMENT, SUSPEND, UPDATE_PROFILE, mutation
 from tests.sign_in import SIGN_IN, VIEWER, asked, signed_in
+from tests.voting import add_contenders, editor
 
 AS_GUEST = mutation(
     "signInAsGuest", "SignedIn", "user { id name isGuest } token", refused="code message path retryAfterSeconds"
@@ -127,6 +128,18 @@ async def test_a_guest_has_a_name_alone(mail: MailingService) -> None:
     assert await guest.ask(update, input={"name": "Anna"}) == {"user": {"name": "Anna"}}
     for settings in ({"email": ADA}, {"timeZone": "Europe/Vienna"}, {"lockReminderHours": 3}):
         assert await guest.code(update, input=settings) == "NOT_ALLOWED"
+
+
+async def test_a_guest_does_not_vote_on_a_board_for_members(mail: MailingService) -> None:
+    """Whose names anybody makes: not by a ballot from before either; once they have an address, they may."""
+    await add_contenders(mail.client, "a", "b", "c")
+    guest, update = await a_guest(mail), mutation("updateBoard", "BoardUpdated", "board { electorate }")
+    drawn = (await guest.ask(DRAW_MATCHUP))["token"]
+    await editor(mail.client).ask(update, input={"slug": "main", "electorate": "MEMBERS"})
+    assert await guest.code(CAST_VOTE, token=drawn, verdict="LEFT") == "NOT_SIGNED_IN"
+    assert await guest.code(DRAW_MATCHUP) == "NOT_SIGNED_IN"
+    await signed_in(mail, ADA, guest)
+    assert (await guest.ask(CAST_VOTE, token=drawn, verdict="LEFT"))["progress"]["seen"] == 1
 
 
 async def test_no_command_gives_a_guest_a_role(mail: MailingService, one_table: Table, settings: Settings) -> None:
