@@ -29,7 +29,7 @@ from typing import Any
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import Write, present
+from datastore.dynamo.writes import present
 from datastore.members.api_keys import CHECKSUM_LETTERS, hash_of, random_letters, with_checksum
 from datastore.members.sign_in_codes import CodeSpent, UsedUp
 from datastore.people.profiles import PROFILE
@@ -123,11 +123,16 @@ async def read_sessions_of(table: Table, user: str) -> list[Session]:
     return [session async for session in table.iterate(SESSION.on(user=user), consistent=True)]
 
 
-async def begin_session(table: Table, unit: UnitOfWork, answer: Any, session: Session, proof: UsedUp | None) -> None:
-    """Begin a session and use up what proves whose it is, if that counts once; CodeSpent if it was used before."""
-    writes: tuple[Write, ...] = (SESSION.put(session), *(() if proof is None else (proof.write,)))
+def going_on(key: SessionKey) -> UsedUp:
+    """The proof of who is signed in already: it holds until that session is ended."""
+    user, hashed = key
+    return UsedUp(SESSION.check(SESSION.at(user=user, token_hash=hashed), present()))
+
+
+async def begin_session(table: Table, unit: UnitOfWork, answer: Any, session: Session, *proofs: UsedUp) -> None:
+    """Begin a session and use up what proves whose it is, if that counts once; CodeSpent if it holds no more."""
     try:
-        await unit.transact(table, answer, *writes)
+        await unit.transact(table, answer, SESSION.put(session), *(proof.write for proof in proofs))
     except ConditionFailed as failed:
         if not (failed.doubtful and await read_sessions(table, [session.key])):
             raise CodeSpent(path=("input",)) from None

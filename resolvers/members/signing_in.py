@@ -25,7 +25,7 @@ import orjson
 from datastore.members import sessions as session_store
 from datastore.members import sign_in_codes as code_store
 from datastore.members.sessions import Session
-from datastore.members.sign_in_codes import CodeExpired, CodeUnknown, UsedUp
+from datastore.members.sign_in_codes import CodeExpired, CodeSpent, CodeUnknown, UsedUp
 from datastore.people.identities import SignInMethod
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed
@@ -53,7 +53,7 @@ class Proof:
     """What shows who somebody is."""
 
     method: SignInMethod
-    used_up: UsedUp | None = None
+    used_up: tuple[UsedUp, ...] = ()
     email: str | None = None
     """The address that was proven."""
     user: str | None = None
@@ -64,7 +64,8 @@ class Proof:
 
 # ── handing over ──
 # A page of another origin whose window is gone is led back to with a code in the fragment of its address. It names the
-# member and the origin, lasts a minute and counts once. Nothing is stored before it is used.
+# member, their session and the origin, lasts a minute and counts once, unless that session was ended. Nothing is stored
+# before it is used.
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +74,23 @@ class HandedOver:
 
     id: str
     user: str
+    session: str
+    """The hash of its token."""
     method: str
     origin: str
     signed_in_at: datetime
     expires: datetime
 
     def sealed(self, seal: Seal) -> str:
+        named = [self.id, self.user, self.session, self.method, self.origin]
         times = [int(moment.timestamp()) for moment in (self.signed_in_at, self.expires)]
-        return seal.sign_text(_HANDED_OVER, orjson.dumps([self.id, self.user, self.method, self.origin, *times]))
+        return seal.sign_text(_HANDED_OVER, orjson.dumps([*named, *times]))
 
     @classmethod
     def open(cls, seal: Seal, text: str) -> HandedOver:
         """Forged unless this service sealed it. It may have expired."""
-        id_, user, method, origin, signed_in, expires = orjson.loads(seal.open_text(_HANDED_OVER, text))
-        return cls(id_, user, method, origin, *(datetime.fromtimestamp(each, UTC) for each in (signed_in, expires)))
+        *named, signed_in, expires = orjson.loads(seal.open_text(_HANDED_OVER, text))
+        return cls(*named, *(datetime.fromtimestamp(each, UTC) for each in (signed_in, expires)))
 
 
 def code_for_page(services: Services, viewer: Viewer, origin: str) -> str:
@@ -94,23 +98,32 @@ def code_for_page(services: Services, viewer: Viewer, origin: str) -> str:
     assert viewer.session is not None  # noqa: S101 - the caller's condition
     expires = services.clock() + timedelta(seconds=HANDED_OVER_SECONDS)
     by = viewer.session
-    return HandedOver(secrets.token_hex(16), viewer.id, by.method, origin, by.at, expires).sealed(services.seal)
+    return HandedOver(secrets.token_hex(16), *by.key, by.method, origin, by.at, expires).sealed(services.seal)
 
 
 async def session_for_page(services: Services, viewer: Viewer, origin: str) -> tuple[str, datetime]:
-    """A token for the viewer, who has a session, on pages of this origin alone; and when it ends."""
+    """A token for the viewer, who has a session, on pages of this origin alone; and when it ends.
+
+    CodeSpent if their session was ended, of which this process has yet to hear.
+    """
     assert viewer.session is not None  # noqa: S101 - the caller's condition
-    by = viewer.session
+    by, sessions = viewer.session, services.get(Sessions)
     session, token = session_store.new_session(viewer.id, by.method, origin, services.clock(), signed_in_at=by.at)
-    await session_store.begin_session(services.table, services.unit(), None, session, None)
-    services.get(Sessions).began(session, is_guest=viewer.is_guest)
+    try:
+        await session_store.begin_session(
+            services.table, services.unit(), None, session, session_store.going_on(by.key)
+        )
+    except CodeSpent:
+        sessions.ended([by.key])
+        raise
+    sessions.began(session, is_guest=viewer.is_guest)
     return token, session.expires
 
 
 async def begin_for_page(services: Services, member: Profile, method: SignInMethod) -> tuple[Session, str]:
     """A session on the service's own pages, and its token."""
     session, token = session_store.new_session(member.user, method.value, None, services.clock())
-    await session_store.begin_session(services.table, services.unit(), None, session, None)
+    await session_store.begin_session(services.table, services.unit(), None, session)
     services.get(Sessions).began(session, is_guest=member.is_guest)
     return session, token
 
@@ -124,7 +137,7 @@ async def prove(ctx: Context, request: str | None, code: str | None, token: str 
         return await _open_token(ctx, token)
     if token is None and request is not None and code is not None:
         asked = await ctx.services.get(SignInCodes).check(ctx, request, code)
-        return Proof(SignInMethod.EMAIL, code_store.use_code(asked.id, ctx.now()), email=asked.email)
+        return Proof(SignInMethod.EMAIL, (code_store.use_code(asked.id, ctx.now()),), email=asked.email)
     raise InvalidInput("Give a request and its code, or a token alone.", path=("input",))
 
 
@@ -134,7 +147,7 @@ async def _open_token(ctx: Context, token: str) -> Proof:
     if asked is not None:
         asked.refuse_expired(ctx.now())
         await code_store.refuse_used(ctx.table, asked.id)  # before a member is looked for, or made
-        return Proof(SignInMethod.EMAIL, code_store.use_code(asked.id, ctx.now()), email=asked.email)
+        return Proof(SignInMethod.EMAIL, (code_store.use_code(asked.id, ctx.now()),), email=asked.email)
     try:
         handed = HandedOver.open(ctx.services.seal, token)
     except Forged:
@@ -143,7 +156,7 @@ async def _open_token(ctx: Context, token: str) -> Proof:
         raise CodeUnknown("This code counts only on pages of the origin that it was made for.", path=("input", "token"))
     if handed.expires <= ctx.now():
         raise CodeExpired(path=("input", "token"))
-    used_up = code_store.use_once(handed.id, ctx.now())
+    used_up = (code_store.use_once(handed.id, ctx.now()), session_store.going_on((handed.user, handed.session)))
     return Proof(SignInMethod(handed.method), used_up, user=handed.user, signed_in_at=handed.signed_in_at)
 
 
@@ -169,7 +182,7 @@ async def begin(ctx: Context, member: Profile, proof: Proof) -> SignedIn:
         member.user, proof.method.value, origin, ctx.now(), signed_in_at=proof.signed_in_at
     )
     answer = SignedIn(member, session.expires)
-    await session_store.begin_session(ctx.table, ctx.unit, answer, session, proof.used_up)
+    await session_store.begin_session(ctx.table, ctx.unit, answer, session, *proof.used_up)
     sessions = ctx.services.get(Sessions)
     sessions.began(session, is_guest=member.is_guest)
     ctx.viewer = sessions.viewer(session, is_guest=member.is_guest)  # what is left of the document is theirs

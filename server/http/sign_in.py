@@ -34,6 +34,7 @@ from starlette.routing import BaseRoute, Route
 
 from datastore.dynamo import DynamoError, deadline, iso
 from datastore.members.sessions import Session, latest_end
+from datastore.members.sign_in_codes import CodeSpent
 from datastore.people.identities import MemberErased
 from datastore.refusals import Conflict, InvalidInput, NotSignedIn, RateLimited, Refusal
 from datastore.values.seal import Forged
@@ -186,6 +187,8 @@ async def hand_over(request: Request) -> Response:
         try:
             with deadline(TIMEOUT):
                 token, ends = await session_for_page(services, viewer, origin)
+        except CodeSpent:
+            raise HTTPException(401, "This session has ended: sign in again.") from None
         except DynamoError:
             raise HTTPException(503, "The service is busy. Try again in a minute.") from None
         return _json({"token": token, "expiresAt": iso(ends)})

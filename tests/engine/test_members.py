@@ -246,7 +246,7 @@ async def test_roles_are_given_in_a_session_of_the_service_alone(client: Client)
     root = await in_session(client, "root", Role.ADMIN)
     user = parse_node_key("User", (await root.ask(ME))["id"])
     elsewhere, token = new_session(user, "EMAIL", "https://fans.example", services.clock())
-    await begin_session(services.table, services.unit(), None, elsewhere, None)
+    await begin_session(services.table, services.unit(), None, elsewhere)
     services.policy = replace(services.policy, role_origins=frozenset({"https://fans.example"}))
     page = Client(client.served, client.settings, token)
     page.http.headers["origin"] = "https://fans.example"

@@ -22,7 +22,17 @@ from tests.client import Client, serving
 from tests.confirmations import MailingService, mailing
 from tests.intercepted import intercepted
 from tests.members import introduce
-from tests.sign_in import REQUEST_SIGN_IN, SIGN_IN, VIEWER, asked, in_session, on_page, signed_in, with_session
+from tests.sign_in import (
+    REQUEST_SIGN_IN,
+    SIGN_IN,
+    SIGN_OUT,
+    VIEWER,
+    asked,
+    in_session,
+    on_page,
+    signed_in,
+    with_session,
+)
 from tests.waiting import until
 
 ADA = "ada@example.org"
@@ -165,6 +175,23 @@ async def test_a_cookie_counts_on_the_service_s_own_pages_alone(mail: MailingSer
     for site, is_ada in (("cross-site", False), ("same-site", False), ("same-origin", True), ("none", True)):
         page.http.headers["sec-fetch-site"] = site
         assert (await page.ask(VIEWER) is not None) is is_ada, site
+
+
+async def test_no_session_begins_by_one_that_was_ended(mail: MailingService) -> None:
+    """Neither by a code from before, nor on a process that has yet to hear of it: who took it goes on nowhere."""
+    page = on_page(mail.client)
+    await signed_in(mail, ADA, page)
+    back = (await page.http.post("/sign-in/done", json={"returnTo": f"{SHOP}/"})).json()["location"]
+    async with serving(mail.client.settings) as other:
+        stolen = on_page(other)
+        stolen.http.cookies.update(page.http.cookies)
+        assert await stolen.ask(VIEWER)
+        await page.ask(SIGN_OUT, input={"everywhere": True})
+        answer = await stolen.http.post("/sign-in/done", json={"origin": SHOP})
+        assert (answer.status_code, "token" in answer.json()) == (401, False)
+        assert (await stolen.post(VIEWER)).status_code == 401
+    code = {"token": back.partition("=")[2]}
+    assert await on_page(mail.client, SHOP).code(SIGN_IN, input=code) == "TOKEN_SPENT"
 
 
 @pytest.mark.parametrize("blank", [b"\xa0", b"\x85"])
