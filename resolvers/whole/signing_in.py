@@ -24,6 +24,7 @@ from resolvers.members import signing_in
 from resolvers.members.sessions import Sessions
 from resolvers.members.sign_in_codes import SignInCodes
 from resolvers.members.signing_in import Proof, SignedIn
+from resolvers.members.suspensions import Suspensions
 from resolvers.people.challenges import require_solution
 from resolvers.people.identities import Members
 from resolvers.people.profile import parse_display_name
@@ -93,10 +94,24 @@ async def sign_in_as_guest(
 async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile:
     """Let the viewer sign in by the address that a code was sent to, too."""
     member = ctx.member()
+    require_may_add(ctx)
     asked = await ctx.services.get(SignInCodes).check(ctx, request, code)
     used_up = signing_in.used_up(ctx, asked)
     profile = await identity_store.add_identity(ctx.table, member.id, of_address(asked.email), ctx.unit, used_up)
     return _added(ctx.services, profile, member)
+
+
+def require_may_add(ctx: Context) -> None:
+    """Refuse to add what signs in as somebody with roles, unless they might give roles themselves (`set_roles`).
+
+    Whoever finds a token of theirs, which acts as a member's on another site's pages, would have all roles for good.
+    """
+    member = ctx.viewer
+    if not ctx.services.get(Suspensions).roles_of(member.id):
+        return
+    if member.session is None or member.session.origin is not None:
+        raise NotAllowed("Who has roles here adds an address only signed in on this service's own page, /sign-in.")
+    ctx.require_recent_sign_in()
 
 
 def guest_receipt_owner(_: Context, __: Mapping[str, Any]) -> str:

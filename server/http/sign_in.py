@@ -40,11 +40,11 @@ from datastore.refusals import Conflict, InvalidInput, NotSignedIn, RateLimited,
 from datastore.values.seal import Forged
 from resolvers.members.sign_in_codes import PATH, SignInCodes, offered_methods, origin_in, parse_return_address
 from resolvers.members.signing_in import code_for_page, session_for_page
-from resolvers.requests.context import Services, Viewer
+from resolvers.requests.context import Context, Services, Viewer
 from resolvers.values.languages import PAGE_LANGUAGES
 from resolvers.values.network_addresses import network
 from resolvers.values.node_ids import node_id
-from resolvers.whole.signing_in import add_provider, sign_in_by_provider
+from resolvers.whole.signing_in import add_provider, require_may_add, sign_in_by_provider
 from server.auth.cookies import SESSION_COOKIE, bound_to_host, cookie_values, set_bound_cookie
 from server.auth.verification import Unverifiable
 from server.execution.documents import hash_of
@@ -256,6 +256,11 @@ async def to_provider(request: Request) -> Response:
     if not isinstance(asked, str) or len(asked) > _LONGEST_ASKED:
         raise HTTPException(400, "`asked` is the query of the page's address.")
     try:
+        if adds:
+            require_may_add(Context(services, viewer))
+    except NotSignedIn:
+        return _json({"location": f"{PATH}?{urlencode([('again', '1'), *_kept_of(asked)])}"})
+    try:
         _count(request, "begun at the provider")
     except RateLimited as limited:
         headers = {"retry-after": f"{math.ceil(limited.retry_after or 1.0)}"}
@@ -329,7 +334,7 @@ def _back(
     request: Request, asked: str, error: str | None, session: tuple[str, int] | None = None, *, ends: bool = True
 ) -> Response:
     """To the page, with what it was asked for. `ends` says whether the sign-in at the provider is over."""
-    query = [(name, value) for name, value in parse_qsl(asked.removeprefix("?")) if name in _KEPT]
+    query = _kept_of(asked)
     path = f"{PATH}/done" if error is None else PATH
     query += [] if error is None else [("error", error)]
     address = f"{path}?{urlencode(query)}" if query else path
@@ -339,6 +344,10 @@ def _back(
     if session is not None:
         _set_cookie(request, response, SESSION_COOKIE, *session)
     return response
+
+
+def _kept_of(asked: str) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in parse_qsl(asked.removeprefix("?")) if name in _KEPT]
 
 
 def _open_flow(request: Request) -> Flow | None:

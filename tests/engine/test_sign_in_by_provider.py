@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from datastore.dynamo import Rates, Rejected, Table
-from datastore.members.sessions import key_in
+from datastore.members.sessions import begin_session, key_in, new_session
 from datastore.people.profiles import read_profiles
 from resolvers.members.sessions import Sessions
 from resolvers.requests.context import Role
@@ -29,7 +29,7 @@ from tests.confirmations import list_key, migrated_record, subscriptions_of
 from tests.intercepted import Send, intercepted
 from tests.oidc_provider import CLIENT, SECRET, OidcProvider, authorized, oidc_provider
 from tests.queries import CREATE_LIST
-from tests.sign_in import VIEWER, in_session, on_page
+from tests.sign_in import VIEWER, in_session, on_page, with_session
 
 PUBLIC = "https://ringside.test"
 SITES = {"shop": "a secret of the shop and this service", "forum": "a secret of the forum and this service"}
@@ -244,6 +244,21 @@ async def test_who_signs_out_while_a_provider_is_being_added_is_told_that(browse
     browser.client.http.cookies.set("__Host-ringside_session", token)
     assert (await browser.sign_in(add=True)).headers["location"] == "/sign-in/done"
     assert await browser.name() == "Bob"
+
+
+async def test_who_has_roles_adds_a_provider_soon_after_a_sign_in_alone(browser: Browser) -> None:
+    """Or a session that was left open would let somebody sign in as an editor for good."""
+    client, now = browser.client, browser.client.services.clock()
+    await in_session(client, "ines", Role.EDITOR)
+    old, token = new_session(with_session("ines"), "EMAIL", None, now, signed_in_at=now - timedelta(minutes=16))
+    await begin_session(client.services.table, client.services.unit(), None, old)
+    client.http.cookies.set("__Host-ringside_session", token)
+    asked = {"asked": "?returnTo=/admin&link=x", "add": True}
+    answer = await client.http.post("/sign-in", json=asked)
+    assert answer.json() == {"location": "/sign-in?again=1&returnTo=%2Fadmin"}
+    fresh = (await in_session(client, "ines")).http.headers["authorization"].split()[1]
+    client.http.cookies.set("__Host-ringside_session", fresh)
+    assert (await browser.sign_in(add=True)).headers["location"] == "/sign-in/done"
 
 
 async def test_a_guest_who_adds_a_provider_is_a_member_on_every_process_at_once(

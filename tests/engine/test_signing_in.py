@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import ADA, MailingService, list_key, mailing, migrated, subscriber_count, subscriptions_of
 from tests.queries import SUSPEND, UPDATE_PROFILE
-from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, in_session, on_page, signed_in
+from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, in_session, on_page, signed_in, with_session
 from tests.vocabulary import known_list
 
 SHOP = "https://shop.example"
@@ -144,3 +145,23 @@ async def test_who_is_suspended_between_code_and_sign_in_may_take_their_data_and
     assert await ada.code(UPDATE_PROFILE, input={"name": "Ada"}) == "NOT_ALLOWED"
     assert "url" in await ada.ask(EXPORT, user=user)
     assert "job" in await ada.ask(ERASE, user=user)
+
+
+async def test_no_token_lets_its_finder_sign_in_as_somebody_with_roles(mail: MailingService) -> None:
+    """On another site's pages it acts as a member's. An address of the finder's would make it all that its owner is."""
+    ada, name = await in_session(mail.client, "ada", Role.ADMIN), with_session("ada")
+    page = on_page(mail.client, token=ada.http.headers["authorization"].split()[1])
+    shop_s = (await page.http.post("/sign-in/done", json={"origin": SHOP})).json()["token"]
+    code = await asked(mail, "mallory@example.org")
+    digits = {"request": code["request"], "code": code["code"]}
+    for finder in (on_page(mail.client, SHOP, shop_s), mail.client.member(name)):
+        assert await finder.code(ADD, input=digits) == "NOT_ALLOWED"
+    mail.clock.now += timedelta(minutes=14)
+    fan = await in_session(mail.client, "fan")
+    late = await asked(mail, "fan@example.org")
+    mail.clock.now += timedelta(minutes=2)
+    assert await page.code(ADD, input=digits) == "NOT_SIGNED_IN"
+    assert "user" in await fan.ask(ADD, input={"request": late["request"], "code": late["code"]})
+    ada = await in_session(mail.client, "ada")
+    own = await asked(mail, "ada@example.com")
+    assert "user" in await ada.ask(ADD, input={"request": own["request"], "code": own["code"]})
