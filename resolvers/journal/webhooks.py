@@ -93,13 +93,13 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 def parse_destination(url: str, allowed: Sequence[str]) -> Destination:
     """The destination that a URL names; InvalidInput with the reason if nothing may be sent there."""
+    if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        raise _refused(f"It has at most {LONGEST_URL} characters, all of them plain ASCII.")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise _refused("It cannot be read.") from None
-    if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        raise _refused(f"It has at most {LONGEST_URL} characters, all of them plain ASCII.")
     if parts.scheme not in ("https", "http") or not host or port == 0:
         raise _refused("It begins with https:// and names a host.")
     if parts.username is not None or parts.password is not None or "@" in parts.netloc:

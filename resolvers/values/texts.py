@@ -68,13 +68,14 @@ def parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> 
 
 def validate_web_address(text: str, path: tuple[str, ...], subject: str) -> str:
     """The address of a picture or a sound of any host. `subject` begins the refusal's message."""
+    usable = len(text) <= LONGEST_ADDRESS and is_stream_safe(text)  # `urlsplit` normalises a host
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(text if usable else "")
         usable = parts.scheme == "https" and bool(parts.hostname)
         usable = usable and not CONTROL_CHARACTERS.search(text) and not any(c.isspace() for c in text)
     except ValueError:
         usable = False
-    if not usable or len(text) > LONGEST_ADDRESS:
+    if not usable:
         raise InvalidInput(
             f"{subject}'s address begins with https:// and has at most {LONGEST_ADDRESS} characters.", path=path
         )
@@ -102,13 +103,14 @@ def parse_image_address(text: str, hosts: Collection[str], path: tuple[str, ...]
 
 
 def _split(address: str, path: tuple[str, ...]) -> SplitResult:
+    plain = len(address) <= LONGEST_ADDRESS and ADDRESS_CHARACTERS.fullmatch(address)
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(address if plain else "")
         usable = parts.scheme == "https" and parts.username is None and parts.password is None and parts.port != 0
         usable = usable and _HOST.fullmatch(parts.hostname or "") is not None
     except ValueError:
         usable = False
-    if not usable or len(address) > LONGEST_ADDRESS or not ADDRESS_CHARACTERS.fullmatch(address):
+    if not usable:
         raise InvalidInput(
             "An address starts with https:// and a host, has no password and no spaces, and at most "
             f"{LONGEST_ADDRESS:,} characters. Copy it from the address bar: https://example.com/fighters/ada.",

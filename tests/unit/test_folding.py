@@ -13,7 +13,8 @@ from datastore.pickem.events import slugify
 from datastore.refusals import InvalidInput
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.voting.contenders import folded_for_keys
-from resolvers.values.texts import is_line
+from resolvers.journal.webhooks import parse_destination
+from resolvers.values.texts import is_line, parse_image_address, parse_link, validate_web_address
 from resolvers.vocabulary.quizzes import compared
 
 MARKS = "\u0301\u0334\u0345\u0323\u3099\U0001d165"
@@ -72,3 +73,17 @@ def test_a_line_has_thirty_marks_in_a_row_at_most(marks: int) -> None:
 def test_a_line_may_be_of_what_is_newer_than_the_program(text: str, *, is_seen: bool) -> None:
     """A new emoji, a new letter; but not of what is reserved for invisible ones."""
     assert is_line(text, 10) is is_seen
+
+
+@pytest.mark.parametrize("marks", [MOST_MARKS + 1, 50_000])
+def test_no_address_is_taken_apart_in_time_by_its_square(marks: int) -> None:
+    """Python brings a host into a form when it does so: a megabyte of marks kept a process from all else for minutes."""
+    address = "https://a" + "\u0301\u0334" * (marks // 2 + 1) + ".example.org/"
+    with pytest.raises(InvalidInput):
+        validate_web_address(address, ("input", "avatarUrl"), "An avatar")
+    with pytest.raises(InvalidInput):
+        parse_link(address, ("input", "link"))
+    with pytest.raises(InvalidInput):
+        parse_image_address(address, ["example.org"], ("input", "imageUrl"))
+    with pytest.raises(InvalidInput):
+        parse_destination(address, ())
