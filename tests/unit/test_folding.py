@@ -77,7 +77,7 @@ def test_a_line_may_be_of_what_is_newer_than_the_program(text: str, *, is_seen: 
 
 @pytest.mark.parametrize("marks", [MOST_MARKS + 1, 50_000])
 def test_no_address_is_taken_apart_in_time_by_its_square(marks: int) -> None:
-    """Python brings a host into a form when it does so: a megabyte of marks kept a process from all else for minutes."""
+    """Python brings a host into a form then: a megabyte of marks kept a process from all else for minutes."""
     address = "https://a" + "\u0301\u0334" * (marks // 2 + 1) + ".example.org/"
     with pytest.raises(InvalidInput):
         validate_web_address(address, ("input", "avatarUrl"), "An avatar")
