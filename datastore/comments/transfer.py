@@ -71,6 +71,8 @@ BATCH = 25
 AT_ONCE = 4 * BATCH
 _ROOM = 100 - 2 - MOST_WEBHOOKS
 """Writes of a transaction, besides the batch's record, its occurrence and the deliveries of it."""
+_OF_THREAD = ("thread", "comment", "helpful", "verified or stub")
+"""What the first reply of a thread writes: the thread, and its comment wherever that is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
     batch: list[Comment] = []
     others: set[tuple[str, ...]] = set()
     for comment in comments:
-        thread = ((name, comment.product, comment.root) for name in ("thread", "mark") if comment.root is not None)
+        thread = ((name, comment.product, comment.root) for name in _OF_THREAD if comment.root is not None)
         review = [("review", comment.author, comment.product)] if comment.placed else []
         verified = [("verified", comment.product, comment.ulid)] if comment.verified_at is not None else []
         own = {("counts", comment.product, comment.language), *thread, *review, *verified}

@@ -210,10 +210,21 @@ async def test_an_import_leaves_out_what_erased_members_wrote(one_client: Client
     assert await find_suspects(services, "comments") == []
 
 
-async def test_a_batch_of_all_different_comments_fits_into_a_transaction(one_client: Client) -> None:
-    """Each of another author on another product."""
-    file = _lines(*({"product": f"p{place}", "author": author_id(f"a{place}")} for place in range(50)))
-    assert await import_lines(one_client.services, file) == (50, 50, 0)
+@pytest.mark.parametrize("more", [{}, {"verifiedAt": "2026-01-02T00:00:00Z"}, {"status": "REJECTED"}])
+async def test_a_batch_of_all_different_comments_fits_into_a_transaction(
+    one_client: Client, more: dict[str, object]
+) -> None:
+    """Each of another author on another product; also that of their replies, whose threads begin with it."""
+    services, start = one_client.services, datetime(2026, 1, 1, tzinfo=UTC)
+    own: list[dict[str, object]] = [
+        {"id": first_id(start + timedelta(hours=place)), "product": f"p{place}", "author": author_id(f"a{place}")}
+        for place in range(50)
+    ]
+    assert await import_lines(services, _lines(*({**one, **more} for one in own))) == (50, 50, 0)
+    replies = _lines(*({**one, "id": None, "rating": None, "inReplyTo": one["id"]} for one in own))
+    assert await import_lines(services, replies) == (50, 50, 0)
+    await services.close()
+    assert await find_suspects(services, "comments") == []
 
 
 OWN_COMMENTS = "{ viewer { comments(first: 10) { nodes { product } } } }"
