@@ -186,6 +186,18 @@ async def test_commento_and_comentario_are_imported(one_client: Client, file: st
     assert first["author"]["name"] == "Ann"
 
 
+def test_a_post_of_wordpress_has_any_number_of_comments(tmp_path: Path) -> None:
+    """Only one of them is bounded, with what programs against spam keep about it."""
+    comment = """<wp:comment><wp:comment_id>%d</wp:comment_id><wp:comment_content>Yes.</wp:comment_content>
+      <wp:commentmeta><wp:meta_value>%s</wp:meta_value></wp:commentmeta></wp:comment>"""
+    file, kept = tmp_path / "wordpress.xml", "x" * 50_000
+    comments = "".join(comment % (number, kept) for number in range(60))
+    item = f"<item><link>https://example.com/popular/</link><wp:post_id>7</wp:post_id>{comments}</item>"
+    file.write_text(f'<rss xmlns:wp="http://wordpress.org/export/1.2/">{item}</rss>', encoding="utf-8")
+    read = [(one.id, one.body, one.thread, one.thread_id) for one in READERS["wordpress"](file)]
+    assert read == [(f"{number}", "Yes.", "https://example.com/popular/", "7") for number in range(60)]
+
+
 def isso_database(file: Path) -> None:
     with closing(sqlite3.connect(file)) as table:
         table.executescript("""

@@ -112,12 +112,11 @@ def wordpress(file: Path) -> Iterator[Written]:
     """The XML of "Tools, Export" (WXR). Pingbacks and trackbacks are no comments."""
     is_export = False
     with _opened(file) as source:
-        for item in xml_elements(source, f"{file}", "item", "wxr_version"):
+        for element in xml_elements(source, f"{file}", "item", "wxr_version", inside="comment"):
             is_export = True
-            page = (item.value("link") or item.value("guid"), item.value("post_id"))
-            for comment in item.children:
-                if comment.name == "comment":
-                    yield _wordpress_comment(comment, *page)
+            if (item := element.outer) is not None:
+                page = (item.value("link") or item.value("guid"), item.value("post_id"))
+                yield _wordpress_comment(element, *page)
     if not is_export:
         raise Unreadable(f"{file} is no export of WordPress: it has no <item>.")
 

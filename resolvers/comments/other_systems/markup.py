@@ -123,6 +123,8 @@ class Element:
     attributes: Mapping[str, str]
     text: str = ""
     children: list[Element] = field(default_factory=list)
+    outer: Element | None = None
+    """What it stands in, as far as that was read; None for an outermost one."""
 
     def of(self, name: str) -> Element | None:
         """The first element of this name inside."""
@@ -134,12 +136,12 @@ class Element:
         return "" if found is None else found.text.strip()
 
 
-def xml_elements(source: BinaryIO, name: str, *wanted: str) -> Iterator[Element]:
+def xml_elements(source: BinaryIO, name: str, *wanted: str, inside: str = "") -> Iterator[Element]:
     """The outermost elements of these names, one after the other; Unreadable for a file that is no XML or has entities.
 
-    Only `item` may hold others: their names lead to records of their own.
+    They may hold records of the name `inside`, of any number: each comes by itself, before its outer element.
     """
-    parser = _Records(name, frozenset(wanted))
+    parser = _Records(name, frozenset(wanted), inside)
     while True:
         part = source.read(_AT_ONCE)
         parser.feed(part)
@@ -149,8 +151,8 @@ def xml_elements(source: BinaryIO, name: str, *wanted: str) -> Iterator[Element]
 
 
 class _Records:
-    def __init__(self, name: str, wanted: frozenset[str]) -> None:
-        self._name, self._wanted = name, wanted
+    def __init__(self, name: str, wanted: frozenset[str], inside: str) -> None:
+        self._name, self._wanted, self._inside = name, wanted, inside
         self._open: list[Element] = []
         self._done: list[Element] = []
         self._letters = 0
@@ -178,7 +180,7 @@ class _Records:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         bare = tag.rpartition("}")[2]
         if self._open or bare in self._wanted:
-            if not self._open:
+            if not self._open or self._is_record(bare):
                 self._letters = 0
             own = {key.rpartition("}")[2]: value for key, value in attributes.items()}
             self._open.append(Element(bare, self._parser.CurrentLineNumber, own))
@@ -187,10 +189,15 @@ class _Records:
         if not self._open:
             return
         ended = self._open.pop()
-        if self._open:
-            self._open[-1].children.append(ended)
-        else:
+        ended.outer = self._open[-1] if self._open else None
+        if ended.outer is None or self._is_record(ended.name):
             self._done.append(ended)
+        else:
+            ended.outer.children.append(ended)
+
+    def _is_record(self, name: str) -> bool:
+        """Whether an element that stands in the open ones is a record of its own."""
+        return name == self._inside and len(self._open) == 1
 
     def _characters(self, text: str) -> None:
         if not self._open:
