@@ -134,6 +134,7 @@ REMOVALS = frozenset(
         Kind.LEAGUE_DELETED,
         Kind.WORD_LIST_DELETED,
         Kind.WORD_REMOVED,
+        Kind.SUBSCRIPTION_ENDED,
         Kind.QUIZ_REMOVED,
         Kind.SENTENCE_REMOVED,
         Kind.MEMBER_ERASED,
