@@ -94,7 +94,7 @@ async def test_a_member_goes_on_where_the_visitor_was(api: Client) -> None:
 
 
 async def test_both_stay_counted_where_the_member_has_voted_before(api: Client) -> None:
-    """The visitor draws no more; erasing the member with what they contributed takes back both."""
+    """The visitor draws no more; erasing the member with what they contributed takes back both, and breaks nothing."""
     (page, visit), ada = await a_visit(api), at_shop(await in_session(api, "ada"))
     ada_first = await vote(ada)
     await vote(page)
@@ -109,6 +109,8 @@ async def test_both_stay_counted_where_the_member_has_voted_before(api: Client) 
     assert (await api.ask(VOTES))["votes"] == 0
     left = [item async for item in api.services.table.scan_items() if user in str(item)]
     assert [item for item in left if "VOTE" in str(item)] == []
+    await api.caught_up("the index of objects shows what was removed")
+    assert await breaches_in(api.services) == []
 
 
 async def test_a_vote_at_the_same_time_is_counted_before_or_refused(api: Client) -> None:

@@ -185,13 +185,10 @@ async def test_of_subscriptions_only_active_ones_are_limited(one_client: Client)
     ada, first = one_client.member("ada"), await known_list(one_client, "First")
     for change in (SUBSCRIBE, UNSUBSCRIBE):  # which the journal records
         await ada.ask(change, input={"list": first})
-    since, lists = (
-        datetime(2026, 1, 1, tzinfo=UTC),
-        [parse_node_key("WordList", first), *(f"list{number}" for number in range(1, 200))],
-    )
+    since, names = datetime(2026, 1, 1, tzinfo=UTC), (f"list{number}" for number in range(1, 200))
     old = [
         Subscription("ada", name, CharacterSet.SIMPLIFIED, active=False, since=since + timedelta(number % 7))
-        for number, name in enumerate(lists)
+        for number, name in enumerate([parse_node_key("WordList", first), *names])
     ]
     await table.write_many(map(SUBSCRIPTION.put, old))
     assert (await ada.ask(SUBSCRIBE, input={"list": list_id}))["subscription"]["active"] is True
