@@ -5,7 +5,6 @@
 | which of these objects exist  | BatchGetItem under the keys of their types       | 1 for 33      |
 | whether one was removed       | gsi2 OBJECT#<object> of the journal              | 1 an object   |
 | whether its member was erased | GetItem USER#<id> PROFILE                        | 1 an object   |
-| the same, of a visitor's vote | Query VOTER#<voter>#<board>, the latest          | 1 an object   |
 
 A name is the type and key of a node, such as "Comment:42#01J…" or "Event:01J…".
 """
@@ -32,7 +31,7 @@ from datastore.vocabulary.subscriptions import SUBSCRIPTION
 from datastore.vocabulary.words import REMOVED_WORD, WORD
 from datastore.voting.boards import BOARD
 from datastore.voting.contenders import contender_key
-from datastore.voting.votes import VOTE, read_latest_vote
+from datastore.voting.votes import VOTE
 
 Keys = list["ItemKey[Any]"]
 
@@ -134,13 +133,13 @@ async def missing_objects(table: Table, names: Iterable[str]) -> list[str]:
 async def _was_erased(table: Table, name: str) -> bool:
     """Whether the member whose object it was has no profile any more.
 
-    A visitor never had one: their votes on a board go with the member who went on with them, all at once.
+    A visitor never had one, and may have been somebody who then signed in and was erased: votes go with the others.
     """
     kind, _, key = name.partition(":")
-    owner = _OWNERS[kind](key) if kind in _OWNERS else ""
-    if owner.startswith(VISITOR_PREFIX):
-        return await read_latest_vote(table, owner, key.partition(":")[0]) is None
-    return bool(owner) and await read_profile(table, owner) is None
+    if kind not in _OWNERS:
+        return False
+    owner = _OWNERS[kind](key)
+    return owner.startswith(VISITOR_PREFIX) or await read_profile(table, owner) is None
 
 
 async def _was_removed(table: Table, name: str) -> bool:

@@ -1,10 +1,10 @@
 """Every occurrence is well-formed, found by its keys and about something that exists; deliveries belong to a webhook.
 
 An object may be gone once an occurrence says so, for instance that a comment was deleted. Some objects go without an
-occurrence: whatever is removed with the journal off, and the lists of an erased member with their words. These are not
-looked for. Nor is an object that only expired occurrences name, by their own time or by today's settings: the one that
-tells of its removal may have expired first. The time to live, by which the engine removes occurrences, is checked as
-one of their keys.
+occurrence: whatever is removed with the journal off, and what was an erased member's, such as lists with their words
+and the votes of a visitor whom the member was before. These are not looked for. Nor is an object that only expired
+occurrences name, by their own time or by today's settings: the one that tells of its removal may have expired first.
+The time to live, by which the engine removes occurrences, is checked as one of their keys.
 """
 
 from __future__ import annotations

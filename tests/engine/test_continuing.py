@@ -97,18 +97,21 @@ async def test_both_stay_counted_where_the_member_has_voted_before(api: Client) 
     """The visitor draws no more; erasing the member with what they contributed takes back both, and breaks nothing."""
     (page, visit), ada = await a_visit(api), at_shop(await in_session(api, "ada"))
     ada_first = await vote(ada)
-    await vote(page)
+    for _ in range(2):
+        await vote(page)
     user = (await ada.ask(CONTINUE, visit=visit))["user"]["id"]
     assert await page.code(DRAW) == "NOT_SIGNED_IN"
     assert (await ada.ask(PROGRESS))["progress"] == {"seen": 1, "remaining": 5}
     assert await vote(ada) != ada_first
     await settle_votes(api)
-    assert (await api.ask(VOTES))["votes"] == 3
+    assert (await api.ask(VOTES))["votes"] == 4
     job = (await ada.ask(ERASE, user=user))["job"]["id"]
     await ended(api.member("root", Role.ADMIN), job)
     assert (await api.ask(VOTES))["votes"] == 0
     left = [item async for item in api.services.table.scan_items() if user in str(item)]
     assert [item for item in left if "VOTE" in str(item)] == []
+    await vote(page)  # by somebody else, as far as anybody can tell
+    await settle_votes(api)
     await api.caught_up("the index of objects shows what was removed")
     assert await breaches_in(api.services) == []
 
