@@ -13,6 +13,7 @@ from datastore.jobs.jobs import Job
 from datastore.people.identities import IdentityKey, erase_profile
 from datastore.people.profiles import read_profile
 from datastore.vocabulary.subscriptions import AddressClaim, note_claim
+from datastore.voting.suspects import SUSPECT, Suspect
 from resolvers.jobs.running import JobRunner
 from resolvers.people.identities import Members
 from resolvers.people.member_data import Contributions
@@ -103,6 +104,9 @@ async def leave_traces(site: Site) -> None:
         MODERATE_COMMENT, input={"comment": theirs, "status": "PUBLISHED", "idempotencyKey": "decision"}
     )
     await admin(client).ask(EXPORT, input={"user": NODE, "idempotencyKey": "export"})
+    lasts = client.services.clock() + timedelta(days=1)
+    suspect = Suspect("main", "a-job", 0, MEMBER, "suspect.z", 1, 1, 1e-6, ("1 of 1.",), (), lasts)
+    await client.services.table.write(SUSPECT.put(suspect))
 
 
 async def begin_erasure(services: Services, contributions: Contributions, member: str = MEMBER) -> Job:

@@ -6,6 +6,7 @@
 |                                | the visitors whose walks the member has continued            |             |
 | delete what is left of votes   | Query VOTER#<voter>#<board>, BatchWriteItem                  | 1 for 25    |
 | forget a voter's addresses     | the origins of the voter, and the voter among each address's | 1 for 12    |
+| and what was suspected of them | Query VOTER#<voter>#<board> SUSPECT#, BatchWriteItem         | 1 or 2      |
 
 Deleting votes changes no count: they must already be void.
 """
@@ -46,9 +47,10 @@ async def clear_voter(table: Table, voter: str, board: str) -> None:
 
 
 async def clear_addresses(table: Table, voter: str, board: str) -> None:
-    """Forget from which addresses a voter voted on a board. Safe to repeat."""
+    """Forget from which addresses a voter voted on a board, and what was suspected of them. Safe to repeat."""
     for each in await voters_of(table, voter, board):
         await _clear_addresses_of(table, each, board)
+        await clear_partition(table, SUSPECT.on(voter=each, board=board))
 
 
 async def _clear_addresses_of(table: Table, voter: str, board: str) -> None:
