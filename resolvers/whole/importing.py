@@ -138,7 +138,7 @@ async def _preview(services: Services, what: str, into: str, text: str) -> Previ
     """What is to be imported; InvalidInput if the text as a whole cannot be read."""
     form = FORMATS[what]
     try:
-        rows = [*form.read(text)]
+        rows = [*form.read(text.removeprefix("\ufeff"))]  # which begins a file that a spreadsheet has saved
     except InvalidInput as unreadable:
         raise InvalidInput(unreadable.message, path=("input", "text")) from None
     return await preview_records(rows, form.open_store(services, into, None), form.on_problem)

@@ -79,6 +79,21 @@ async def test_an_import_with_a_key_is_made_once(one_client: Client) -> None:
     assert await ed.ask(CONTENDERS, input={"text": "name\nComet\n"}) == added(0)
 
 
+async def test_a_text_that_begins_with_a_byte_order_mark_is_read_like_a_file(one_client: Client) -> None:
+    """A program that has read a spreadsheet's file may send the mark on."""
+    ed = editor(one_client)
+    made = (await ed.ask(CREATE_LIST, input={"name": "Holds", "public": True}))["list"]
+    for document, given in (
+        (CONTENDERS, {"text": "name\nComet\n"}),
+        (WORDS, {"list": made["id"], "text": "term,definition\nlock,a grip\n"}),
+        (EVENTS, {"text": json.dumps(SEASON)}),
+    ):
+        marked = {**given, "text": f"\ufeff{given['text']}"}
+        answer = await ed.ask(document, input=marked)
+        assert (answer["__typename"], answer.get("problems")) == ("Imported", []), answer
+        assert (await ed.ask(document, input=given))["added"] == 0
+
+
 async def test_two_imports_of_the_same_at_once_add_each_contender_once(one_client: Client) -> None:
     ed = editor(one_client)
     text = "\n".join(["name", *(f"Mask {number}" for number in range(40))])
