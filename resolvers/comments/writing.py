@@ -85,8 +85,9 @@ async def post_comment(  # noqa: PLR0913 - the fields of its input
     await require_challenge(ctx, solution)
     posted = await _held_if_asked(ctx, posted)
     if in_reply_to is not None:
-        return await _post_reply(ctx, posted, in_reply_to)
-    await _post(ctx, posted, shown)
+        posted = await _post_reply(ctx, posted, in_reply_to)
+    else:
+        await _post(ctx, posted, shown)
     ctx.services.activity["comments"] += 1
     return posted
 

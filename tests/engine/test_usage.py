@@ -45,15 +45,15 @@ async def today(client: Client) -> dict[str, int]:
 async def test_activity_is_what_all_processes_have_counted_also_those_that_have_stopped(
     one_table: Table, settings: Settings
 ) -> None:
-    """A vote that repeats an idempotency key, a skip and a refused comment count as nothing."""
+    """A reply is a comment. A vote that repeats an idempotency key, a skip and a refused comment count as nothing."""
     assert one_table.name == settings.table
     async with serving(settings) as first, serving(settings) as second:
         await add_contenders(first, *"abcd")
         await vote(first.visitor())
         await vote(second.visitor())
         await vote(second.visitor(), verdict="SKIP")
-        await post(newcomer(first, "ada"), "tee")
-        await post(newcomer(second, "bob"), "tee")
+        comment = await post(newcomer(first, "ada"), "tee")
+        await post(newcomer(second, "bob"), "tee", rating=None, inReplyTo=comment["id"])
         assert await newcomer(first, "ada").code(REFUSED) == "INVALID_INPUT"
     async with serving(settings) as third:
         counted = await today(third)
