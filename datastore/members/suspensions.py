@@ -26,7 +26,7 @@ from datastore.changes.revisions import changed
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table
 from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
-from datastore.dynamo.writes import ALWAYS, Write, present, where
+from datastore.dynamo.writes import ALWAYS, Write, absent, more, present, where
 
 ADMIN_ROLE = "admin"
 _ADMIN_LIFETIME = timedelta(days=90)
@@ -90,9 +90,10 @@ async def suspend(table: Table, unit: UnitOfWork, answer: Any, suspension: Suspe
 
 
 async def reinstate(table: Table, unit: UnitOfWork, answer: Any, user: str) -> bool:
-    """End a member's suspension; False if there was none."""
+    """End a member's suspension; False if there was none, or if it had ended by itself."""
     occurred = unit.occurred(Kind.MEMBER_REINSTATED, f"User:{user}")
-    delete = SUSPENSION.delete(SUSPENSION.at(user=user), when=present())
+    holds = present() & (absent("until") | more("until", unit.now))
+    delete = SUSPENSION.delete(SUSPENSION.at(user=user), when=holds)
     try:
         await unit.transact(table, answer, delete, changed("rights"), *occurred)
     except ConditionFailed as failed:

@@ -68,6 +68,7 @@ async def test_a_suspension_ends_by_itself_or_lasts(one_client: Client) -> None:
     await moderator(one_client).ask(SUSPEND, input=wanted)
     assert await refusal(ada)
     services.clock = lambda: now + timedelta(minutes=2)
+    assert await moderator(one_client).code(REINSTATE, input={"user": ADA}) == "CONFLICT"
     assert await refusal(ada) is None
     assert (await ada.ask("{ viewer { suspension { reason } } }"))["suspension"] is None
     await moderator(one_client).ask(SUSPEND, input={"user": ADA, "reason": "Spam again"})
