@@ -366,10 +366,11 @@ class ReplyRun:
     async def _tell(self, user: str) -> None:
         with self.summary.failure_counted(user, _replies_log):
             notices, last = await read_waiting(self._services.table, user)
-            if last is not None and self._services.clock() < last.begun + GATHERED:
+            now = self._services.clock()
+            if last is not None and now < last.begun + GATHERED:
                 return
             told = set(last.replies) if last is not None and last.sent is not None else set()
-            new = [notice for notice in notices if notice.reply not in told]
+            new = [notice for notice in notices if notice.reply not in told and now < notice.expires]
             profile = await read_profile(self._services.table, user)
             if profile is not None and wants_replies(profile) and new:
                 await self._send(profile, new, last if last is not None and last.sent is None else None)

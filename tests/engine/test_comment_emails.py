@@ -117,6 +117,14 @@ async def test_the_first_reply_is_told_at_once_and_further_ones_together(client:
     assert await notices(client) == 0
 
 
+async def test_a_reply_of_days_ago_is_not_told_any_more(one_client: Client, outbox: Outbox) -> None:
+    """Where no email could be sent for so long; also while the engine has not removed what waits."""
+    ada = await wants_replies(one_client, "ada")
+    await reply(one_client.member("bob"), await post(ada))
+    assert await look(one_client, outbox, timedelta(days=3)) == 0
+    assert await notices(one_client) == 0
+
+
 async def test_an_email_is_in_the_language_of_the_conversation(client: Client, outbox: Outbox) -> None:
     """In English where there are no texts."""
     ada, bob = await wants_replies(client, "ada"), client.member("bob")
