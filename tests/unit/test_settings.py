@@ -262,6 +262,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("INTROSPECTION", "maybe", "'on', 'off' or 'role'", "on, off or role"),
         ("TRUSTED_DOCUMENTS", "/nowhere/at/all.json", "it does not point to a file", "the path"),
         ("SMTP_URL", "mail.example.com", "smtp:// or smtps://", "smtp://user:password@"),
+        ("SMTP_URL", "smtp://me:a#b@mail.example.com", "smtp:// or smtps://", "percent-encoded, as %23 for #"),
         ("MAIL_FROM", "words", "not an email address", "words@example.com"),
         ("MAIL_FROM", "a@example.com\nBcc: b@example.com", "not an email address", "words@example.com"),
         ("MAIL_FROM", "jörg@example.com", "letters beyond a to z", "words@example.com"),
