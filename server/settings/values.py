@@ -200,6 +200,8 @@ def validate_origins(values: tuple[str, ...]) -> tuple[str, ...]:
         if value == "*":
             raise ValueError("* would let every site send requests in a visitor's name")
         address = _parse_without_password(value)
+        if "*" in value:
+            raise ValueError(f"no page has the origin {value!r}; name each origin")
         if f"{address.scheme}://{address.netloc}" != value:
             raise ValueError(f"{value!r} has more than a scheme, a host and a port")
     return tuple(map(origin_of, origins))

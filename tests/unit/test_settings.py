@@ -277,6 +277,7 @@ def test_introspection_is_open_only_beside_an_embedded_engine(
         ("JOURNAL_DAYS", "-1", "greater than or equal to 0", "0 to 3650"),
         ("DAY_BEGINS_AT", "13", "less than or equal to 12", "0 to 12"),
         ("CORS_ORIGINS", "*", "every site", "https://www.example.com"),
+        ("CORS_ORIGINS", "https://*.example.com", "name each origin", "https://www.example.com"),
         ("CORS_ORIGINS", "https://a.example/", "more than a scheme", "without a path"),
         ("CORS_ORIGINS", "a.example", "not an address", "https://www.example.com"),
         ("LOG", "loud", "neither a level nor a format", "info,json"),
