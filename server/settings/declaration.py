@@ -258,8 +258,8 @@ class Settings(BaseSettings):
         write="the path of a manifest file",
     )
     smtp_url: Annotated[pydantic.SecretStr, pydantic.AfterValidator(values.validate_smtp_address)] | None = setting(
-        "The mail server for emails: `smtp://user:password@host:587`, or `smtps://` for implicit TLS. Special characters "
-        "of a password are percent-encoded: `%23` for `#`, `%2F` for `/`, `%25` for `%`.",
+        "The mail server for emails: `smtp://user:password@host:587`, or `smtps://` for implicit TLS. Special "
+        "characters of a password are percent-encoded: `%23` for `#`, `%2F` for `/`, `%25` for `%`.",
         write="an address such as smtp://user:password@mail.example.com:587, the special characters of its password "
         "percent-encoded, as %23 for #",
     )
