@@ -29,7 +29,7 @@ MOST_LINKS = 100
 MOST_FIRST_COMMENTS = 100
 MOST_PER_HOUR = 1_000
 MOST_PREVIEWED = 500
-_PREVIEW_RATE = "20/minute"
+PREVIEW_RATE = "20/minute"
 
 
 # ── judging ──
@@ -114,7 +114,7 @@ async def preview_hold_rules(
     judge = Judge(HoldRules(parse_rules(rules, ("rules",))))
     if not 1 <= of <= MOST_PREVIEWED:
         raise InvalidInput(f"`of` is 1 to {MOST_PREVIEWED:,}.", path=("of",))
-    ctx.services.rates.hit(_PREVIEW_RATE, "hold rules", viewer.id)
+    ctx.services.rates.hit(PREVIEW_RATE, "hold rules", viewer.id)
     with unlimited():  # bounded by `of`
         page = await records.read_latest_comments(ctx.table, None, Window(of, ctx.services.seal))
         return [

@@ -264,13 +264,13 @@ async def change_at(
     return await optimistic(read, store, idempotent=True)
 
 
-_RATE_OF_GUESTS: Final = "10/minute"
+RATE_OF_GUESTS: Final = "10/minute"
 
 
 async def check_rate(ctx: Context, action: str) -> None:
     """RateLimited if the viewer did this too often."""
     if ctx.viewer.is_guest:
-        ctx.services.rates.hit(_RATE_OF_GUESTS, f"guests:{action}", ctx.viewer.id)
+        ctx.services.rates.hit(RATE_OF_GUESTS, f"guests:{action}", ctx.viewer.id)
     if (limit := ctx.services.policy.comment_rate) is not None:
         ctx.services.rates.hit(limit, f"comments:{action}", ctx.viewer.id)
 

@@ -39,7 +39,7 @@ _KEPT = timedelta(days=2)
 _LONGEST_WAIT = 5.0
 """Seconds that a request waits for the mail server."""
 _STORING = 10.0
-_RATE = "20/day"
+RATE = "20/day"
 """Emails that one member may ask for, in each process."""
 _SOON = timedelta(seconds=30)
 _log = structlog.get_logger("ringside.confirmations")
@@ -162,7 +162,7 @@ class Confirmations:
         await self._services.get(AddressLimits).admit_email(ctx)
         asker, unit = "", UnitOfWork.unkeyed(ctx.now())
         if purpose is Purpose.ADDRESS:
-            self._services.rates.hit(_RATE, "confirmations", ctx.viewer.id)
+            self._services.rates.hit(RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
             unit = ctx.unit
         wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)

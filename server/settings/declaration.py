@@ -452,7 +452,7 @@ class Settings(BaseSettings):
 
     comment_rate: str | None = setting(
         "Limit per member for each of posting, editing, reporting and marking comments: `30/minute`. Unlimited if not "
-        "set.",
+        "set, but for guests: 10 a minute.",
         write="a number per second, minute, hour or day, such as 30/minute",
         pattern="^[1-9][0-9]{0,5}/(second|minute|hour|day)$",
     )

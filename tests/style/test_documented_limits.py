@@ -12,11 +12,15 @@ from datastore.dynamo import LARGEST_PAGE, parse_rate
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
+from resolvers.comments import holding, writing
 from resolvers.comments import rules as comment_rules
+from resolvers.people import confirmations
 from resolvers.pickem import rules
 from resolvers.pickem import rules as card_rules
-from resolvers.vocabulary import quizzes, subscriptions
+from resolvers.vocabulary import learning, quizzes, subscriptions
+from resolvers.vocabulary import lists as own_lists
 from resolvers.voting import boards
+from resolvers.whole import exporting, importing
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
 from server.http import sign_in
@@ -48,6 +52,19 @@ FIGURES = {
     "league codes tried, per member; per address": [rules.PER_MEMBER.limit, rules.PER_ADDRESS.limit],
     "sign-ins at the provider per address and process": [parse_rate(sign_in.PER_ADDRESS).limit],
     "quizzes that one member starts, per process": [parse_rate(quizzes.START_RATE).limit],
+    "comments per guest and process, whatever that setting says: posting and editing each": [
+        parse_rate(writing.RATE_OF_GUESTS).limit
+    ],
+    "reviews, quiz results, sentences, changes of lists, words and subscriptions of one member, each per process": [
+        *{parse_rate(rate).limit for rate in (learning.REVIEW_RATE, learning.WRITE_RATE, own_lists.CHANGE_RATE)}
+    ],
+    "confirmations of an address that one member asks for, per process": [parse_rate(confirmations.RATE).limit],
+    "files about members that one member asks for, per process": [parse_rate(exporting.RATE).limit],
+    "what one editor pastes to import it or to have it checked, per process": [parse_rate(importing.RATE).limit],
+    "rules that one moderator tries; pictures that one editor previews, per process": [
+        parse_rate(holding.PREVIEW_RATE).limit,
+        parse_rate(boards.PREVIEW_RATE).limit,
+    ],
     "accents and other combining marks in a row, in every text that is compared": [folding.MOST_MARKS],
     "letters of a comment; of its title": [comment_rules.LONGEST_BODY, comment_rules.LONGEST_TITLE],
     "letters of a contender's name; of its description": [boards.LONGEST_NAME, boards.LONGEST_DESCRIPTION],
