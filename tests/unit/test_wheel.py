@@ -24,7 +24,9 @@ FILES = (
     "admin/admin.1.js",
 )
 COPIED = ("pyproject.toml", "LICENSE", "deploy/wheel.md", "deploy/wheel_build.py")
-BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+BUILD = PROJECT["tool"]["hatch"]["build"]
+VERSION = PROJECT["project"]["version"]
 
 
 @pytest.fixture
@@ -74,6 +76,20 @@ def test_the_wheel_contains_the_pages_and_says_that_it_is_for_the_container(chec
     text = str(described.get_payload())
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == tops
     assert "not a library" in text
+
+
+def test_the_guide_s_commands_for_one_machine_leave_one_wheel_to_install(checkout: Path) -> None:
+    """That of the new release, where they were run for the one before: of two, pip installs none."""
+    for name in FILES:
+        (checkout / PAGES / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / PAGES / name).write_text("1")
+    (checkout / "dist").mkdir()
+    (checkout / "dist/ringside-0.0.1-py3-none-any.whl").touch()
+    guide = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^make pages && (.+)$", guide, re.MULTILINE)
+    command = line.replace(".venv/bin/pip", f"{sys.executable} -m pip --disable-pip-version-check -q")
+    subprocess.run(["sh", "-ec", command], cwd=checkout, check=True)
+    assert [wheel.name for wheel in (checkout / "dist").iterdir()] == [f"ringside-{VERSION}-py3-none-any.whl"]
 
 
 def test_an_installation_for_development_needs_no_built_explorer(checkout: Path) -> None:
