@@ -159,7 +159,10 @@ def _of_other_system(name: str, what: str) -> None:
             ),
         ],
         product: Annotated[
-            str, typer.Option(help="The product of a page: a text with {url}, {path} or {id}, such as {path}.")
+            str,
+            typer.Option(
+                help="The product of a page: a text with {url}, {path} or {id}, such as {path}, which has no query."
+            ),
         ],
         language: Annotated[str, typer.Option(help="The language of the comments, which no file names.")] = "en",
     ) -> None:
