@@ -90,6 +90,7 @@ class Admin extends Part<AdminViewerData> {
 
   /** What is refused for the role alone names no field. Roles may be taken away while the page is open. */
   override refusal(refused: Refused) {
+    if (refused.code === 'LOCKED') return refused.message; // the text of this name is an event's state
     return refused.code === 'NOT_ALLOWED' && !refused.path?.length ? this.t('roleGone') : super.refusal(refused);
   }
 

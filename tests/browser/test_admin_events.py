@@ -171,6 +171,16 @@ async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Vis
     await expect(result.locator("option")).to_have_text(["Ada won", "Bo won", "a draw", "no contest", "cancelled"])
 
 
+async def test_what_a_locked_event_refuses_is_said_in_a_sentence(visited: Visited, browser: Browser) -> None:
+    """Not by the word for its state alone."""
+    event = new_event(visited, "Shut night", "Main")
+    visited.edit(LOCK_EVENT, event=event)
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Shut night").click()
+    await page.page.get_by_role("button", name="Remove Main").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("This event is locked: predictions and its card can")
+
+
 async def test_two_editors_of_one_event_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
     page = await opened(visited, browser, "editor", "#/events")
     await page.page.locator("#new-event-name").fill("Shared night")
