@@ -211,9 +211,9 @@ export class Boards implements Area {
         <h2>{page.t('boards')}</h2>
         {!this.boards.nodes ? this.boards.waiting() : (
           <ul class="row">
-            {this.boards.nodes.map(({ slug, title, closed }, place) => (
+            {this.boards.nodes.map(({ slug, title, opensAt, closed }, place) => (
               <li key={slug}><button id={`board-${place}`} type="button" aria-pressed={String(slug === this.board?.slug)} onclick={() => this.choose(slug)}>
-                <span dir="auto">{title}</span>{closed && ` · ${page.t('closed')}`}
+                <span dir="auto">{title}</span>{closed && ` · ${this.whyClosed(opensAt)}`}
               </button></li>
             ))}
           </ul>
@@ -227,6 +227,13 @@ export class Boards implements Area {
         {this.board && this.chosen(this.board)}
       </div>
     );
+  }
+
+  /** A board takes no votes before it opens, either. */
+  private whyClosed(opensAt: string | null) {
+    const { page } = this;
+    const opens = opensAt && page.secondsTo(opensAt) > 0;
+    return opens ? `${page.t('opensAt')} ${page.date(opensAt, { dateStyle: 'medium', timeStyle: 'short' })}` : page.t('closed');
   }
 
   private chosen(board: Board) {

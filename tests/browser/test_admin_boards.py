@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from datastore.dynamo import iso
+from resolvers.requests.context import utc_now
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import answered_last, held_back
 from tests.browser.sites import Visited
@@ -122,6 +125,13 @@ async def test_settings_that_are_saved_twice_are_not_taken_for_those_of_somebody
         await save.click()
     await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
     assert [text for text in sent if "Pressed twice" in text] == []
+
+
+async def test_a_board_that_has_not_opened_is_not_said_to_be_closed(visited: Visited, browser: Browser) -> None:
+    """The list says when it opens."""
+    visited.edit(CREATE, slug="early", title="Board early", opensAt=iso(utc_now() + timedelta(days=400)))
+    page = await opened(visited, browser, "editor", "#/boards")
+    await expect(page.page.get_by_role("button", name=re.compile("^Board early · Opens at .*:"))).to_be_visible()
 
 
 @pytest.mark.parametrize(
