@@ -222,7 +222,7 @@ export default class EventCard extends Part<Data> {
             {teams.map((team, index) => this.team({ id, index, team, result, share: all ? pickCounts![index]! / all : null, pick }))}
           </div>
           {result && result.outcome !== 'WON' && <p class="soft">{this.t(result.outcome === 'CANCELLED' ? 'CANCELLED_MATCH' : result.outcome)}</p>}
-          {pick && pick.correct != null && <p class={pick.correct ? 'right' : 'soft'}>{this.t(pick.correct ? 'wasRight' : 'wasWrong')}</p>}
+          {pick && result?.outcome === 'WON' && <p class={pick.correct ? 'right' : 'soft'}>{this.t(pick.correct ? 'wasRight' : 'wasWrong')}</p>}
         </fieldset>
       </li>
     );

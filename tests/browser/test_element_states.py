@@ -608,6 +608,9 @@ async def test_an_event_locks_by_the_services_clock_and_shows_results_and_points
         await expect(element.locator(".state")).to_have_text("Locked")
         await expect(element.get_by_role("radio").first).to_be_disabled()
         await expect(element.locator(".note")).to_contain_text("The event is locked now.")
+        visited.edit(RECORD_RESULT, match=matches[0], outcome="CANCELLED")
+        await expect(element.locator("li").first).to_contain_text("Called off")
+        await expect(element.get_by_text("Not this time.")).to_have_count(0)  # nobody lost
         for match in matches:
             visited.edit(RECORD_RESULT, match=match, winner=0, outcome="WON")
         await expect(element.get_by_text("Winner")).to_have_count(2)
