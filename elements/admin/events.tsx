@@ -73,6 +73,8 @@ export class Events implements Area {
     if (this.card?.id === id) this.settings!.follow(values);
     else this.settings = new Draft<Settings>(this.page, 'event', values);
     this.card = data.event;
+    // The list says of the event what its card says.
+    this.events.nodes = this.events.nodes?.map((one) => (one.id === id ? { ...one, name, state } : one)) ?? null;
   }
 
   private async save(event: Event) {
@@ -92,7 +94,12 @@ export class Events implements Area {
     const answer = await this.answer!.send(RECORD_TIE_BREAK, { event, answer: Number(this.answer!.values.answer) });
     if (!answer) return;
     await this.read(event);
-    this.page.say(this.page.t('saved'));
+    this.page.say(this.page.t(this.recorded));
+  }
+
+  /** What is recorded after the scoring changes no points by itself. */
+  private get recorded() {
+    return this.card!.state === 'SCORED' ? 'scoreAgain' : 'saved';
   }
 
   // ── the card ──
@@ -161,7 +168,7 @@ export class Events implements Area {
   private record(match: Match, value: string) {
     const winner = Number(value);
     const result = value === 'none' ? null : Number.isNaN(winner) ? { outcome: value } : { outcome: 'WON', winner };
-    if (result) void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, 'saved');
+    if (result) void this.act(RECORD_RESULT, { match: match.id, ...result, revision: match.revision }, this.recorded);
   }
 
   // ── views ──
@@ -212,7 +219,7 @@ export class Events implements Area {
         <div class="row">
           <span class="soft">{page.t(card.state)} · {page.date(card.startsAt, { dateStyle: 'medium', timeStyle: 'short' })}</span>
           {card.state === 'UPCOMING' && <button type="button" onclick={once(() => this.act(LOCK_EVENT, { event: card.id }, 'lockedNow'))}>{page.t('lock')}</button>}
-          {card.state === 'LOCKED' && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('score')}</button>}
+          {['LOCKED', 'SCORED'].includes(card.state) && <button type="button" class="primary" onclick={once(() => this.act(SCORE_EVENT, { event: card.id }, 'scoredNow'))}>{page.t('scoreEvent')}</button>}
           {card.state === 'SCORED' && <button type="button" onclick={once(() => this.act(UNSCORE_EVENT, { event: card.id }, 'unscoredNow'))}>{page.t('unscore')}</button>}
         </div>
         {this.matchesTable(card)}

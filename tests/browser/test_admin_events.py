@@ -171,6 +171,28 @@ async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Vis
     await expect(result.locator("option")).to_have_text(["Ada won", "Bo won", "a draw", "no contest", "cancelled"])
 
 
+async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored_again(
+    visited: Visited, browser: Browser
+) -> None:
+    """The page says so, and has the button. The list of events says of each what its card says."""
+    new_event(visited, "Mended night", "Main")
+    page = await opened(visited, browser, "editor", "#/events", locale="de-DE")
+    status, main = page.page.get_by_role("status"), page.page.get_by_label("Ergebnis von Main")
+    score = page.page.get_by_role("button", name="Werten", exact=True)
+    await page.page.get_by_role("button", name="Mended night · bevorstehend").click()
+    await page.page.get_by_role("button", name="Jetzt schließen").click()
+    await expect(page.page.get_by_role("button", name="Mended night · geschlossen")).to_be_visible()
+    await main.select_option(label="Ada gewinnt")
+    await expect(status).to_have_text("Gespeichert.")
+    await score.click()
+    await expect(status).to_have_text("Gewertet.")
+    await expect(page.page.get_by_role("button", name="Mended night · gewertet")).to_be_visible()
+    await main.select_option(label="Bo gewinnt")
+    await expect(status).to_have_text("Gespeichert. Die Punkte folgen, sobald Sie neu werten.")
+    await score.click()
+    await expect(status).to_have_text("Gewertet.")
+
+
 async def test_what_a_locked_event_refuses_is_said_in_a_sentence(visited: Visited, browser: Browser) -> None:
     """Not by the word for its state alone."""
     event = new_event(visited, "Shut night", "Main")
