@@ -248,7 +248,7 @@ export default class Comments extends Part<CommentsData> {
             <button type="button" class="primary" part="button" onclick={() => this.write((writing) => writing.post())}>{this.t('write')}</button>
           )}
         </div>
-        {this.viewer?.suspension && <p class="notice">{this.t('suspended')}</p>}
+        {this.viewer?.suspension && <p class="notice">{this.t('suspended')} <span dir="auto">{this.viewer.suspension.reason}</span></p>}
         {this.statistics && this.statistics.total > 0 && this.overview(this.statistics)}
         {writing?.postForm()}
         {this.note()}

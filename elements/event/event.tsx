@@ -268,7 +268,7 @@ export default class EventCard extends Part<Data> {
     const hint = missing && chosen ? this.t('missing', { n: missing }) : this.isChanged ? this.t('notSaved') : this.event!.viewerPrediction ? this.t('isSaved') : '';
     return (
       <div class="row">
-        {this.viewer?.suspension ? <p class="notice">{this.t('suspended')}</p> : !this.viewer ? this.signInButton() : (
+        {this.viewer?.suspension ? <p class="notice">{this.t('suspended')} <span dir="auto">{this.viewer.suspension.reason}</span></p> : !this.viewer ? this.signInButton() : (
           <button type="submit" class="primary" part="button" aria-disabled={this.isSending && 'true'}>{this.t('savePicks')}</button>
         )}
         <span class="soft">{hint}</span>

@@ -687,7 +687,7 @@ async def test_a_suspended_member_reads_and_is_told(visited: Visited, browser: B
         answer = client.post("/graphql", json={"query": SUSPEND, "variables": given}).json()
     assert answer["data"]["suspendMember"]["user"]
     async with visited.page(browser, COMMENTS % "suspended", member="dee-abara") as page:
-        await expect(element(page)).to_contain_text("You cannot write here at present.")
+        await expect(element(page)).to_contain_text("You cannot write here at present. Rude.")
         await expect(button(page, "Reply to")).to_have_count(0)
         await expect(button(page, "Write a comment")).to_have_count(0)
         assert await barriers(page) == []

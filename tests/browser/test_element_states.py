@@ -532,14 +532,14 @@ async def test_a_member_whose_rights_have_changed_stays_signed_in(restartable: R
 
 
 async def test_a_suspended_member_is_told_by_each_element(visited: Visited, browser: Browser) -> None:
-    """Reading goes on."""
+    """With the reason. Reading goes on."""
     with visited.client("sus-pended") as client:
         viewer = client.post("/graphql", json={"query": 'mutation { updateProfile(input: { name: "Sue" }) { ... on ProfileUpdated { user { id } } } }'})  # fmt: skip  # noqa: E501
         user = viewer.json()["data"]["updateProfile"]["user"]["id"]
     visited.edit(SUSPEND, role="moderator", user=user, reason="A test")
     body = "<ringside-board></ringside-board><ringside-event></ringside-event><ringside-word></ringside-word>"
     async with visited.page(browser, body, member="sus-pended") as page:
-        await expect(page.page.locator("ringside-event")).to_contain_text("You cannot take part at present.")
+        await expect(page.page.locator("ringside-event")).to_contain_text("You cannot take part at present. A test")
         await expect(page.page.locator("ringside-board .notice")).to_contain_text(re.compile("suspended"))
         await page.page.locator("ringside-word").get_by_role("button", name="Take a quiz").click()
         await expect(page.page.locator("ringside-word .note")).to_contain_text(re.compile("suspended"))
