@@ -96,7 +96,8 @@ DeliveryConnection = connection(Delivery, "A page of deliveries, newest first.",
 class Webhook(Node):
     url: str = described("Where messages are sent.")
     kinds: list[str] = described(
-        "The kinds of occurrences that are sent to it. An empty list means all but votes and predictions."
+        "The kinds of occurrences that are sent to it. An empty list means all but `vote.cast` and "
+        "`prediction.submitted`."
     )
     active: bool = described("False once it was removed.")
     created_at: datetime = described("When it was added.")
@@ -176,8 +177,8 @@ class JournalMutation:
         input_description="A new webhook.",
         result_description="The webhook with its secret, or why it was not added.",
         url="Where to send messages: https:// and a public address, without a user or password.",
-        kinds="The kinds of occurrences to send. An empty list means all but votes and predictions, which must be "
-        "named.",
+        kinds="The kinds of occurrences to send. An empty list means all but `vote.cast` and "
+        "`prediction.submitted`, which must be named.",
     )
     remove_webhook = mutation(
         webhooks.remove_webhook,

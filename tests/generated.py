@@ -6,6 +6,7 @@ import importlib
 import json
 import pkgutil
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from graphql import build_schema
 
 import datastore
 from bench.cost import UNITS, costs_table, idle_table
+from datastore.changes.occurrences import Kind
 from datastore.dynamo.entity import INDEXES, Entity, Key
 from schema import schema
 from schema.framework import declarations
@@ -47,6 +49,11 @@ def guide_settings() -> str:
 
 def guide_errors() -> str:
     return _filled("docs/errors.md", codes=codes_table())
+
+
+def guide_journal() -> str:
+    kinds = textwrap.fill(", ".join(f"`{kind.value}`" for kind in Kind), 120, break_on_hyphens=False)
+    return _filled("docs/journal.md", kinds=kinds)
 
 
 def guide_cost() -> str:
@@ -175,6 +182,7 @@ FILES: Final[dict[str, Callable[[], str]]] = {
     "docs/commands.md": guide_commands,
     "docs/settings.md": guide_settings,
     "docs/errors.md": guide_errors,
+    "docs/journal.md": guide_journal,
 }
 
 if __name__ == "__main__":
