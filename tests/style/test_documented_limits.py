@@ -17,7 +17,7 @@ from resolvers.comments import rules as comment_rules
 from resolvers.people import confirmations
 from resolvers.pickem import rules
 from resolvers.pickem import rules as card_rules
-from resolvers.vocabulary import learning, quizzes, subscriptions
+from resolvers.vocabulary import learning, quizzes, subscriptions, texts
 from resolvers.vocabulary import lists as own_lists
 from resolvers.voting import boards
 from resolvers.whole import exporting, importing
@@ -66,7 +66,31 @@ FIGURES = {
         parse_rate(boards.PREVIEW_RATE).limit,
     ],
     "accents and other combining marks in a row, in every text that is compared": [folding.MOST_MARKS],
-    "letters of a comment; of its title": [comment_rules.LONGEST_BODY, comment_rules.LONGEST_TITLE],
+    "characters of a product's id, which has no `#`": [comment_rules.LONGEST_PRODUCT],
+    "letters of a comment; of its title; of a report's reason": [
+        comment_rules.LONGEST_BODY,
+        comment_rules.LONGEST_TITLE,
+        comment_rules.LONGEST_REASON,
+    ],
+    "rules that hold comments; words of a rule; letters of a word": [
+        holding.MOST_RULES,
+        holding.MOST_WORDS,
+        holding.LONGEST_WORD,
+    ],
+    "letters of an event's name; season; description; place; question for a tie": [
+        card_rules.LONGEST_NAME,
+        card_rules.LONGEST_SEASON,
+        card_rules.LONGEST_DESCRIPTION,
+        card_rules.LONGEST_PLACE,
+        card_rules.LONGEST_QUESTION,
+    ],
+    "letters of a word; its reading; its definition; its example; its list's name": [
+        texts.LONGEST_TERM,
+        texts.LONGEST_READING,
+        texts.LONGEST_DEFINITION,
+        texts.LONGEST_EXAMPLE,
+        texts.LONGEST_NAME,
+    ],
     "letters of a contender's name; of its description": [boards.LONGEST_NAME, boards.LONGEST_DESCRIPTION],
     "matches of an event; teams of a match; members of a team": [
         card_rules.MOST_MATCHES,
