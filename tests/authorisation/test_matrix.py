@@ -493,7 +493,7 @@ CASES: Final = (
     Case("removeIdentity", "IdentityRemoved", another_identity),
     Case("setRoles", "RolesSet", an_outlaw(suspended=False, roles=["moderator"]), in_session=True),
     Case("requestSignIn", "SignInRequested", an_address()),
-    Case("addIdentity", "IdentityAdded", a_code),
+    Case("addIdentity", "IdentityAdded", a_code, in_session=True),
     Case("signIn", "SignedIn", a_link),
     Case("signInAsGuest", "SignedIn", a_guest_s_name),
     Case("signOut", "SignedOut", given()),
