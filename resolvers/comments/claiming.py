@@ -19,6 +19,8 @@ from resolvers.people.identities import Members
 from resolvers.requests.context import Context, Services
 
 CLAIM_COMMENTS: Final = "CLAIM_COMMENTS"
+_RATE: Final = "6/hour"
+"""Claims that one member may begin in each process: jobs of others wait for each."""
 
 
 async def claim_comments(ctx: Context, /) -> Job:
@@ -27,6 +29,7 @@ async def claim_comments(ctx: Context, /) -> Job:
     profile = await read_profile(ctx.table, member.id)
     if profile is None or not await _addresses(ctx.services, profile):
         raise Conflict("You have confirmed no address: sign in by email, or confirm the one in your profile, first.")
+    ctx.services.rates.hit(_RATE, "comments:claim", member.id)
     job = new_job(ctx, CLAIM_COMMENTS, {"user": member.id}, about=member.id)
     answer = replace(job, input={})
     await begin_job_once(ctx, job, answer)

@@ -339,6 +339,15 @@ async def test_a_member_claims_what_was_imported_under_their_address(one_client:
     assert await find_suspects(one_client.services, "comments") == []
 
 
+async def test_a_member_who_claims_on_and_on_holds_up_nobody_else_s_jobs(one_client: Client) -> None:
+    """Each claim is a job, of which a process works on two at a time."""
+    ann = one_client.member("ann", email="ann@example.com")
+    await ann.ask(ME)
+    await set_email(one_client.services.table, "ann", "ann@example.com", one_client.services.unit())
+    claimed = [await ann.ask(CLAIM) for _ in range(8)]
+    assert [each.get("code") for each in claimed] == [None] * 6 + ["RATE_LIMITED"] * 2
+
+
 async def test_who_has_claimed_an_address_signs_in_by_it_and_has_joined_long_ago(one_client: Client) -> None:
     """What was imported under it brought an identity, which is shown as the address."""
     ann, services = one_client.member("ann"), one_client.services
