@@ -1,4 +1,4 @@
-"""Proofs of work that were spent: each counts once.
+"""Proofs of work that were spent: each counts for one request, which may be repeated.
 
 | wanted   | read or write                          | requests |
 |----------|----------------------------------------|----------|
@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import sha256
 
+from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import absent
@@ -27,17 +29,25 @@ class SpentChallenge:
 
     salt: str
     expires: datetime
+    request: str | None = None
+    """A hash of the request that it was sent with, if that has an idempotency key."""
 
 
 SPENT_CHALLENGE = Entity(SpentChallenge, Key("CHALLENGE#{salt}", "SPENT"), ttl="expires")
 
 
-async def spend(table: Table, salt: str, expires: datetime) -> None:
-    """ChallengeNeeded if it was spent before. An answer that was lost counts as this one."""
+async def spend(table: Table, salt: str, expires: datetime, unit: UnitOfWork) -> None:
+    """ChallengeNeeded if it was spent before, but for this request. An answer that was lost counts as this one."""
+    spent = SpentChallenge(salt, expires)
+    if unit.key is not None:
+        request = sha256(f"{unit.owner} {unit.key} {unit.input_hash}".encode()).hexdigest()
+        spent = replace(spent, request=request)
     try:
-        await table.write(SPENT_CHALLENGE.put(SpentChallenge(salt, expires), when=absent()))
+        await table.write(SPENT_CHALLENGE.put(spent, when=absent()))
     except ConditionFailed as failed:
-        if not failed.doubtful:
+        stored = failed.stored(SPENT_CHALLENGE)
+        is_repeat = spent.request is not None and stored is not None and stored.request == spent.request
+        if not (failed.doubtful or is_repeat):
             raise ChallengeNeeded(
                 "This solution was used before: ask for another `challenge`.", path=("input", "solution")
             ) from None

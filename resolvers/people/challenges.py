@@ -60,7 +60,7 @@ async def require_solution(ctx: Context, solution: str | None) -> None:
         raise ChallengeNeeded("This challenge is somebody else's: ask for one yourself.", path=_PATH)
     if len(number) > len(str(MOST)) or _hash(salt, number) != target:
         raise ChallengeNeeded("This is not the number: its hash, after the salt, is not the target.", path=_PATH)
-    await spend(ctx.table, salt, expires)
+    await spend(ctx.table, salt, expires, ctx.unit)
 
 
 def _owners(ctx: Context) -> tuple[str, ...]:

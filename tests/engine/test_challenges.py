@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from datastore.dynamo import StorageFailed
 from resolvers.people.challenges import MOST
 from resolvers.requests.context import Role
 from tests.client import Client
+from tests.intercepted import beforehand
 from tests.queries import MODERATE_COMMENT, POST_COMMENT, mutation
 
 CHALLENGE = "{ challenge { token salt target expiresAt } }"
@@ -86,6 +88,24 @@ async def test_a_solution_counts_once(client: Client) -> None:
     solution = solved(await bob.ask(CHALLENGE))
     first = await comment(bob, solution, idempotencyKey="k")
     assert await comment(bob, solution, idempotencyKey="k") == first
+
+
+async def test_a_solution_counts_for_the_repeat_of_a_request_that_could_not_be_carried_out(one_client: Client) -> None:
+    """Its refusal asks for the same again, with the same key. For anything else the solution is spent."""
+    asks(one_client, "first", "guests")
+    ada, bob = one_client.member("ada"), one_client.member("bob")
+    solution = solved(await one_client.visitor().ask(CHALLENGE))  # for everybody of the network
+
+    async def fail() -> None:
+        raise StorageFailed("the disk is full")
+
+    with beforehand(one_client.services.table, fail, about="COMMENT#") as failed:
+        assert (await comment(ada, solution, idempotencyKey="k"))["code"] == "UNAVAILABLE"
+    assert failed
+    for member, key in ((ada, None), (ada, "another"), (bob, "k")):
+        assert (await comment(member, solution, idempotencyKey=key))["code"] == "CHALLENGE_NEEDED"
+    assert (await comment(ada, solution, idempotencyKey="k", body="Bad."))["code"] == "CHALLENGE_NEEDED"
+    assert "comment" in await comment(ada, solution, idempotencyKey="k")
 
 
 async def test_a_solution_of_something_else_is_none(one_client: Client) -> None:
