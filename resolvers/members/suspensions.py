@@ -48,10 +48,10 @@ async def suspend_member(ctx: Context, /, *, user: UserId, until: datetime | Non
         raise NotAllowed("Nobody can suspend themselves.", path=("input", "user"))
     await refuse_admin(ctx, member, "An admin cannot be suspended.")
     suspended = Suspension(member.user, reason, now, until)
+    if not member.is_guest:  # first, since a repeat that finds a receipt would leave them
+        await session_store.end_sessions(ctx.table, member.user)
     await suspension_store.suspend(ctx.table, ctx.unit, member, suspended)
     ctx.services.get(Suspensions).changed(member.user, suspended)
-    if not member.is_guest:
-        await session_store.end_sessions(ctx.table, member.user)
     return member
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from datastore.dynamo import iso
+from datastore.dynamo import StorageFailed, iso
+from datastore.members.sessions import read_sessions_of
 from datastore.members.suspensions import SUSPENSION
 from datastore.people.identities import IDENTITY
 from resolvers.members.suspensions import Suspensions
@@ -19,7 +20,7 @@ from resolvers.values.node_ids import node_id
 from tests.client import Client, serving
 from tests.comments import post
 from tests.erasing import ERASE, EXPORT
-from tests.intercepted import intercepted
+from tests.intercepted import beforehand, intercepted
 from tests.jobs import ended
 from tests.queries import POST_COMMENT, REINSTATE, SUSPEND, UPDATE_PROFILE, mutation
 from tests.sign_in import in_session, with_session
@@ -198,3 +199,18 @@ async def test_who_is_an_admin_no_more_can_be_suspended_and_erased(one_client: C
     await root.ask(SET_ROLES, input={"user": user, "roles": []})
     assert (await root.ask(SUSPEND, input={"user": user, "reason": "Coup"}))["user"]["suspension"]
     assert "job" in await root.ask(ERASE, input={"user": user, "contributions": "REMOVE"})
+
+
+async def test_a_suspension_that_failed_half_way_ends_the_sessions_when_it_is_repeated(one_client: Client) -> None:
+    """With the same key, as its refusal asks."""
+    await in_session(one_client, "eve")
+    wanted = {"user": node_id("User", with_session("eve")), "reason": "Spam", "idempotencyKey": "k"}
+
+    async def fail() -> None:
+        raise StorageFailed("the disk is full")
+
+    with beforehand(one_client.services.table, fail, "batch_write_item", about="SESSION#") as failed:
+        assert await moderator(one_client).code(SUSPEND, input=wanted) == "UNAVAILABLE"
+    assert failed
+    assert "user" in await moderator(one_client).ask(SUSPEND, input=wanted)
+    assert await read_sessions_of(one_client.services.table, with_session("eve")) == []
