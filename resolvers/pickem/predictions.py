@@ -22,7 +22,7 @@ from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.events import EventId
 from resolvers.pickem.rules import parse_guess
 from resolvers.pickem.visibility import Pick, PredictionView, ShownEvent, load_event, show_event, show_prediction
-from resolvers.requests.context import MEMBER_AGE, AnyId, Context
+from resolvers.requests.context import AnyId, Context
 from resolvers.values.node_ids import node_id, parse_node_key
 
 # ── input ──
@@ -175,9 +175,9 @@ async def _load_again(ctx: Context, event_id: str) -> tuple[Event, Prediction | 
 
 
 async def _load_joined_at(ctx: Context) -> datetime:
-    """When the member joined, which does not change. Without a profile they are being erased."""
+    """When the member joined, which changes once for an imported author. Without a profile they are being erased."""
     member = ctx.viewer.id
-    profile = await ctx.services.profiles.load(member, MEMBER_AGE)
+    profile = await ctx.services.profiles.load(member)
     profile = profile or await profile_store.read_profile(ctx.table, member)
     return ctx.now() if profile is None else profile.joined_at
 

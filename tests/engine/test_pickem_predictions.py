@@ -9,15 +9,21 @@ from typing import Any
 
 import pytest
 
+from datastore.people.identities import SignInMethod, of_issuer
+from datastore.people.profiles import read_profile
 from datastore.pickem.events import read_events
 from datastore.pickem.gates import read_gates, read_pick_counts
 from datastore.pickem.member_items import take_out
+from datastore.pickem.predictions import read_prediction
+from resolvers.people.identities import Members
+from resolvers.requests.context import PROFILE_AGE
 from resolvers.values.node_ids import parse_node_key
+from server.auth.tokens import mint
 from server.settings import Settings
 from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.intercepted import beforehand
-from tests.queries import EVENT_BY_ID, SUBMIT_PREDICTION, UPDATE_EVENT, UPDATE_MATCH
+from tests.queries import EVENT_BY_ID, SUBMIT_PREDICTION, UPDATE_EVENT, UPDATE_MATCH, UPDATE_PROFILE
 from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 
 HIDDEN = """
@@ -263,3 +269,24 @@ async def test_a_prediction_that_was_removed_and_submitted_anew_is_not_taken_for
     counts = await read_pick_counts(services.table, event_id)
     assert (counts.predictions, +Counter(counts.picked)) == ((1, {"m2_1": 1}) if is_submitted else (0, {}))
     assert await breaches_in(services) == []
+
+
+async def test_an_imported_author_predicts_as_one_who_joined_with_their_first_sign_in(
+    one_client: Client, settings: Settings
+) -> None:
+    """Who joined first stands first among equals; a process may have known their profile from before for long."""
+    event, [match] = await EventEditor(one_client).card(10)
+    table = one_client.services.table
+    async with serving(settings) as second:
+        author = await one_client.services.get(Members).introduce(of_issuer(SignInMethod.SITE, "", "ada"), name="Ada")
+        assert await second.services.profiles.load(author) is not None
+        token = mint(settings, "ada")
+        await Client(one_client.served, settings, token).ask(UPDATE_PROFILE, input={"name": "Ada"})
+        known_at = second.services.cache.clock()
+        second.services.cache.clock = lambda: known_at + PROFILE_AGE
+        await submit(Client(second.served, settings, token), event, [(match, 1)])
+    prediction = await read_prediction(table, parse_node_key("Event", event), author)
+    profile = await read_profile(table, author)
+    assert prediction is not None
+    assert profile is not None
+    assert prediction.joined_at == profile.joined_at
