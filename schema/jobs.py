@@ -22,7 +22,10 @@ enum(
 )
 
 
-@record_type(job_store.Job, "Work that continues in the background and across restarts. It is kept for 30 days.")
+@record_type(
+    job_store.Job,
+    "Work that continues in the background and across restarts. It is kept until 30 days after it has ended.",
+)
 class Job(Node):
     kind: str = described("What it does.")
     state: JobState = described("Its state.")

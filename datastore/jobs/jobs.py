@@ -13,7 +13,8 @@
 A job's item is its lease: one process works on it, and stores progress and outcome there. The work of every kind is
 idempotent, so a process that was taken for dead and goes on for a moment costs time and nothing else.
 
-A finished job keeps no `input`, which may name a member, and is removed after 30 days.
+A finished job keeps no `input`, which may name a member, and is removed after 30 days. One that is not finished stays,
+however long no process runs: what it has promised is still to be done.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Job:
     kind: str
     starter: str
     started_at: datetime
-    expires: datetime
+    expires: datetime | None = None
+    """When the engine may remove it; None before it has ended."""
     input: dict[str, str] = field(default_factory=dict)
     state: JobState = JobState.RUNNING
     done: int = 0
@@ -104,7 +106,7 @@ def new_job(
     about: str | None = None,
     role: str | None = None,
 ) -> Job:
-    return Job(id_, kind, starter, now, now + LIFETIME, dict(input_), about=about, role=role)
+    return Job(id_, kind, starter, now, input=dict(input_), about=about, role=role)
 
 
 def later_job(job: Job, kind: str, due_at: datetime, message: str) -> Job:
@@ -172,7 +174,8 @@ async def acquire_job(leases: Leases, seen: Job) -> Held[Job] | None:
 
 async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:
     """End a job and forget its input."""
-    await job.release(state=state, finished_at=now, message=message, place=None, input={})
+    ended = {"finished_at": now, "expires": now + LIFETIME}
+    await job.release(state=state, message=message, place=None, input={}, **ended)
 
 
 # ── texts ──
