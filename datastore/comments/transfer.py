@@ -87,11 +87,12 @@ IMPORT_BATCH = Entity(ImportBatch, Key("IMPORT#{digest}", "BATCH"), ttl="expires
 
 
 class IdTaken(Exception):
-    """Comments on other products have the ids of these. Some of the others may have been imported."""
+    """Comments on other products have the ids of these. Some of the others may have been imported: `new`."""
 
     def __init__(self, *comments: Comment) -> None:
         super().__init__(*(comment.node_key for comment in comments))
         self.comments = comments
+        self.new: Sequence[Comment] = ()
 
 
 async def import_comments(table: Table, comments: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
@@ -107,19 +108,33 @@ async def import_comments(table: Table, comments: Sequence[Comment], expires: da
     distinct = list({comment.node_key: comment for comment in reversed(comments)}.values())
     tops = [comment for comment in distinct if comment.root is None]
     replies = [comment for comment in distinct if comment.root is not None]
-    return await _import_some(table, tops, expires, unit) + await _import_some(table, replies, expires, unit)
+    new: list[Comment] = []
+    try:
+        for some in (tops, replies):
+            await _import_some(table, some, expires, unit, new)
+    except IdTaken as taken:
+        taken.new = new
+        raise
+    return len(new)
 
 
-async def _import_some(table: Table, comments: Iterable[Comment], expires: datetime, unit: UnitOfWork) -> int:
+async def _import_some(
+    table: Table, comments: Iterable[Comment], expires: datetime, unit: UnitOfWork, new: list[Comment]
+) -> None:
+    """Import those that are missing, and add them to `new`; IdTaken once all that can be imported are."""
     batches = list(_batches(comments))
     done = await table.get_many([IMPORT_BATCH.at(digest=_digest(batch)) for batch in batches], consistent=True)
-    return sum(
-        await gather_or_cancel(
-            _import_batch(table, batch, expires, unit)
-            for batch, record in zip(batches, done, strict=True)
-            if record is None
-        )
-    )
+    taken: list[Comment] = []
+
+    async def add(batch: Sequence[Comment]) -> None:
+        try:
+            new.extend(await _import_batch(table, batch, expires, unit))
+        except IdTaken as refused:
+            taken.extend(refused.comments)
+
+    await gather_or_cancel(add(batch) for batch, record in zip(batches, done, strict=True) if record is None)
+    if taken:
+        raise IdTaken(*taken)
 
 
 async def settle_products(table: Table) -> None:
@@ -150,11 +165,13 @@ def _digest(comments: Iterable[Comment]) -> str:
     return hashlib.sha256("\n".join(sorted(comment.node_key for comment in comments)).encode()).hexdigest()[:32]
 
 
-async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork) -> int:
-    """How many comments are written."""
+async def _import_batch(
+    table: Table, batch: Sequence[Comment], expires: datetime, unit: UnitOfWork
+) -> Sequence[Comment]:
+    """The comments that are written."""
     digest = _digest(batch)
 
-    async def write(missing: Sequence[Comment]) -> int:
+    async def write(missing: Sequence[Comment]) -> Sequence[Comment]:
         await _refuse_taken(table, missing)
         threads = await _thread_writes(table, missing)
         record = IMPORT_BATCH.put(ImportBatch(digest, expires), when=absent())
@@ -162,12 +179,12 @@ async def _import_batch(table: Table, batch: Sequence[Comment], expires: datetim
             await table.transact(record, *_batch_writes(missing, digest, unit), *threads)
         except ConditionFailed as failed:
             if failed.at(0):  # done by an attempt without an answer, or by another import
-                return len(missing) if failed.doubtful else 0
+                return missing if failed.doubtful else ()
             for place, comment in enumerate(missing, 1):
                 if failed.at(place):
                     raise IdTaken(comment) from None
             raise Stale from None  # if it is none of these, another import has written one of the comments
-        return len(missing)
+        return missing
 
     return await optimistic(lambda: _missing(table, batch), write)
 

@@ -113,7 +113,9 @@ class CommentStore(Store[Line]):
             new = await transfer.import_comments(self._table, comments, self._expires, self._once)
         except transfer.IdTaken as taken:
             lines = [line for line, comment in zip(records, named, strict=True) if comment in taken.comments]
-            raise RecordRefused(lines, self.id_taken) from None
+            added = set(map(id, taken.new))
+            was_new = [line for line, comment in zip(records, named, strict=True) if id(comment) in added]
+            raise RecordRefused(lines, self.id_taken, was_new) from None
         return Added(new, left_out=len(records) - len(comments), altered=altered)
 
     async def _refuse_second_reviews(

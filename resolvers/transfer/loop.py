@@ -78,12 +78,13 @@ class PreviewedStore(Store[T]):
 
 
 class RecordRefused(Exception):
-    """What only the table shows to be wrong with records. There may be further ones."""
+    """What only the table shows to be wrong with records. There may be further ones; some may have been `added`."""
 
-    def __init__(self, records: Sequence[object], refused: Refusal) -> None:
+    def __init__(self, records: Sequence[object], refused: Refusal, added: Sequence[object] = ()) -> None:
         super().__init__(refused.message)
         self.records = records
         self.refused = refused
+        self.added = added
 
 
 class Problem(NamedTuple):
@@ -161,13 +162,15 @@ async def _add(some: Sequence[tuple[Row, T]], store: Store[T], done: Imported, o
     try:
         added = await store.add([record for _, record in some])
     except RecordRefused as failed:
-        refused = set(map(id, failed.records))
+        refused, new = set(map(id, failed.records)), set(map(id, failed.added))
         places = [place for place, (_, record) in enumerate(some) if id(record) in refused]
-        if on_problem is OnProblem.SKIP:
+        is_skipped = on_problem is OnProblem.SKIP
+        others = [pair for pair in (some if is_skipped else some[: places[0]]) if id(pair[1]) not in refused]
+        done.added += sum(id(record) in new for _, record in others)
+        if is_skipped:
             done.problems += [Problem.of(some[place][0], failed.refused) for place in places]
-            others = [pair for pair in some if id(pair[1]) not in refused]
             return not others or await _add(others, store, done, on_problem)
-        if places[0] == 0 or await _add(some[: places[0]], store, done, on_problem):
+        if not others or await _add(others, store, done, on_problem):
             done.problems.append(Problem.of(some[places[0]][0], failed.refused))
         return False
     done.read += len(some)

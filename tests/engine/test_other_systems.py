@@ -132,6 +132,7 @@ async def test_comments_of_a_page_that_has_moved_since_are_left_where_they_are(
     assert [problem.message for problem in imported.problems] == [
         "It was imported before, on another product, and stays there."
     ] * 30
+    assert imported.added == 120
     assert (await one_client.ask(THREADS, product="/stays"))["totalCount"] == 121
     assert (await one_client.ask(THREADS, product="/old"))["totalCount"] == 30
     assert await page(one_client, "/new") == []
