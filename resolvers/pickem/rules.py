@@ -29,7 +29,7 @@ from datastore.people.address_use import AddressUse, reserve
 from datastore.pickem.events import THOUSAND, Event, Match, MatchOutcome, Result, Team, TieBreak
 from datastore.pickem.predictions import Prediction, predictions_to_score
 from datastore.refusals import InvalidInput, RateLimited
-from datastore.values.folding import in_form
+from datastore.values.folding import in_form, is_stream_safe
 from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import Context, Unset
 from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line
@@ -265,11 +265,13 @@ def _validate_place(text: str) -> str:
 
 def validate_season(text: str, *path: str) -> str:
     season = " ".join(text.split())
+    if is_stream_safe(season):
+        season = in_form("NFC", season)  # some devices type an accent apart from its letter
     if not is_line(season, LONGEST_SEASON) or "#" in season:
         raise InvalidInput(
             f"A season's name has 1 to {LONGEST_SEASON} characters, none of them '#', {LINE}.", path=path
         )
-    return in_form("NFC", season)  # some devices type an accent apart from its letter
+    return season
 
 
 def validate_start(moment: datetime) -> datetime:

@@ -490,11 +490,20 @@ async def test_the_next_event_is_the_one_that_locks_next(client: Client) -> None
 
 
 async def test_a_season_is_one_however_its_accents_are_typed(client: Client) -> None:
-    """Some devices type an accent apart from its letter."""
+    """Some devices type an accent apart from its letter. The name that is stored has at most 40 characters."""
+    editor = EventEditor(client).client
+    for season, fits in (("\u1112\u1161\u11ab" * 40, True), ("\u0958" * 21, False)):  # which becomes 40, and 42
+        given = {"name": "Show", "season": season, "startsAt": in_hours(1)}
+        answer = await editor.ask(CREATE_EVENT, input=given)
+        assert ("event" in answer) is fits, answer
+        if fits:
+            assert await client.ask(NEXT, season=answer["event"]["season"]) is not None
     together, apart = "\u00c9t\u00e9", "E\u0301te\u0301"
     await EventEditor(client, apart).event()
     await EventEditor(client, together).event()
-    assert [(row["name"], row["events"]) for row in (await client.ask(SEASONS))["nodes"]] == [(together, 2)]
+    await client.caught_up("the seasons are listed")
+    shown = {row["name"]: row["events"] for row in (await client.ask(SEASONS))["nodes"]}
+    assert shown == {together: 2, "\ud55c" * 40: 1}
 
 
 async def test_seasons_are_listed_by_their_latest_event(client: Client) -> None:
