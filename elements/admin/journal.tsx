@@ -6,8 +6,19 @@ import { JOURNAL, type JournalData } from '../generated/admin';
 import type { Area, Page } from './area';
 import { Pages } from './pages';
 
+type Occurrence = JournalData['journal']['nodes'][number];
+
+/** Of a comment the beginning is shown. */
+const LETTERS = 80;
+
+/** What somebody did something to; nothing of what is gone, or of themselves. */
+function objectOf({ objectNode: it, actorUser }: Occurrence) {
+  if (actorUser && it?.id === actorUser.id) return '';
+  return it?.name ?? it?.title ?? it?.term ?? it?.url ?? [...(it?.body ?? '')].slice(0, LETTERS).join('');
+}
+
 export class Journal implements Area {
-  private shown: Pages<JournalData['journal']['nodes'][number]>;
+  private shown: Pages<Occurrence>;
 
   constructor(private page: Page) {
     this.shown = new Pages(page, 'occurrence', (after) => ask(JOURNAL, { after }).then((data) => data.journal));
@@ -24,16 +35,22 @@ export class Journal implements Area {
         <h2>{page.t('journal')}</h2>
         {!this.shown.nodes ? this.shown.waiting() : !this.shown.nodes.length ? <p>{page.t('nothing')}</p> : (
           <ul class="stack">
-            {this.shown.nodes.map(({ id, at, kind, source, actorUser, note, ground }, place) => (
-              <li key={id} id={`occurrence-${place}`} tabindex="-1">
-                <span class="soft">{page.date(at, { dateStyle: 'medium', timeStyle: 'short' })}</span> <code dir="ltr">{kind}</code>{' '}
-                <span dir="auto">{actorUser?.name ?? page.t(source)}</span> {ground && page.t(ground)} <span dir="auto">{note}</span>
-              </li>
-            ))}
+            {this.shown.nodes.map((one, place) => this.occurrence(one, place))}
           </ul>
         )}
         {this.shown.button()}
       </section>
+    );
+  }
+
+  private occurrence(one: Occurrence, place: number) {
+    const { page } = this;
+    const { id, at, kind, source, actorUser, note, ground } = one;
+    return (
+      <li key={id} id={`occurrence-${place}`} tabindex="-1">
+        <span class="soft">{page.date(at, { dateStyle: 'medium', timeStyle: 'short' })}</span> <code dir="ltr">{kind}</code>{' '}
+        <bdi>{objectOf(one)}</bdi> · <bdi>{actorUser?.name ?? page.t(source)}</bdi> {ground && page.t(ground)} <span dir="auto">{note}</span>
+      </li>
     );
   }
 }

@@ -272,7 +272,7 @@ async def test_the_document_that_is_shown_is_the_last_one_sent(visited: Visited,
 
 
 async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser: Browser) -> None:
-    """And lets them write again; the journal has both."""
+    """And lets them write again; the journal has both, with the member's name."""
     name = writer(visited, "noisy")
     page = await opened(visited, browser, "moderator", "#/members")
     await page.page.get_by_label("Name, id or address").fill(name)
@@ -286,7 +286,7 @@ async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser
     await expect(page.page.get_by_label("Reason, which the member sees")).to_be_visible()
     await page.page.get_by_role("link", name="Journal").click()
     for kind in ("member.suspended", "member.reinstated"):
-        await expect(page.page.get_by_text(kind).first).to_be_visible()
+        await expect(page.page.get_by_role("listitem").filter(has_text=kind).first).to_contain_text(f"{kind} {name}")
     await assert_clean(page)
 
 
