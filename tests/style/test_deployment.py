@@ -228,6 +228,18 @@ def test_manifests_name_existing_settings_and_the_paths_that_are_public() -> Non
     assert set(re.findall("`(.+?)`", named)) == paths
 
 
+# ── nginx ──
+
+
+@pytest.mark.parametrize("header", ["Host", "X-Forwarded-For", "X-Forwarded-Proto", "Upgrade", "Connection"])
+def test_the_guide_s_nginx_passes_on_what_it_keeps_back_by_itself(header: str) -> None:
+    """Without the last two no WebSocket is opened, without the others all clients are one."""
+    text = (DEPLOY.parent / "docs/deployment.md").read_text(encoding="utf-8")
+    (server,) = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
+    assert f"proxy_set_header {header} $" in server
+    assert "proxy_http_version 1.1;" in server
+
+
 # ── systemd ──
 
 
