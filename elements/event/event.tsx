@@ -138,7 +138,7 @@ export default class EventCard extends Part<Data> {
       this.say(this.t(this.isChanged ? 'notSaved' : 'saved'));
       this.emit('prediction', { event: id, picks, guess });
     } else if (answer) {
-      const text = this.refusal(answer);
+      const text = answer.code === 'LOCKED' ? this.t('tooLate') : this.refusal(answer);
       this.problem = { text, field: answer.path?.[1] ?? '' };
       this.say(text);
     }

@@ -314,6 +314,21 @@ async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visit
         await expect(second).to_be_checked()
 
 
+async def test_picks_that_come_after_the_lock_are_refused_in_a_sentence(visited: Visited, browser: Browser) -> None:
+    """They were on their way when an editor locked the event: the word for its state says nothing about them."""
+    event, _ = new_event(visited, "Too late", starts=timedelta(days=400))
+    async with visited.page(browser, f'<ringside-event event="{event}"></ringside-event>', member="di-abara") as page:
+        element = page.page.locator("ringside-event")
+        await pick_all(page)
+        async with held_back(page.page, '"picks"'):
+            async with page.page.expect_request(lambda one: '"picks"' in (one.post_data or "")):
+                await element.get_by_role("button", name="Save picks").click()
+            visited.edit(LOCK_EVENT, event=event)
+            await expect(element.locator(".state")).to_have_text("Locked")
+        await expect(element.locator(".note")).to_have_text("Too late: only what was saved before the lock counts.")
+        await expect(element.get_by_role("radio", checked=True)).to_have_count(0)
+
+
 async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visited: Visited, browser: Browser) -> None:
     """An editor asks another one, and then none: picks can be saved, and nobody answers what they did not read."""
     event, _ = new_event(visited, "Asking", starts=timedelta(days=400))
