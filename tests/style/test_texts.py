@@ -1,4 +1,7 @@
-"""What fans read, in the elements, on the page for signing in and in emails: in one tone. Staff read another one."""
+"""What fans read, in the elements, on the page for signing in and in emails: in one tone. Staff read another one.
+
+What elements and admin pages have in common addresses nobody.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,10 @@ from tests.command import ROOT
 FORMAL = {
     "de": r"\bIhr(e[mnrs]?)?\b|\bIhnen\b|[^.:!] Sie\b|^(Bitte )?\w+en Sie\b|\(Sie\)",
     "es": r"\busted(es)?\b|\bsuy?os\b",
+}
+INFORMAL = {
+    "de": r"(?i)\b(du|dich|dir|dein(e[mnrs]?)?|melde|warte|lade|sieh)\b",
+    "es": r"(?i)\b(tú|tus?|ti|espera un|vuelve a|inicia sesión|iníciala)\b",
 }
 FOR_STAFF = ("moderation-digest",)
 FOLDERS = ("elements/texts", "elements/comments/texts", "server/http/pages/texts", "server/mail/texts")
@@ -33,3 +40,14 @@ def test_fans_are_addressed_in_one_way_wherever_they_are(folder: str, language: 
     """An element leads to the window for signing in, and that to an email: neither suddenly becomes formal."""
     texts = json.loads((ROOT / folder / f"{language}.json").read_text(encoding="utf-8"))
     assert [text for text in _texts(texts) if re.search(FORMAL[language], text)] == []
+
+
+@pytest.mark.parametrize("language", INFORMAL)
+def test_staff_are_not_addressed_as_fans_are(language: str) -> None:
+    """Neither by the texts of the admin pages nor by those that they share with the elements."""
+    own, shared = (
+        json.loads((ROOT / folder / f"{language}.json").read_text(encoding="utf-8"))
+        for folder in ("elements/admin/texts", "elements/texts")
+    )
+    texts = [*_texts(own), *_texts(shared["common"])]
+    assert [text for text in texts if re.search(INFORMAL[language], text)] == []
