@@ -224,7 +224,7 @@ async def test_an_event_screen_takes_few_engine_calls(one_client: Client) -> Non
 
 
 async def test_screens_wait_for_few_calls_one_after_the_other(one_client: Client) -> None:
-    """An event's screen for two, standings for one, a submission for three; also when the names must be read again."""
+    """An event's screen for two, standings for one, a submission for two; also when the names must be read again."""
     editor, table, profiles = EventEditor(one_client), one_client.services.table, one_client.services.profiles
     event, [match] = await editor.card(10)
     upcoming, [other] = await editor.card(10, name="Next")
@@ -237,7 +237,7 @@ async def test_screens_wait_for_few_calls_one_after_the_other(one_client: Client
     for query, given, most in (
         (EVENT_BY_ID, {"id": event}, 2),
         (STANDINGS, {"season": "2026"}, 1),
-        (SUBMIT_PREDICTION, {"input": own}, 3),
+        (SUBMIT_PREDICTION, {"input": own}, 2),
     ):
         await reader.ask(query, **given)
         for number in range(12):
