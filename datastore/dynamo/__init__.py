@@ -64,4 +64,4 @@ from datastore.dynamo.retries import (
     within_deadline,
 )
 from datastore.dynamo.table import Table, TableAddress, open_table
-from datastore.dynamo.transport.connections import CallQueue
+from datastore.dynamo.transport.connections import Caller, Callers, CallQueue

@@ -21,6 +21,7 @@ from msgspec import Raw
 from datastore.dynamo import BadKey, Budget, DynamoError, Rejected, StorageFailed, TooCostly, TooManyWaiting
 from datastore.refusals import Overloaded, Refusal
 from resolvers.requests.context import Context
+from resolvers.values.network_addresses import network
 from server.compiler import Fallback, PreparedOperation
 from server.execution.documents import Operation, Turns
 
@@ -92,7 +93,7 @@ async def run(
         return Answer(introspection.data)
     prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     if prepared is None:
-        prepared = await _compile(operation, variables, turns, suggestions=suggestions)
+        prepared = await _compile(operation, variables, turns, ctx, suggestions=suggestions)
         if begin_again is not None:
             await begin_again(ctx)
         if introspection is not None and introspection.data is not None:
@@ -118,14 +119,15 @@ async def run(
 
 
 async def _compile(
-    operation: Operation, variables: Mapping[str, Any], turns: Turns, *, suggestions: bool
+    operation: Operation, variables: Mapping[str, Any], turns: Turns, ctx: Context, *, suggestions: bool
 ) -> PreparedOperation | graphql.ExecutionResult | Fallback:
     """The operation with its variables, compiled in a turn.
 
     There is no plan then if this request's directives are wrong, or if it shared a turn with other variables.
     """
     compiled = operation.compiled
-    await turns.take(compiled, partial(compiled.prepare, variables, suggestions=suggestions))
+    work = partial(compiled.prepare, variables, suggestions=suggestions)
+    await turns.take(compiled, work, network(ctx.address))
     prepared = compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     return prepared or Fallback("not compiled")
 
@@ -143,7 +145,7 @@ async def subscribe(
     """The events of a subscription, each made within a budget, or the answer that says why there are none."""
     prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     if prepared is None:
-        prepared = await _compile(operation, variables, turns, suggestions=suggestions)
+        prepared = await _compile(operation, variables, turns, ctx, suggestions=suggestions)
     executor = operation.compiled.build_executor(ctx, variables, suggestions=suggestions)
     if isinstance(executor, list):
         return Answer.from_result(graphql.ExecutionResult(None, executor), ctx)

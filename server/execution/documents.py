@@ -23,8 +23,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import sys
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +38,7 @@ import orjson
 from graphql.language.parser import Parser
 from msgspec import Raw
 
-from datastore.dynamo import SingleFlight, shared_context
+from datastore.dynamo import Caller, Callers, CallQueue, SingleFlight, shared_context
 from schema import schema as ringside_schema
 from server import Failed
 from server.compiler import CompiledOperation, encode_json
@@ -219,34 +220,40 @@ class Introspection:
 #
 # The work of a turn runs in a thread, where Python lets the event loop interrupt it (server/http/process.py). One turn
 # follows the other, with a pause as long as the turn between them: such work takes at most half of a process, however
-# many new documents a client sends. Requests for the same document wait for the same turn.
+# many new documents a client sends. Requests for the same document wait for the same turn. Otherwise clients take turns
+# too, so that nobody waits for all that another one has sent.
 
 Result = TypeVar("Result")
 
 
 class Turns:
-    """Which work may run next, first come, first served."""
+    """Which work may run next: of each client what came first."""
 
     def __init__(self) -> None:
-        self.waiting = 0
-        """The pieces of work that wait for their turn, or for the end of it."""
+        self.waiting_of: Counter[Hashable] = Counter()
+        """The pieces of work of each client that wait for their turn, or for the end of it."""
         self._work: SingleFlight[Hashable, Any] = SingleFlight(shared_context)
-        self._lock = asyncio.Lock()
+        self._queue = CallQueue(1, most_of_request=1, most_waiting=sys.maxsize, most_waiting_of_client=sys.maxsize)
         self._next_at = 0.0
+
+    @property
+    def waiting(self) -> int:
+        return self.waiting_of.total()
 
     def __contains__(self, key: Hashable) -> bool:
         """Whether this work waits for its turn already."""
         return key in self._work
 
-    async def take(self, key: Hashable, work: Callable[[], Result]) -> Result:
+    async def take(self, key: Hashable, work: Callable[[], Result], client: Hashable = "") -> Result:
         """The result of this key's work, done in a turn of its own, once for all who ask meanwhile."""
-        result: Result = await self._work.run(key, partial(self._carry_out, work))
+        result: Result = await self._work.run(key, partial(self._carry_out, work, client))
         return result
 
-    async def _carry_out(self, work: Callable[[], Result]) -> Result:
-        self.waiting += 1
+    async def _carry_out(self, work: Callable[[], Result], client: Hashable) -> Result:
+        self.waiting_of[client] += 1
         try:
-            async with self._lock:
+            caller = await self._queue.take_turn(Callers(Caller(client, None)))
+            try:
                 await asyncio.sleep(max(0.0, self._next_at - time.perf_counter()))
                 began = time.perf_counter()
                 try:
@@ -254,8 +261,10 @@ class Turns:
                 finally:
                     ended = time.perf_counter()
                     self._next_at = ended + (ended - began)
+            finally:
+                self._queue.end_turn(caller)
         finally:
-            self.waiting -= 1
+            self.waiting_of -= Counter([client])
 
 
 def _without_collector(work: Callable[[], Result]) -> Result:

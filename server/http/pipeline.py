@@ -159,11 +159,11 @@ DEAR_AT_ONCE = 8
 """So many are made at the same moment, or the memory of a process would depend on how many requests arrive together."""
 
 LEAST_OF_ADDRESS = 16
-"""An address may always have as many requests in flight, and as many new documents may wait to be checked."""
+"""An address may always have as many requests in flight, and as many of its new documents may wait to be checked."""
 
 
 def most_of_address(max_in_flight: int) -> int:
-    """How many requests in flight one address may have, and how many may wait for documents to be checked."""
+    """How many requests in flight one address may have, and how many of its new documents may wait to be checked."""
     return max(LEAST_OF_ADDRESS, max_in_flight // 2)
 
 
@@ -223,10 +223,12 @@ class Pipeline:
         """The operation that a request asks for; Overloaded if too many new documents wait to be checked."""
         document = self.documents.find(request, introspection=introspection)
         if document is None:
-            key = (request.query, introspection)
-            if key not in self.turns and self.turns.waiting >= most_of_address(self.settings.max_in_flight):
+            key, most = (request.query, introspection), most_of_address(self.settings.max_in_flight)
+            is_full = self.turns.waiting >= 2 * most or self.turns.waiting_of[client.network] >= most
+            if key not in self.turns and is_full:
                 raise Overloaded
-            document = await self.turns.take(key, partial(self.documents.check, request, introspection=introspection))
+            check = partial(self.documents.check, request, introspection=introspection)
+            document = await self.turns.take(key, check, client.network)
             await self.request_turns.take(client)  # again, as in `_begin_again`
         return self.documents.select(document, request)
 

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from datastore.dynamo.budgets import HELD_UNITS
 from datastore.values.ids import Ids
 from resolvers.requests.context import Role, utc_now
 from resolvers.values.node_ids import node_id
-from server.execution.documents import hash_of
+from server.execution.documents import Turns, hash_of
 from server.execution.limits import MOST_VALUES, count_values
 from server.http import pipeline
 from server.settings import Settings
@@ -389,6 +390,31 @@ async def test_long_lists_in_variables_are_refused_before_they_are_read(
     response = await one_client.post(f"mutation ($i: AddWordsInput!) {{ {fields} }}", i=large)
     assert response.status_code == 400
     assert response.json()["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+async def test_one_address_keeps_nobody_else_s_new_documents_from_being_checked(one_client: Client) -> None:
+    """It has half of the room for those that wait; whoever asks for another one then has one of the next turns."""
+    turns: Turns = one_client.served.state["pipeline"].turns
+    most, checked = pipeline.most_of_address(one_client.settings.max_in_flight), threading.Event()
+    held = asyncio.create_task(turns.take("held", checked.wait))
+    flood, other = ("198.51.100.1", "203.0.113.7")
+    many = [
+        asyncio.create_task(_asked_from(one_client, flood, f"query Flood{n} {{ __typename }}")) for n in range(most)
+    ]
+    await until(lambda: turns.waiting_of[flood] == most, "all wait")
+    one = asyncio.create_task(_asked_from(one_client, other, "query Other { __typename }"))
+    await until(lambda: turns.waiting_of[other] == 1 or one.done(), "another address has asked")
+    checked.set()
+    assert await one == 200
+    assert await held
+    assert set(await asyncio.gather(*many)) == {200}
+
+
+async def _asked_from(client: Client, address: str, query: str) -> int:
+    """The status that a client of this address is answered."""
+    transport = httpx.ASGITransport(client.served, client=(address, 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://ringside.test", timeout=120) as http:
+        return (await http.post("/graphql", json={"query": query})).status_code
 
 
 @pytest.mark.parametrize("piece", ['{"":[]},', "[],", '"",', "1,", '""', "{"])

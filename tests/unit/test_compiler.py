@@ -126,7 +126,7 @@ class Mutation:
 
 
 SCHEMA = strawberry.Schema(query=Query, mutation=Mutation)
-CONTEXT: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=None))
+CONTEXT: Any = types.SimpleNamespace(services=types.SimpleNamespace(seal=None), address="")
 
 
 @pytest.fixture(autouse=True)
@@ -234,7 +234,7 @@ async def test_an_operation_left_to_graphql_core_is_answered_and_counted() -> No
     """The count has the reason."""
     counted: list[str] = []
     operation = second_use(Documents(SCHEMA._schema), GraphQLRequest('{ __type(name: "Query") { name } }'))
-    ctx: Any = types.SimpleNamespace(notes={}, event_id=None)
+    ctx: Any = types.SimpleNamespace(address="", notes={}, event_id=None)
     answer = await run(operation, {}, ctx, Turns(), suggestions=True, fell_back=counted.append)
     assert answer.data == {"__type": {"name": "Query"}}
     assert counted == ["introspection"]
@@ -292,7 +292,7 @@ async def test_a_document_is_compiled_at_its_second_use() -> None:
     """A client that sends each document once cannot make the service compile; the answer is the same."""
     reasons: list[str] = []
     documents, request = Documents(SCHEMA._schema), GraphQLRequest("{ comments(count: 2) { number } }")
-    ctx: Any = types.SimpleNamespace(services=CONTEXT.services, notes={}, event_id=None)
+    ctx: Any = types.SimpleNamespace(services=CONTEXT.services, address="", notes={}, event_id=None)
     for plan_count in (0, 1, 1):
         operation = documents.operation(request, introspection=True)
         answer = await run(operation, {}, ctx, Turns(), suggestions=True, fell_back=reasons.append)
@@ -306,13 +306,13 @@ async def test_each_choice_of_variables_is_compiled_in_a_turn() -> None:
     text = """query ($a: Boolean!, $b: Boolean!) {
       x: comments(count: 1) @skip(if: $a) { number } y: comments(count: 1) @skip(if: $b) { number } }"""
     documents, request = Documents(SCHEMA._schema), GraphQLRequest(text)
-    ctx: Any = types.SimpleNamespace(services=CONTEXT.services, notes={}, event_id=None)
+    ctx: Any = types.SimpleNamespace(services=CONTEXT.services, address="", notes={}, event_id=None)
     taken: list[object] = []
 
     class CountingTurns(Turns):
-        async def take(self, key: Hashable, work: Callable[[], Result]) -> Result:
+        async def take(self, key: Hashable, work: Callable[[], Result], client: Hashable = "") -> Result:
             taken.append(key)
-            return await super().take(key, work)
+            return await super().take(key, work, client)
 
     turns = CountingTurns()
     reasons: list[str] = []

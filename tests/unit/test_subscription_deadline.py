@@ -47,7 +47,7 @@ async def test_an_event_that_takes_too_long_is_an_error_and_the_next_one_comes()
     schema = strawberry.Schema(Query, subscription=Subscription)
     documents = Documents(schema._schema, Limits(tokens=1000, complexity=1000), manifest=None, cache_bytes=10**6)
     operation = documents.operation(GraphQLRequest("subscription { tick { late } }"), introspection=True)
-    ctx: Any = SimpleNamespace(notes={}, event_id=None)
+    ctx: Any = SimpleNamespace(address="", notes={}, event_id=None)
     answers = await subscribe(
         operation, {}, ctx, lambda: request_budget(0.05, 10, 10, "ada"), Turns(), suggestions=True
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from functools import partial
 
 import pytest
 
@@ -44,6 +45,15 @@ async def test_turns_follow_each_other() -> None:
     await asyncio.gather(*(turns.take(number, work) for number in range(20)))
     assert most == 1
     assert turns.waiting == 0
+
+
+async def test_clients_take_turns() -> None:
+    """Whoever asks for one waits for one of somebody who has asked for many."""
+    turns, done = Turns(), list[str]()
+    clients = ["many"] * 20 + ["one"] * 2
+    await asyncio.gather(*(turns.take(n, partial(done.append, client), client) for n, client in enumerate(clients)))
+    assert sorted(done[:5]) == ["many", "many", "many", "one", "one"]
+    assert (turns.waiting, turns.waiting_of) == (0, {})
 
 
 async def test_those_who_want_the_same_share_a_turn_and_its_error() -> None:
