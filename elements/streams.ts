@@ -8,6 +8,9 @@ interface Stream {
   state: (isLive: boolean) => void;
 }
 
+/** How many streams the socket takes, which is closed with one more: the others of a page are not live. */
+const MOST = 32;
+
 export default (api: URL, session: Session) => {
   const streams = new Map<string, Stream>();
   let socket: WebSocket | null = null;
@@ -24,8 +27,6 @@ export default (api: URL, session: Session) => {
   function connect() {
     if (socket || !streams.size || document.hidden) return;
     const opened = (socket = new WebSocket(String(api).replace('http', 'ws'), 'graphql-transport-ws'));
-    /** Whether it is refused from the start: a token whose rights change later still counts, and is sent again. */
-    let isNew = true;
     const Authorization = session.authorization;
     opened.onopen = () => tell({ type: 'connection_init', payload: { Authorization } });
     opened.onmessage = ({ data }) => {
@@ -33,8 +34,7 @@ export default (api: URL, session: Session) => {
       if (type === 'connection_ack') {
         pause = 1;
         isReady = true;
-        isNew = false;
-        streams.forEach((stream, key) => subscribe(key, stream));
+        [...streams].slice(0, MOST).forEach((each) => subscribe(...each));
       }
       const stream = streams.get(id);
       if (type === 'error' && stream) {
@@ -45,14 +45,15 @@ export default (api: URL, session: Session) => {
       }
       if (type !== 'next' || !stream) return;
       const after = payload.extensions?.eventId;
-      if (after) Object.assign(stream.parameters.variables, { after });
+      if (after) stream.parameters.variables.after = after;
       if (payload.data) stream.take(payload.data);
     };
     opened.onclose = ({ code }) => {
       socket = null;
+      // Refused from the start: a token whose rights have changed since still counts, and is sent again.
+      if (code === 4403 && !isReady) session.drop(Authorization);
       isReady = false;
       streams.forEach(({ state }) => state(false));
-      if (code === 4403 && isNew) session.drop(Authorization);
       setTimeout(connect, pause * (500 + Math.random() * 500));
       pause = Math.min(pause * 2, 60);
     };
@@ -71,8 +72,8 @@ export default (api: URL, session: Session) => {
   return (stream: Stream) => {
     const id = String(count++);
     streams.set(id, stream);
-    if (isReady) subscribe(id, stream);
-    else connect();
+    if (!isReady) connect();
+    else if (streams.size <= MOST) subscribe(id, stream);
     return () => {
       streams.delete(id);
       if (isReady) tell({ id, type: 'complete' });

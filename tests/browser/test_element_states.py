@@ -12,7 +12,7 @@ from datetime import timedelta
 import httpx
 import psutil
 import pytest
-from playwright.async_api import Browser, WebSocketRoute, expect
+from playwright.async_api import Browser, WebSocket, WebSocketRoute, expect
 
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
@@ -60,6 +60,12 @@ SHOW_BOARD = "document.querySelector('main').innerHTML = '<ringside-board></ring
 AS_GUEST_HERE = """(query) => fetch('/graphql', {
   method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ query }),
 })"""
+LISTEN = """async (address) => {
+  const ringside = await import(address);
+  [globalThis.live, globalThis.heard] = [[], new Set()];
+  const document = 'subscription { leaderboardChanged(first: 1) { rank } }';
+  for (let n = 0; n < 33; n++) ringside.live(document, {}, () => heard.add(n), (isLive) => (live[n] = isLive));
+}"""
 REMOVE_LIVE_BOARD = """() => [...document.querySelectorAll('ringside-board')]
   .find((board) => board.shadowRoot.querySelector('.live.on')).remove()"""
 IS_MEMBER = "async (address) => (await import(address)).session.member !== null"
@@ -238,6 +244,23 @@ async def test_a_board_that_was_drawn_from_too_often_draws_again_by_itself(
                 await ready.first.click()
                 await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
                 await expect(ready).to_have_count(2)
+
+
+async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
+    visited: Visited, browser: Browser
+) -> None:
+    """Those for which there is no room are not live. The others are, and nobody connects again and again."""
+    sockets: list[WebSocket] = []
+
+    def note(socket: WebSocket) -> None:
+        sockets.append(socket)
+
+    async with visited.page(browser, "<main></main>") as page:
+        page.page.on("websocket", note)
+        await page.page.evaluate(LISTEN, f"{visited.service.url}/elements.js")
+        await page.page.wait_for_function("heard.size === 32")
+        assert await page.page.evaluate("live.filter(Boolean).length") == 32
+        assert [socket.is_closed() for socket in sockets] == [False]
 
 
 async def test_a_page_that_is_opened_while_the_service_is_stopped_shows_what_stands_between_the_tags(
