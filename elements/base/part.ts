@@ -188,7 +188,7 @@ export abstract class Part<Data> {
       try {
         if (problem) throw problem;
         const answer: any = await send();
-        const [first]: any[] = Object.values(answer);
+        const [first]: any[] = Object.values(answer ?? {});
         if (first?.code === 'UNAVAILABLE') throw new this.ringside.Failed(first.code, '', first.retryAfterSeconds);
         if (wait > 0.5) this.say('');
         return answer;
