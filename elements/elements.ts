@@ -9,6 +9,9 @@ export const ringside = { ask, live, session, base, isElsewhere, Failed };
 export type Ringside = typeof ringside;
 export { ask, live, session };
 
+/** Milliseconds until a part is asked for again that could not be loaded: the service may have been starting. */
+const AGAIN = 10_000;
+
 type Attributes = (name: string) => string | null;
 type Request = [Doc<any, any>, object];
 
@@ -115,7 +118,7 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
           const answer = request && ask(...request);
           answer?.catch(() => {}); // the part looks at it
           try {
-            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part')]);
+            const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part'), import('./streams')]);
             if (begun !== this.#begun) return;
             if (member !== session.member) return this.#start(); // the answer is for whoever they were
             this.#begun = null;
@@ -126,7 +129,7 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
             console.error(problem);
             if (begun !== this.#begun) return;
             this.#begun = null;
-            addEventListener('online', () => this.isConnected && this.connectedCallback(), { once: true });
+            setTimeout(() => this.isConnected && this.connectedCallback(), AGAIN);
           }
         });
       }

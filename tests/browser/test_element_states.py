@@ -271,6 +271,17 @@ async def test_a_page_that_is_opened_while_the_service_is_stopped_shows_what_sta
         await expect(page.page.get_by_text("The vote opens on Friday.")).to_be_visible()
 
 
+async def test_an_element_that_begins_while_the_service_is_stopped_appears_once_it_is_back(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """And is live. A service that restarts is no network that comes back: no browser tells of it."""
+    async with restartable.page(browser, "<main></main>") as page:
+        async with restartable.stopped():
+            await page.page.evaluate(SHOW_BOARD)
+            await until(lambda: page.errors, "its part could not be loaded")
+        await expect(page.page.locator("ringside-board .live.on")).to_be_visible()
+
+
 # ── the session ──
 
 
