@@ -332,6 +332,14 @@ async def record_use(table: Table, identity: Identity, now: datetime) -> None:
     await table.try_write(update)
 
 
+# ── auditing ──
+
+
+def all_members(table: Table) -> AsyncIterator[Profile | Identity]:
+    """Every profile and every identity, found by a scan of the whole table."""
+    return table.scan(PROFILE, IDENTITY)
+
+
 # ── erasing ──
 
 

@@ -135,11 +135,6 @@ async def read_members_page(table: Table, beginning: str, window: Window) -> Pag
     return await table.page([PROFILE.on("gsi3", shard=shard).newest_first() for shard in range(SHARDS)], request)
 
 
-def all_profiles(table: Table) -> AsyncIterator[Profile]:
-    """Every profile, found by a scan of the whole table."""
-    return table.scan(PROFILE)
-
-
 async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
     """Every profile in the index of members, with the shard that lists it."""
     for shard in range(SHARDS):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from datastore.comments.records import COMMENT
+from datastore.dynamo.entity import Entity
+from datastore.people.identities import IDENTITY
+from datastore.people.profiles import PROFILE
 from datastore.voting.votes import PAIR, TALLY
 from server import audit
 from tests.audits import breaches_in
@@ -80,3 +84,15 @@ async def test_a_tally_below_zero_is_found(one_client: Client) -> None:
     found = await audit.find_suspects(one_client.services, "voting")
     assert "voting: main: contender 1 has -1 ties tallied and 0 voted" in found
     assert "voting: main: the pair 0, 1 has -1 low_wins tallied and 0 voted" in found
+
+
+@pytest.mark.parametrize("lost", [PROFILE, IDENTITY])
+async def test_a_member_whom_nothing_leads_to_any_more_is_found(one_client: Client, lost: Entity[Any]) -> None:
+    """Half of a member, as a torn export may have it: who signs in finds nobody, or is somebody new."""
+    await one_client.member("ada").ask("{ viewer { id } }")
+    assert await audit.find_suspects(one_client.services, "people") == []
+    table = one_client.services.table
+    (record,) = [record async for record in table.scan(lost, consistent=True)]
+    await table.write(lost.delete(lost.item_key(record)))
+    (found,) = await audit.find_suspects(one_client.services, "people")
+    assert found.startswith("people: the identities that lead to ada differ from those of the profile by ")
