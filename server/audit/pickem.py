@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from datastore.pickem import standings
 from datastore.pickem.events import Event, Match, SeasonEntry, all_events, read_entries, read_matches
-from datastore.pickem.gates import Gate, pick_counter, read_gates
+from datastore.pickem.gates import GATES, Gate, pick_counter, read_gates
 from datastore.pickem.predictions import Prediction, Share
 from datastore.pickem.standings import (
     Histogram,
@@ -73,6 +73,8 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
 
 def _gate_breaches(event: Event, gates: Sequence[Gate]) -> Iterator[str]:
     """A gate may be behind: it is raised before anything is shown that depends on it."""
+    if len(gates) != GATES:
+        yield f"it has {len(gates)} gates, and {GATES} belong to it: members of the others cannot predict"
     for gate in gates:
         if gate.version > event.version:
             yield f"gate {gate.number} asks for version {gate.version}; the event has {event.version}"

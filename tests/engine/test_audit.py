@@ -11,11 +11,14 @@ from datastore.comments.records import COMMENT
 from datastore.dynamo.entity import Entity
 from datastore.people.identities import IDENTITY
 from datastore.people.profiles import PROFILE
+from datastore.pickem.gates import GATE, read_gates
 from datastore.voting.votes import PAIR, TALLY
+from resolvers.values.node_ids import parse_node_key
 from server import audit
 from tests.audits import breaches_in
 from tests.client import Client
 from tests.comments import post
+from tests.season import EventEditor
 from tests.voting import add_contenders
 from tests.writers import writers
 
@@ -96,3 +99,14 @@ async def test_a_member_whom_nothing_leads_to_any_more_is_found(one_client: Clie
     await table.write(lost.delete(lost.item_key(record)))
     (found,) = await audit.find_suspects(one_client.services, "people")
     assert found.startswith("people: the identities that lead to ada differ from those of the profile by ")
+
+
+async def test_a_lost_gate_is_found(one_client: Client) -> None:
+    """Whose members cannot predict, although nothing that was counted is missing."""
+    table = one_client.services.table
+    event, _ = await EventEditor(one_client).card(10)
+    gate = next(gate for gate in await read_gates(table, parse_node_key("Event", event)) if not gate.number)
+    assert await breaches_in(one_client.services) == []
+    await table.write(GATE.delete(GATE.item_key(gate)))
+    (found,) = await breaches_in(one_client.services)
+    assert found.endswith(": it has 47 gates, and 48 belong to it: members of the others cannot predict")
