@@ -41,6 +41,7 @@ from datastore.vocabulary.lists import (
     LIST,
     PUBLIC_NAME,
     QUOTA,
+    PublicName,
     Quota,
     WordList,
     delete_list,
@@ -191,8 +192,8 @@ def all_cards(table: Table) -> AsyncIterator[Card | QueueChange]:
     return table.scan(QUEUED_CARD, CARD, QUEUE_CHANGE)
 
 
-def all_lists(table: Table) -> AsyncIterator[WordList]:
-    return table.scan(LIST)
+def all_lists_and_names(table: Table) -> AsyncIterator[WordList | PublicName]:
+    return table.scan(LIST, PUBLIC_NAME)
 
 
 def all_quotas(table: Table) -> AsyncIterator[Quota]:

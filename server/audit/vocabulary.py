@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
-from datastore.vocabulary import lists, member_items, subscriptions, words
+from datastore.vocabulary import member_items, subscriptions, words
 from datastore.vocabulary.learning import ActiveDays, QuizResult, Sentence
-from datastore.vocabulary.lists import WordList
+from datastore.vocabulary.lists import PublicName, WordList
 from datastore.vocabulary.quizzes import Card, QueueChange
 from resolvers.requests.context import Services
 
@@ -22,15 +22,16 @@ async def breaches(services: Services) -> AsyncIterator[str]:
 
 
 async def _list_breaches(services: Services) -> AsyncIterator[str]:
-    """Words without gaps, daily words of the list, and the number of each member's private lists."""
+    """Words without gaps, daily words of the list, the number of each member's private lists, and public names."""
     private: Counter[str | None] = Counter()
-    async for word_list in member_items.all_lists(services.table):
-        if word_list.deleted_at is not None:
+    unmatched: set[PublicName] = set()
+    async for word_list in member_items.all_lists_and_names(services.table):
+        named = word_list if isinstance(word_list, PublicName) else PublicName.of(word_list)
+        unmatched ^= {named} if named is not None else set()
+        if isinstance(word_list, PublicName) or word_list.deleted_at is not None:
             continue
         if not word_list.public:
             private[word_list.owner] += 1
-        elif word_list.list != await lists.read_public_list_id(services.table, word_list.name):
-            yield f"the public list {word_list.list} is not the one that its name leads to"
         ordinals = [word.ordinal async for word in words.all_words(services.table, word_list)]
         removed = [word.ordinal async for word in words.removed_words(services.table, word_list.list)]
         if sorted(ordinals + removed) != list(range(word_list.next_ordinal)) or len(removed) != word_list.removed:
@@ -42,6 +43,8 @@ async def _list_breaches(services: Services) -> AsyncIterator[str]:
             yield f"{quota.user} has {actual} private lists and is counted with {quota.lists}"
     for owner in private:
         yield f"the private lists of {owner} are not counted"
+    for name in unmatched:
+        yield f"the public list {name.list} and its name {name.hash} do not lead to each other"
 
 
 async def _daily_word_breaches(services: Services, word_list: WordList) -> AsyncIterator[str]:

@@ -12,6 +12,7 @@ from datastore.dynamo.entity import Entity
 from datastore.people.identities import IDENTITY
 from datastore.people.profiles import PROFILE
 from datastore.pickem.gates import GATE, read_gates
+from datastore.vocabulary.lists import LIST
 from datastore.voting.votes import PAIR, TALLY
 from resolvers.values.node_ids import parse_node_key
 from server import audit
@@ -19,6 +20,7 @@ from tests.audits import breaches_in
 from tests.client import Client
 from tests.comments import post
 from tests.season import EventEditor
+from tests.vocabulary import public_list
 from tests.voting import add_contenders
 from tests.writers import writers
 
@@ -110,3 +112,13 @@ async def test_a_lost_gate_is_found(one_client: Client) -> None:
     await table.write(GATE.delete(GATE.item_key(gate)))
     (found,) = await breaches_in(one_client.services)
     assert found.endswith(": it has 47 gates, and 48 belong to it: members of the others cannot predict")
+
+
+async def test_a_lost_public_list_is_found(one_client: Client) -> None:
+    """By its name, which no other list could get."""
+    key = parse_node_key("WordList", await public_list(one_client))
+    table = one_client.services.table
+    assert await breaches_in(one_client.services) == []
+    await table.write(LIST.delete(LIST.at(list=key)))
+    (found,) = await audit.find_suspects(one_client.services, "vocabulary")
+    assert found.startswith(f"vocabulary: the public list {key} and its name ")
