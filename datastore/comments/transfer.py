@@ -58,7 +58,7 @@ from datastore.comments.records import (
     find_pointers,
     pointer_to,
 )
-from datastore.comments.reviews import place_writes
+from datastore.comments.reviews import REVIEW_PLACE, ReviewPlace, place_writes
 from datastore.comments.threads import THREAD, Thread, is_visible, read_thread_states
 from datastore.comments.verified import entry_writes
 from datastore.dynamo import ConditionFailed, Stale, Table, gather_or_cancel, optimistic
@@ -274,8 +274,8 @@ async def begins_with(table: Table, product: str) -> bool:
 # Reads for `ringside audit`: every record of comments, and what the indexes list.
 
 
-def all_records(table: Table) -> AsyncIterator[Comment | ProductTally | Leader | Pointer | Thread]:
-    return table.scan(COMMENT, REPLY, HELD, PRODUCT_TALLY, LEADER, POINTER, THREAD)
+def all_records(table: Table) -> AsyncIterator[Comment | ProductTally | Leader | Pointer | Thread | ReviewPlace]:
+    return table.scan(COMMENT, REPLY, HELD, PRODUCT_TALLY, LEADER, POINTER, THREAD, REVIEW_PLACE)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:

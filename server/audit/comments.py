@@ -1,7 +1,7 @@
 """Statistics equal a recount of the published comments; indexes list each comment once; leaders follow the counts.
 
 Threads count their replies, are marked on their comments, and stubs stand where they must. Numbers of members who found
-a comment helpful equal their marks.
+a comment helpful equal their marks. Reviews have the places that they say they have, and nothing else has one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from datastore.comments.counts import Leader, ProductTally
 from datastore.comments.helpful import Helpful, all_marks
 from datastore.comments.planner import RATINGS
 from datastore.comments.records import Comment, Pointer, Status, pointer_to
+from datastore.comments.reviews import ReviewPlace
 from datastore.comments.threads import Hidden, Thread
 from datastore.comments.transfer import all_records, listed_comments, listed_held, listed_latest, listed_replies
 from datastore.comments.verified import all_entries
@@ -108,6 +109,8 @@ class _Records:
     held: Counter[Status] = field(default_factory=Counter)
     unmatched: Counter[str] = field(default_factory=Counter)
     """By member: the sum of the hashes of the pointers that were found, minus those that their comments ask for."""
+    places: Counter[str] = field(default_factory=Counter)
+    """The same of the places of reviews."""
     pointers: int = 0
     unmatched_entries: int = 0
     """The sum of the hashes of published, verified comments, minus those of their second entries."""
@@ -115,7 +118,7 @@ class _Records:
     marked: dict[Place, int] = field(default_factory=dict)
     """The comments that members have found helpful, as they say themselves; a hash of each that is published, or 0."""
 
-    def add(self, record: Comment | ProductTally | Leader | Pointer | Thread) -> None:
+    def add(self, record: Comment | ProductTally | Leader | Pointer | Thread | ReviewPlace) -> None:
         match record:
             case Comment():
                 self._add_comment(record)
@@ -124,6 +127,8 @@ class _Records:
             case Pointer():
                 self.pointers += 1
                 self.unmatched[record.author] += hash(record)
+            case ReviewPlace():
+                self.places[record.author] += hash(record)
             case ProductTally():
                 counted = {(record.language, name): getattr(record, name) for name in _COUNTERS}
                 self.counted[record.product].update(counted)
@@ -139,6 +144,8 @@ class _Records:
         if comment.marked:
             self.marked[comment.product, comment.ulid] = 0 if comment.held is not None else hash(comment)
         self.unmatched[comment.author] -= hash(pointer_to(comment))
+        if comment.placed:
+            self.places[comment.author] -= hash(ReviewPlace(comment.author, comment.product, comment.ulid))
         recount = self.recount[comment.product]
         if comment.held is not None:
             self.held[comment.status] += 1
@@ -216,6 +223,9 @@ async def _pointer_breaches(services: Services, records: _Records) -> AsyncItera
         if difference:
             # The number changes from pass to pass while the member writes.
             yield f"comments: the pointers of member {author} differ from their comments by {difference:x}"
+    for author, difference in sorted(records.places.items()):
+        if difference:
+            yield f"comments: the places of {author}'s reviews differ from their comments by {difference:x}"
     listed = await listed_latest(services.table)
     if listed != records.pointers:
         yield f"comments: the index of the latest comments lists {listed} comments instead of {records.pointers}"

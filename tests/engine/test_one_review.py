@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from datastore.comments.reviews import REVIEW_PLACE
 from resolvers.comments.transfer import CommentStore
 from resolvers.requests.context import Role
 from resolvers.transfer.loop import OnProblem, import_records
@@ -118,3 +119,14 @@ async def test_an_import_keeps_a_second_review_without_its_rating(shop: Client) 
     assert refused["code"] == "CONFLICT"
     assert (await shop.ask("query ($id: ID!) { comment(id: $id) { rating } }", id=first["id"]))["rating"] == 5
     assert await find_suspects(shop.services, "comments") == []
+
+
+async def test_a_lost_place_is_found(shop: Client) -> None:
+    """By the audit: without its place nobody can take a review away."""
+    ada, table = shop.member("ada"), shop.services.table
+    await post(ada)
+    await post(ada, "43")
+    assert await find_suspects(shop.services, "comments") == []
+    await table.write(REVIEW_PLACE.delete(REVIEW_PLACE.at(author="ada", product="42")))
+    (found,) = await find_suspects(shop.services, "comments")
+    assert found.startswith("comments: the places of ada's reviews differ from their comments by ")
