@@ -25,6 +25,7 @@ import orjson
 
 from datastore.refusals import InvalidInput, NotFound, RateLimited
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
+from datastore.values.ids import CLOCK_SKEW
 from datastore.values.seal import Forged
 from datastore.vocabulary import quizzes
 from datastore.vocabulary.learning import ActiveDays, QuizResult
@@ -373,8 +374,12 @@ def _validated(ctx: Context, sheet: QuizSheet, answers: Sequence[str]) -> OpenQu
 
 
 def _refuse_early(ctx: Context, quiz: OpenQuiz, days: ActiveDays | None, now: datetime) -> None:
-    """The time counts from the quiz that the member answered before, too: several at once take as long as in turn."""
-    begun = max(quiz.asked_at, days.last_answered) if days and days.last_answered else quiz.asked_at
+    """The time counts from the quiz that the member answered before, too: several at once take as long as in turn.
+
+    Unless that seems to be yet to come: then the clock was ahead and was corrected.
+    """
+    before = days.last_answered if days else None
+    begun = max(quiz.asked_at, before) if before and before <= now + CLOCK_SKEW else quiz.asked_at
     least = _least_time(ctx, len(quiz.words))
     if least and (left := (begun + least - now).total_seconds()) > 0:  # without a least time, clocks may differ
         raise RateLimited(

@@ -23,11 +23,13 @@ from server.mail.sending import Emails, LogTransport
 from server.settings import Settings
 from tests.api_keys import create_api_key
 from tests.client import Client, serving
+from tests.confirmations import Clock
 from tests.conftest import SECRET
 from tests.erasing import ERASE
 from tests.jobs import ended
 from tests.queries import UPDATE_PROFILE
 from tests.receiver import receiving
+from tests.vocabulary import ANSWER_QUIZ, START_QUIZ, known_list, right_answers
 
 AHEAD = timedelta(hours=2)
 MINUTES = timedelta(minutes=15)
@@ -66,6 +68,18 @@ async def test_a_member_who_asked_to_be_erased_is(one_client: Client) -> None:
     job = (await ada.ask(ERASE, input={"user": node_id("User", "ada"), "contributions": "REMOVE"}))["job"]
     services.clock = utc_now
     assert (await ended(one_client.member("root", Role.ADMIN), job["id"]))["state"] == "DONE"
+
+
+async def test_a_quiz_is_graded(one_client: Client) -> None:
+    """The time that its answers take does not count from a quiz that was answered when the clock was ahead."""
+    services, words, ada = one_client.services, await known_list(one_client), one_client.member("ada")
+    clock = services.clock = Clock()
+    for begins in (utc_now() + AHEAD, utc_now()):
+        clock.now = begins
+        quiz = await ada.ask(START_QUIZ, input={"list": words, "size": 3})
+        clock.now += timedelta(minutes=1)
+        graded = await ada.ask(ANSWER_QUIZ, input={"token": quiz["token"], "answers": right_answers(quiz)})
+        assert graded["result"]["correct"] == 3, graded
 
 
 async def test_a_run_waits_for_the_indexes_and_no_longer(one_table: Table) -> None:
