@@ -22,6 +22,7 @@ from datastore.comments.records import Comment
 from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.people.confirmations import SentEmails
+from datastore.values.ids import CLOCK_SKEW, first_id
 
 _NOTICE_LIFETIME = timedelta(days=2)
 RECORD_LIFETIME = timedelta(days=30)
@@ -102,13 +103,17 @@ DIGEST_MAIL = Entity(DigestMail, Key("DIGEST#{user}", "MAIL#{due}"), ttl="expire
 DIGEST_EMAILS = SentEmails(DIGEST_MAIL)
 
 
-async def read_waiting(table: Table, user: str) -> tuple[Sequence[ReplyNotice], ReplyMail | None]:
-    """A member's notices, the oldest first, and the last email."""
-    notices, mails = await asyncio.gather(
+async def read_waiting(table: Table, user: str, now: datetime) -> tuple[Sequence[ReplyNotice], ReplyMail | None]:
+    """A member's notices, the oldest first, and the last email.
+
+    Not one that seems to be yet to come: it was begun while the clock was ahead.
+    """
+    mails = REPLY_MAIL.on(user=user).between(None, f"REPLYMAIL#{first_id(now + CLOCK_SKEW)}")
+    notices, last = await asyncio.gather(
         table.query(REPLY_NOTICE.on(user=user), limit=_AT_ONCE, consistent=True),
-        table.query(REPLY_MAIL.on(user=user).newest_first(), limit=1, consistent=True),
+        table.query(mails.newest_first(), limit=1, consistent=True),
     )
-    return notices.records, next(iter(mails.records), None)
+    return notices.records, next(iter(last.records), None)
 
 
 async def delete_notices(table: Table, notices: Sequence[ReplyNotice]) -> None:

@@ -365,8 +365,8 @@ class ReplyRun:
 
     async def _tell(self, user: str) -> None:
         with self.summary.failure_counted(user, _replies_log):
-            notices, last = await read_waiting(self._services.table, user)
             now = self._services.clock()
+            notices, last = await read_waiting(self._services.table, user, now)
             if last is not None and now < last.begun + GATHERED:
                 return
             told = set(last.replies) if last is not None and last.sent is not None else set()

@@ -117,6 +117,18 @@ async def test_the_first_reply_is_told_at_once_and_further_ones_together(client:
     assert await notices(client) == 0
 
 
+async def test_replies_are_told_although_a_clock_was_ahead(one_client: Client, outbox: Outbox) -> None:
+    """An email that seems to be sent tomorrow holds back none; those that were sent since do, for their time."""
+    ada, bob = await wants_replies(one_client, "ada"), one_client.member("bob")
+    root = await post(ada)
+    for number, (later, sent) in enumerate((
+        (timedelta(days=1), 1), (timedelta(), 1), (timedelta(minutes=1), 0), (timedelta(minutes=16), 1),
+    )):  # fmt: skip
+        await reply(bob, root, f"Number {number}.")
+        assert await look(one_client, outbox, later) == sent
+    assert [f"Number {number}." in outbox.emails[-1].text for number in (0, 1, 2, 3)] == [False, False, True, True]
+
+
 async def test_a_reply_of_days_ago_is_not_told_any_more(one_client: Client, outbox: Outbox) -> None:
     """Where no email could be sent for so long; also while the engine has not removed what waits."""
     ada = await wants_replies(one_client, "ada")
