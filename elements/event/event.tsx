@@ -26,6 +26,8 @@ export default class EventCard extends Part<Data> {
   private isChanged = false;
   private isSending = false;
   private problem: { text: string; field: string } | null = null;
+  /** Whether a guest was refused what members may. */
+  private needsMember = false;
   private endStream: (() => void) | null = null;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
@@ -38,6 +40,7 @@ export default class EventCard extends Part<Data> {
   protected arrived(data: Data) {
     this.setClock(data.now);
     this.viewer = data.viewer;
+    this.needsMember = false;
     const event = 'event' in data ? data.event : data.nextEvent;
     if (event?.id !== this.event?.id) this.begin(event);
     this.event = event;
@@ -139,6 +142,7 @@ export default class EventCard extends Part<Data> {
       this.emit('prediction', { event: id, picks, guess });
     } else if (answer) {
       const text = answer.code === 'LOCKED' ? this.t('tooLate') : this.refusal(answer);
+      this.needsMember = answer.code === 'NOT_ALLOWED' && this.viewer!.isGuest;
       this.problem = { text, field: answer.path?.[1] ?? '' };
       this.say(text);
     }
@@ -268,7 +272,7 @@ export default class EventCard extends Part<Data> {
     const hint = missing && chosen ? this.t('missing', { n: missing }) : this.isChanged ? this.t('notSaved') : this.event!.viewerPrediction ? this.t('isSaved') : '';
     return (
       <div class="row">
-        {this.viewer?.suspension ? <p class="notice">{this.t('suspended')} <span dir="auto">{this.viewer.suspension.reason}</span></p> : !this.viewer ? this.signInButton() : (
+        {this.viewer?.suspension ? <p class="notice">{this.t('suspended')} <span dir="auto">{this.viewer.suspension.reason}</span></p> : !this.viewer || this.needsMember ? this.signInButton() : (
           <button type="submit" class="primary" part="button" aria-disabled={this.isSending && 'true'}>{this.t('savePicks')}</button>
         )}
         <span class="soft">{hint}</span>

@@ -39,6 +39,8 @@ export default class WordOfTheDay extends Part<Data> {
   private problem = '';
   private hasQuiz: boolean;
   private isSending = false;
+  /** Whether a guest was refused a quiz. */
+  private needsMember = false;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'word', english, css);
@@ -48,6 +50,7 @@ export default class WordOfTheDay extends Part<Data> {
   protected arrived(data: Data) {
     this.setClock(data.now);
     this.viewer = data.viewer;
+    this.needsMember = false;
     this.words = 'dailyWords' in data ? data.dailyWords : data.wordList?.dailyWord ? [data.wordList.dailyWord] : [];
     this.chosen ||= this.words[0]?.list.id ?? '';
     this.render();
@@ -88,6 +91,7 @@ export default class WordOfTheDay extends Part<Data> {
     const started = await this.mutate(START_QUIZ, { input });
     if (!started || list !== this.daily?.list.id) return; // another list was chosen meanwhile
     if (started.code) {
+      this.needsMember = started.code === 'NOT_ALLOWED' && this.viewer!.isGuest;
       this.say(this.refusal(started));
       return;
     }
@@ -251,7 +255,7 @@ export default class WordOfTheDay extends Part<Data> {
         <p class="soft">{this.t('of', { list, date: this.date(daily.date, { dateStyle: 'long', timeZone: 'UTC' }) })}</p>
         {viewer && <p class="soft">{viewer.streak.current ? this.t('streak', { n: viewer.streak.current }) : this.t('noStreak')}</p>}
         <div class="row">
-          {this.hasQuiz && (viewer ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
+          {this.hasQuiz && (viewer && !this.needsMember ? <button type="button" class="primary" part="button" onclick={() => this.once(() => this.startQuiz())}>{this.t('startQuiz')}</button> : this.signInButton())}
           {viewer && viewer.dueCount > 0 && <button type="button" part="button" onclick={() => this.review()}>{this.t('reviewDue', { n: viewer.dueCount })}</button>}
           {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" id="subscribe" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>

@@ -594,6 +594,37 @@ async def test_a_suspended_member_is_told_by_each_element(visited: Visited, brow
         await expect(page.page.locator("ringside-word .note")).to_contain_text(re.compile("suspended"))
 
 
+async def test_a_guest_who_may_neither_pick_nor_take_a_quiz_is_led_to_sign_in(
+    demo_data: Callable[[], str], browser: Browser
+) -> None:
+    """Where guests may do other things. What they picked stays."""
+    with running_site() as site:
+        variables = {
+            "RINGSIDE_DATA": demo_data(),
+            "RINGSIDE_CORS_ORIGINS": site.address,
+            "RINGSIDE_GUESTS": "comments",
+        }
+        with running_service(variables, ["--demo"]) as service:
+            site.api = service.url
+            await _led_to_sign_in(Visited(service, site), browser)
+
+
+async def _led_to_sign_in(visited: Visited, browser: Browser) -> None:
+    answer = httpx.post(f"{visited.service.url}/graphql", json={"query": GUEST}, timeout=60).json()
+    async with visited.page(browser, "<ringside-event></ringside-event><ringside-word></ringside-word>") as page:
+        await visited.sign_in(page, token=answer["data"]["signInAsGuest"]["token"])
+        event, word = page.page.locator("ringside-event"), page.page.locator("ringside-word")
+        await pick_all(page)
+        await event.get_by_role("button", name="Save picks").click()
+        await expect(event.locator(".note")).to_contain_text("Sign in with an address to do this")
+        await expect(event.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(event.get_by_role("radio", checked=True).first).to_be_visible()
+        await word.get_by_role("button", name="Take a quiz").click()
+        await expect(word.locator(".note")).to_contain_text("Sign in with an address to do this")
+        await expect(word.get_by_role("button", name="Sign in")).to_be_visible()
+        assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+
+
 # ── data ──
 
 
