@@ -42,7 +42,11 @@ async def viewer(ctx: Context, /) -> ShownProfile | None:
     if not ctx.viewer.is_member:
         return None
     await make_viewer(ctx)
-    return await author(ctx, ctx.viewer.id)
+    profile = await ctx.services.profiles.load(ctx.viewer.id)
+    if profile is None:  # perhaps only for plain reads, of one whom another process has just made
+        profile = await profile_store.read_profile(ctx.table, ctx.viewer.id)
+        profile = profile and ctx.services.with_name(profile)
+    return _show_author(ctx, ctx.viewer.id, profile)
 
 
 async def user(ctx: Context, /, *, id: UserId) -> ShownProfile | None:  # noqa: A002 - the argument's public name

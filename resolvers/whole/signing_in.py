@@ -219,4 +219,6 @@ async def _read(services: Services, user: str) -> Profile:
     profile = await profile_store.read_profile(services.table, user)
     if profile is None:
         raise MemberErased
-    return services.with_name(profile)
+    named = services.with_name(profile)
+    services.profiles.put(user, named)  # plain reads may be behind, and show no such member
+    return named

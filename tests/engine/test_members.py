@@ -38,7 +38,7 @@ from server.__main__ import app
 from server.auth.tokens import mint
 from server.settings import Settings
 from tests.authorisation.world import machine_of
-from tests.client import Client
+from tests.client import Client, serving
 from tests.command import on_table
 from tests.erasing import items_naming
 from tests.members import introduce
@@ -52,6 +52,8 @@ REMOVE = mutation("removeIdentity", "IdentityRemoved", "user { identities { meth
 OTHERS = {"eve": "bob", "bob": "eve"}
 SECRET = "a secret of at least 32 characters"
 REVIEW = {"product": "mug", "language": "en", "rating": 5, "body": "Good."}
+AS_GUEST = mutation("signInAsGuest", "SignedIn", "token")
+POST_AS = mutation("postComment", "CommentPosted", "comment { author { name } }")
 TOKENS = SignInMethod.SITE, "ringside token"
 
 
@@ -70,6 +72,22 @@ async def test_a_stranger_who_only_reads_writes_nothing(client: Client, table: T
     before = [item async for item in table.scan_items(consistent=True)]
     assert await reader.ask('{ comments(product: "mug") { nodes { id } } myLeagues: boards { nodes { slug } } }')
     assert [item async for item in table.scan_items(consistent=True)] == before
+
+
+@pytest.mark.lagging
+async def test_a_new_member_has_their_name_at_once(client: Client) -> None:
+    """In all that they read and write first, although plain reads are behind; and on another process."""
+    ada = stranger(client, "ada", name="Ada")
+    assert (await ada.ask(ME))["name"] == "Ada"
+    async with serving(client.settings) as elsewhere:
+        assert (await stranger(elsewhere, "ada").ask(ME))["name"] == "Ada"
+    guests, methods = frozenset({"comments"}), frozenset({"GUEST"})
+    client.services.policy = replace(client.services.policy, guests=guests, sign_in_methods=methods)
+    token = (await client.visitor().ask(AS_GUEST, input={"name": "Gus"}))["token"]
+    gus = Client(client.served, client.settings, token)
+    for member, name in ((stranger(client, "bob", name="Bob"), "Bob"), (gus, "Gus")):
+        posted = await member.ask(POST_AS, input=REVIEW)
+        assert posted["comment"]["author"]["name"] == name
 
 
 async def test_a_member_has_an_id_that_says_nothing_about_them(client: Client, table: Table) -> None:
