@@ -357,7 +357,8 @@ async def decide(ctx: Context, key: str, status: Status, decision: Decision, see
 # One decision about many comments: each is decided by itself, so one that cannot be decided leaves the others alone.
 #
 # With an idempotency key each decision has a receipt of its own, besides that of the whole. So a repeat after an
-# interruption decides only what was left.
+# interruption decides only what was left. They are named by the input too: if another input comes with the key of a
+# request that was interrupted, what that one decided is not taken for decided so.
 
 MOST_DECIDED = 100
 _AT_ONCE = 8
@@ -412,7 +413,7 @@ def _with_own_receipt(ctx: Context, key: str) -> Context:
     if ctx.unit.key is None:
         return ctx
     own = copy(ctx)
-    own.unit = replace(ctx.unit, key=f"{ctx.unit.key} {key.rpartition('#')[2]}")
+    own.unit = replace(ctx.unit, key=f"{ctx.unit.key} {ctx.unit.input_hash} {key.rpartition('#')[2]}")
     return own
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -100,21 +102,32 @@ async def test_nothing_is_published_that_its_moderator_has_not_seen(client: Clie
     assert (few["code"], few["path"]) == ("INVALID_INPUT", ["input", "revisions"])
 
 
-async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(impatient: Client) -> None:
-    """The table fails in the middle, so the request is UNAVAILABLE; with its key it can be sent again."""
-    ada = impatient.member("ada")
-    ids = [(await post(ada, product=f"p{number}"))["id"] for number in range(6)]
+async def comments_of_products(client: Client, count: int) -> list[str]:
+    ada = client.member("ada")
+    return [(await post(ada, product=f"p{number}"))["id"] for number in range(count)]
+
+
+@contextmanager
+def failing_after(most: int, client: Client) -> Iterator[None]:
+    """The table fails after so many transactions."""
     written = 0
 
     async def call(_: str, send: Send) -> Any:
         nonlocal written
         written += 1
-        if written > 3:
+        if written > most:
             raise TimeoutError
         return await send()
 
+    with intercepted(client.services.table, ("transact_write_items",), call):
+        yield
+
+
+async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(impatient: Client) -> None:
+    """The table fails in the middle, so the request is UNAVAILABLE; with its key it can be sent again."""
+    ids = await comments_of_products(impatient, 6)
     given: dict[str, Any] = {"idempotencyKey": "k", "revisions": [0] * len(ids)}
-    with intercepted(impatient.services.table, ("transact_write_items",), call):
+    with failing_after(3, impatient):
         failed = await decide(impatient, ids, **given)
     assert failed["code"] == "UNAVAILABLE"
     first = await decide(impatient, ids, **given)
@@ -122,6 +135,16 @@ async def test_a_repeat_of_an_interrupted_request_decides_only_what_is_left(impa
     assert await decide(impatient, ids, **given) == first
     assert len(await decisions(impatient)) == len(ids)
     assert (await decide(impatient, ids[:1], idempotencyKey="k"))["code"] == "IDEMPOTENCY_MISMATCH"
+
+
+async def test_another_decision_is_not_taken_for_an_interrupted_one(impatient: Client) -> None:
+    """It has the key of one that got no answer, so it is carried out; a repeat of that one is then refused."""
+    ids = await comments_of_products(impatient, 6)
+    with failing_after(3, impatient):
+        assert (await decide(impatient, ids, "REJECTED", idempotencyKey="k"))["code"] == "UNAVAILABLE"
+    other = await decide(impatient, ids, "PENDING", idempotencyKey="k")
+    assert [(comment["id"], comment["status"]) for comment in other["comments"]] == [(id_, "PENDING") for id_ in ids]
+    assert (await decide(impatient, ids, "REJECTED", idempotencyKey="k"))["code"] == "IDEMPOTENCY_MISMATCH"
 
 
 @pytest.mark.parametrize("ids", [[], [f"i{number}" for number in range(101)]])
