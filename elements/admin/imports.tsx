@@ -155,6 +155,8 @@ export class Imports implements Area {
       [this.kind, this.place, this.led, this.outcome] = [currentTarget.value, '', null, null];
       page.render();
     };
+    const options = this.options();
+    const isNowhere = this.kind === 'words' && this.lists.isWhole && !options.length;
     return (
       <form class="stack" onsubmit={submit}>
         <h2>{page.t('imports')}</h2>
@@ -163,7 +165,8 @@ export class Imports implements Area {
             {(Object.keys(FORMS) as Kind[]).map((kind) => <option value={kind} selected={kind === this.kind}>{page.t(kind)}</option>)}
           </select>
         </label>
-        {this.kind !== 'events' && <label>{page.t('where')}<select name="place" id="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{this.options().map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
+        {isNowhere && <p>{page.t('noLists')}</p>}
+        {this.kind !== 'events' && !isNowhere && <label>{page.t('where')}<select name="place" id="place" onchange={(event: any) => { this.place = event.currentTarget.value; }}>{options.map(([id, name]) => <option value={id} selected={id === this.place}>{name}</option>)}</select></label>}
         {this.kind !== 'events' && (this.kind === 'words' ? this.lists : this.boards).button()}
         {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
         <div class="row" ondragover={(event: Event) => event.preventDefault()} ondrop={(event: any) => this.dropped(event)}>
@@ -171,10 +174,12 @@ export class Imports implements Area {
           {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onchange={(event: any) => this.take(event.currentTarget.files)} /></label>}
         </div>
         {this.kind === 'contenders' && this.svgs.size > 0 && <p class="soft">{page.t('pictures', { n: this.svgs.size })}</p>}
-        <div class="row">
-          <button type="submit" value="check">{page.t('check')}</button>
-          <button type="submit" value="add" class="primary">{page.t('add')}</button>
-        </div>
+        {!isNowhere && (
+          <div class="row">
+            <button type="submit" value="check">{page.t('check')}</button>
+            <button type="submit" value="add" class="primary">{page.t('add')}</button>
+          </div>
+        )}
         {this.outcome && (
           <section class="stack">
             <p>{page.t(this.wasCheck ? 'wouldAdd' : 'added', { n: this.outcome.added })} {this.outcome.job && page.t('goesOn')}</p>

@@ -62,4 +62,8 @@ async def test_lists_without_entries_say_so(browser: Browser, tmp_path: Path) ->
             await page.page.evaluate(f"location.hash = '#/{area}'")
             main = page.page.locator("ringside-admin main")
             await expect(main.get_by_text("There is nothing here.")).to_be_visible(timeout=10_000)
+        await page.page.evaluate("location.hash = '#/imports'")
+        await page.page.get_by_label("What").select_option("words")
+        await expect(page.page.get_by_text("There is no public list yet: make one under “Words”.")).to_be_visible()
+        await expect(page.page.get_by_role("button", name="Check")).to_have_count(0)
         await assert_clean(page)
