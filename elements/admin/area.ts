@@ -2,7 +2,7 @@
 
 import type { View } from '../base/dom';
 import { type Part, pause } from '../base/part';
-import { JOB } from '../generated/admin';
+import { JOB, type JobData } from '../generated/admin';
 import { ask } from '../service';
 
 export interface Area {
@@ -22,14 +22,14 @@ export const once = (act: () => unknown) => ({ detail }: MouseEvent) => void (de
 export const local = (iso: string | null) => (iso ? new Date(Date.parse(iso) - new Date(iso).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : '');
 export const moment = (value: string) => (value ? new Date(value).toISOString() : null);
 
-/** Whether a job did its work, once it has ended; what it has done is said meanwhile. */
-export async function ended(page: Page, id: string): Promise<boolean> {
+/** A job that did its work, once it has ended, and nothing of one that failed; what it has done is said meanwhile. */
+export async function ended(page: Page, id: string): Promise<JobData['job']> {
   for (;;) {
     const job = (await page.insist(() => ask(JOB, { id })))?.job;
-    if (!job) return false;
+    if (!job) return null;
     if (job.state !== 'RUNNING') {
       page.say(job.message ?? page.t(job.state));
-      return job.state === 'DONE';
+      return job.state === 'DONE' ? job : null;
     }
     page.say(page.t('working', { n: job.done }));
     await pause(1);

@@ -3,7 +3,7 @@
 import { h } from '../base/dom';
 import { ask } from '../service';
 import { BOARDS, type BoardsData, IMPORT_CONTENDERS, IMPORT_EVENTS, IMPORT_WORDS, WORD_LISTS, type WordListsData } from '../generated/admin';
-import type { Area, Page } from './area';
+import { type Area, type Page, ended } from './area';
 import { parseSeason } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
@@ -100,8 +100,13 @@ export class Imports implements Area {
     const answer = await this.draft.send(DOCUMENTS[this.kind], { ...into, text, dryRun });
     if (!answer) return;
     const problems = (answer as Outcome).problems.map(({ line, message }) => ({ line: lineOf(line, message), message }));
-    [this.outcome, this.wasCheck] = [{ ...answer, problems }, dryRun];
+    const outcome: Outcome = (this.outcome = { ...answer, problems });
+    this.wasCheck = dryRun;
     this.page.say(this.page.t(dryRun ? 'wouldAdd' : 'added', { n: answer.added }));
+    if (!answer.job) return;
+    outcome.added = (await ended(this.page, answer.job.id))?.done ?? outcome.added;
+    outcome.job = null;
+    this.page.render();
   }
 
   /**

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
@@ -10,7 +11,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import BrowserPage
 from tests.browser.sites import Visited
-from tests.queries import POST_COMMENT
+from tests.queries import CREATE_LIST, POST_COMMENT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -117,6 +118,22 @@ async def test_what_is_too_much_for_one_request_is_said_once(visited: Visited, b
     await check.filter(has_text="Check").click()
     await expect(page.page.get_by_role("status")).to_contain_text("1 would be added.")
     assert len(page.requests) == 2
+
+
+async def test_an_editor_sees_a_long_import_to_its_end(visited: Visited, browser: Browser) -> None:
+    """What takes longer than five seconds is a job, which only admins find under "Service"."""
+    words = visited.edit(CREATE_LIST, name="Long list", public=True, level=1)["list"]["id"]
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
+    await page.page.get_by_label("What").select_option("words")
+    await page.page.get_by_label("Where").select_option(words)
+    rows = "\n".join(f"word {number},meaning {number}" for number in range(30_000))
+    file: FilePayload = {"name": "words.csv", "mimeType": "text/csv", "buffer": f"term,definition\n{rows}".encode()}
+    await page.page.get_by_label("Or choose files").set_input_files(file)
+    await expect(page.page.get_by_label("Paste a list, or a table")).to_have_value(re.compile("word 29999"))
+    await page.page.get_by_role("button", name="Add", exact=True).click()
+    await expect(page.page.locator("section").get_by_text("30,000 were added.")).to_be_visible()
+    await expect(page.page.get_by_text("The rest is being added.")).to_have_count(0)
+    assert ask(visited, f'{{ wordList(id: "{words}") {{ wordCount }} }}')["wordList"] == {"wordCount": 30_000}
 
 
 async def test_a_raid_is_taken_back(visited: Visited, browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
