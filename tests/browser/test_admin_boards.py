@@ -104,6 +104,7 @@ async def test_a_change_of_somebody_else_is_seen_after_something_else_was_done(
     await page.page.locator("#contender-name").fill("Comet")
     await page.page.get_by_role("button", name="Add", exact=True).click()
     await expect(page.page.get_by_role("rowheader", name="Comet")).to_be_visible()
+    await expect(page.page.get_by_text("Contenders: 1. Votes: 0.")).to_be_visible()
     await expect(page.page.get_by_text("Somebody else wrote: Theirs")).to_be_visible()
     await expect(title).to_have_value("Mine")
     await expect(page.page.get_by_label("Who may vote")).to_have_value("MEMBERS")

@@ -96,7 +96,7 @@ async def test_files_that_are_no_text_are_left_out_and_change_nothing(visited: V
     await paste.fill("Comet")
     system, old = file(".DS_Store", b"\0\0\0\1Bud1 plain"), file("old.csv", "name\nMüller".encode("cp1252"))
     await files.set_input_files([system, old])
-    await expect(page.page.get_by_role("status")).to_contain_text("old.csv was left out.")
+    await expect(page.page.get_by_role("status")).to_contain_text("Left out: old.csv.")
     await expect(paste).to_have_value("Comet")
     await files.set_input_files(file("new.csv", "name\nMüller".encode("utf-16")))
     await expect(paste).to_have_value("name\nMüller")
