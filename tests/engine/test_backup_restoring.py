@@ -25,9 +25,10 @@ from tests.command import ROOT, environment
 from tests.data_folders import KILLED_AT, damage, read_profiles, refused_on, run_on, run_script, write_profiles
 
 SLOW_CHECK = """
-import time
+import signal, time
 from server.engine import backup
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which is ignored in what a script starts beside itself
 check = backup.check_backup
 def slow(*given):
     print("checking", flush=True)
