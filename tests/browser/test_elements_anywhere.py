@@ -468,5 +468,5 @@ async def test_live_updates_move_nothing_that_is_being_read(visited: Visited, br
             client.post("/graphql", json={"query": POST_COMMENT, "variables": {"input": given}}).raise_for_status()
         await expect(page.page.locator("ringside-board tbody")).not_to_have_text(votes, use_inner_text=True)
         await expect(page.page.locator("ringside-comments")).to_contain_text("Show 1 new comment")
-        # The marks of the plot's axis move with its scale, and names by a digit, once the tenth shares the ninth's rank.
+        # The marks of the plot's axis move with its scale, and names by a digit, once the tenth shares a rank.
         assert await page.page.evaluate("shifts.filter(([value]) => value > 1e-4)") == []
