@@ -101,8 +101,8 @@ def validate_electorate(board: Board) -> None:
 async def joined_at(ctx: Context, board: Board) -> datetime | None:
     """When the viewer joined, as far as the board asks for it; None for others and guests, of whom anybody makes many.
 
-    Whom an import has made joins with their first sign-in, later than a profile says that was kept from before. Whoever
-    votes has one in memory by then, so a vote seldom reads it again.
+    An imported author joins when they first sign in, so a profile that was kept from before names too early a moment.
+    The profile is in memory by the time somebody votes, so a vote seldom reads it again.
     """
     if not ctx.viewer.is_member or ctx.viewer.is_guest:
         return None

@@ -104,7 +104,7 @@ async def add_identity(ctx: Context, /, *, request: AnyId, code: str) -> Profile
 def require_may_add(ctx: Context) -> None:
     """Refuse to add what signs in as somebody with roles, unless they might give roles themselves (`set_roles`).
 
-    Whoever finds a token of theirs, which acts as a member's on another site's pages, would have all roles for good.
+    A token for another site's pages acts as a member's. Without this, its finder would have all their roles for good.
     """
     member = ctx.viewer
     if not ctx.services.get(Suspensions).roles_of(member.id):

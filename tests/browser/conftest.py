@@ -14,8 +14,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
 from tests.browser.pages import FLAGS, LONGEST_WAIT, VIEWPORT, ExplorerPage, new_context
-from tests.browser.sites import Visited, running_site
-from tests.service import Service, running_service
+from tests.browser.sites import Visited, visited_demo
+from tests.service import Service
 
 SHELL = "chromium-headless-shell"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -81,14 +81,10 @@ def screenshots() -> Path | None:
 @pytest.fixture(scope="session")
 def visited(demo_data: Callable[[], str]) -> Iterator[Visited]:
     """A service with demo data, and another site whose pages it allows; one for all tests of elements."""
-    with running_site() as site:
-        variables = {
-            "RINGSIDE_DATA": demo_data(),
-            "RINGSIDE_CORS_ORIGINS": site.address,
-            "RINGSIDE_IMAGE_HOSTS": "images.example.com",
-            "RINGSIDE_QUIZ_SECONDS_PER_QUESTION": "0.4",
-            "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0",
-        }
-        with running_service(variables, ["--demo"]) as service:
-            site.api = service.url
-            yield Visited(service, site)
+    with visited_demo(
+        demo_data(),
+        RINGSIDE_IMAGE_HOSTS="images.example.com",
+        RINGSIDE_QUIZ_SECONDS_PER_QUESTION="0.4",
+        RINGSIDE_NEW_VISITORS_PER_ADDRESS="0",
+    ) as visited:
+        yield visited

@@ -22,7 +22,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from tests.browser.pages import FLAGS, LONGEST_WAIT, RECORD_VIOLATIONS, VIEWPORT, BrowserPage, new_context
 from tests.command import ROOT
 from tests.http_server import Answering, serving_http
-from tests.service import Service
+from tests.service import Service, running_service
 from tests.waiting import until
 
 ALLOWED, BLOCKED = 0, 1
@@ -191,6 +191,16 @@ class Visited:
         await page.page.goto(self.site.show(body, language))
         yield page
         await context.close()
+
+
+@contextmanager
+def visited_demo(data: str, **settings: str) -> Iterator[Visited]:
+    """A service with a folder of demo data and these settings, and a site whose pages may use it."""
+    with running_site() as site:
+        variables = {"RINGSIDE_DATA": data, "RINGSIDE_CORS_ORIGINS": site.address, **settings}
+        with running_service(variables, ["--demo"]) as service:
+            site.api = service.url
+            yield Visited(service, site)
 
 
 def _emails_to(visited: Visited, address: str) -> list[str]:

@@ -17,9 +17,8 @@ import pytest
 from playwright.async_api import Browser, Locator, Route, WebSocket, expect
 
 from tests.browser.pages import BrowserPage, answered_last, held_back
-from tests.browser.sites import END_SESSION, Visited, running_site
+from tests.browser.sites import END_SESSION, Visited, visited_demo
 from tests.queries import ANSWER_COMMENT, DELETE_COMMENT, MODERATE_COMMENT, POST_COMMENT, SUSPEND, mutation
-from tests.service import running_service
 from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -731,18 +730,14 @@ async def test_a_thread_with_its_forms_is_accessible_in_every_language(
 @pytest.fixture(scope="module")
 def guarded(demo_data: Callable[[], str]) -> Iterator[Visited]:
     """A service with guests, one review for each member and product, and proofs of work."""
-    with running_site() as site:
-        variables = {
-            "RINGSIDE_DATA": demo_data(),
-            "RINGSIDE_CORS_ORIGINS": site.address,
-            "RINGSIDE_ONE_REVIEW_PER_PRODUCT": "true",
-            "RINGSIDE_CHALLENGE": "first",
-            "RINGSIDE_GUESTS": "predictions",
-            "RINGSIDE_PROOF_KEYS": json.dumps([{"issuer": "shop", "hs256": SHOPS_KEY}]),
-        }
-        with running_service(variables, ["--demo"]) as service:
-            site.api = service.url
-            yield Visited(service, site)
+    with visited_demo(
+        demo_data(),
+        RINGSIDE_ONE_REVIEW_PER_PRODUCT="true",
+        RINGSIDE_CHALLENGE="first",
+        RINGSIDE_GUESTS="predictions",
+        RINGSIDE_PROOF_KEYS=json.dumps([{"issuer": "shop", "hs256": SHOPS_KEY}]),
+    ) as visited:
+        yield visited
 
 
 async def test_a_first_comment_brings_a_proof_of_work_and_a_second_none(guarded: Visited, browser: Browser) -> None:

@@ -17,7 +17,7 @@ from playwright.async_api import Browser, WebSocket, WebSocketRoute, expect
 from datastore.dynamo import iso
 from resolvers.requests.context import utc_now
 from tests.browser.pages import VIEWPORT, BrowserPage, answered_last, held_back, new_context
-from tests.browser.sites import END_SESSION, Site, Visited, running_site
+from tests.browser.sites import END_SESSION, Site, Visited, running_site, visited_demo
 from tests.leagues import CREATE_LEAGUE
 from tests.mail_server import Mailbox, mail_server_beside
 from tests.queries import (
@@ -175,20 +175,16 @@ async def test_a_board_whose_stream_is_refused_says_so_and_is_live_once_there_is
     demo_data: Callable[[], str], browser: Browser
 ) -> None:
     """At the limit of subscriptions, which a network address shares."""
-    limit = {"RINGSIDE_SUBSCRIPTIONS_PER_ADDRESS": "1"}
-    with running_site() as site:
-        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": site.address, **limit}
-        with running_service(variables, ["--demo"]) as service:
-            site.api = service.url
-            boards = "<ringside-board></ringside-board>" * 2
-            async with Visited(service, site).page(browser, boards, settable_clock=True) as page:
-                live, paused = page.page.locator(".live.on"), page.page.get_by_text("not live")
-                await expect(paused).to_have_count(1)
-                await expect(live).to_have_count(1)
-                await page.page.evaluate(REMOVE_LIVE_BOARD)
-                await expect(live).to_have_count(0)
-                await page.page.clock.fast_forward("01:00")
-                await expect(live).to_have_count(1)
+    with visited_demo(demo_data(), RINGSIDE_SUBSCRIPTIONS_PER_ADDRESS="1") as visited:
+        boards = "<ringside-board></ringside-board>" * 2
+        async with visited.page(browser, boards, settable_clock=True) as page:
+            live, paused = page.page.locator(".live.on"), page.page.get_by_text("not live")
+            await expect(paused).to_have_count(1)
+            await expect(live).to_have_count(1)
+            await page.page.evaluate(REMOVE_LIVE_BOARD)
+            await expect(live).to_have_count(0)
+            await page.page.clock.fast_forward("01:00")
+            await expect(live).to_have_count(1)
 
 
 @contextmanager
@@ -205,45 +201,40 @@ async def test_a_board_draws_and_votes_once_the_table_answers_again(
     demo_data: Callable[[], str], browser: Browser
 ) -> None:
     """The service answers at once that it cannot be done now: that it is tried again, as the board says, is true."""
-    with running_site() as site:
-        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": site.address}
-        with running_service({**variables, "RINGSIDE_REQUEST_TIMEOUT": "2"}, ["--demo"]) as service:
-            [engine] = [each for each in psutil.Process(service.process.pid).children() if "dynoxide" in each.name()]
-            site.api = service.url
-            async with Visited(service, site).page(browser, "<main></main>") as page:
-                board = page.page.locator("ringside-board")
-                left, note = board.locator("button.corner:not([aria-disabled])").first, board.locator(".note")
-                with halted(engine):
-                    await page.page.evaluate(SHOW_BOARD)
-                    await expect(board.locator(".note, .notice")).to_have_text(SLOW)
-                await expect(left).to_be_visible()
-                name = await left.locator(".name").inner_text()
-                with halted(engine):
-                    await left.click()
-                    await expect(note).to_have_text(SLOW)
-                await expect(note).to_have_text(f"A vote for {name}.")
-                await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
+    with visited_demo(demo_data(), RINGSIDE_REQUEST_TIMEOUT="2") as visited:
+        service = psutil.Process(visited.service.process.pid)
+        [engine] = [each for each in service.children() if "dynoxide" in each.name()]
+        async with visited.page(browser, "<main></main>") as page:
+            board = page.page.locator("ringside-board")
+            left, note = board.locator("button.corner:not([aria-disabled])").first, board.locator(".note")
+            with halted(engine):
+                await page.page.evaluate(SHOW_BOARD)
+                await expect(board.locator(".note, .notice")).to_have_text(SLOW)
+            await expect(left).to_be_visible()
+            name = await left.locator(".name").inner_text()
+            with halted(engine):
+                await left.click()
+                await expect(note).to_have_text(SLOW)
+            await expect(note).to_have_text(f"A vote for {name}.")
+            await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
 
 
 async def test_a_board_that_was_drawn_from_too_often_draws_again_by_itself(
     demo_data: Callable[[], str], browser: Browser
 ) -> None:
     """Once the service admits it: it says when."""
-    with running_site() as site:
-        variables = {"RINGSIDE_DATA": demo_data(), "RINGSIDE_CORS_ORIGINS": site.address}
-        with running_service({**variables, "RINGSIDE_VOTES_PER_VISITOR": "6/minute"}, ["--demo"]) as service:
-            site.api = service.url
-            async with Visited(service, site).page(browser, "<ringside-board></ringside-board>") as page:
-                board = page.page.locator("ringside-board")
-                ready = board.locator("button.corner:not([aria-disabled])")
-                await expect(ready).to_have_count(2)
-                visit = await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
-                headers = {"origin": site.address, "authorization": f"Visitor {visit}"}
-                for _ in range(6):  # one more than there is room for
-                    httpx.post(f"{service.url}/graphql", json={"query": DRAW}, headers=headers, timeout=60)
-                await ready.first.click()
-                await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
-                await expect(ready).to_have_count(2)
+    with visited_demo(demo_data(), RINGSIDE_VOTES_PER_VISITOR="6/minute") as visited:
+        async with visited.page(browser, "<ringside-board></ringside-board>") as page:
+            board = page.page.locator("ringside-board")
+            ready = board.locator("button.corner:not([aria-disabled])")
+            await expect(ready).to_have_count(2)
+            visit = await page.page.evaluate("JSON.parse(Object.values(localStorage)[0]).visit.token")
+            headers = {"origin": visited.site.address, "authorization": f"Visitor {visit}"}
+            for _ in range(6):  # one more than there is room for
+                httpx.post(f"{visited.service.url}/graphql", json={"query": DRAW}, headers=headers, timeout=60)
+            await ready.first.click()
+            await expect(board.get_by_text("1 of 276 pairs seen")).to_be_visible()
+            await expect(ready).to_have_count(2)
 
 
 async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
@@ -598,15 +589,8 @@ async def test_a_guest_who_may_neither_pick_nor_take_a_quiz_is_led_to_sign_in(
     demo_data: Callable[[], str], browser: Browser
 ) -> None:
     """Where guests may do other things. What they picked stays."""
-    with running_site() as site:
-        variables = {
-            "RINGSIDE_DATA": demo_data(),
-            "RINGSIDE_CORS_ORIGINS": site.address,
-            "RINGSIDE_GUESTS": "comments",
-        }
-        with running_service(variables, ["--demo"]) as service:
-            site.api = service.url
-            await _led_to_sign_in(Visited(service, site), browser)
+    with visited_demo(demo_data(), RINGSIDE_GUESTS="comments") as visited:
+        await _led_to_sign_in(visited, browser)
 
 
 async def _led_to_sign_in(visited: Visited, browser: Browser) -> None:

@@ -393,7 +393,7 @@ async def test_long_lists_in_variables_are_refused_before_they_are_read(
 
 
 async def test_one_address_keeps_nobody_else_s_new_documents_from_being_checked(one_client: Client) -> None:
-    """It has half of the room for those that wait; whoever asks for another one then has one of the next turns."""
+    """It fills half of the room at most, and others are served in between. Compiling waits in the same way."""
     turns: Turns = one_client.served.state["pipeline"].turns
     most, checked = pipeline.most_of_address(one_client.settings.max_in_flight), threading.Event()
     held = asyncio.create_task(turns.take("held", checked.wait))
@@ -408,6 +408,13 @@ async def test_one_address_keeps_nobody_else_s_new_documents_from_being_checked(
     assert await one == 200
     assert await held
     assert set(await asyncio.gather(*many)) == {200}
+    checked.clear()
+    held = asyncio.create_task(turns.take("held again", checked.wait))
+    again = asyncio.create_task(_asked_from(one_client, flood, "query Flood0 { __typename }"))
+    await until(lambda: turns.waiting_of[flood] == 1, "what is compiled waits as the address's, too")
+    checked.set()
+    assert await again == 200
+    assert await held
 
 
 async def _asked_from(client: Client, address: str, query: str) -> int:

@@ -48,7 +48,7 @@ async def test_turns_follow_each_other() -> None:
 
 
 async def test_clients_take_turns() -> None:
-    """Whoever asks for one waits for one of somebody who has asked for many."""
+    """A client who asks for one thing does not wait for all that another has asked for."""
     turns, done = Turns(), list[str]()
     clients = ["many"] * 20 + ["one"] * 2
     await asyncio.gather(*(turns.take(n, partial(done.append, client), client) for n, client in enumerate(clients)))
