@@ -408,20 +408,22 @@ async def test_one_address_keeps_nobody_else_s_new_documents_from_being_checked(
     assert await one == 200
     assert await held
     assert set(await asyncio.gather(*many)) == {200}
+    chosen = "query Chosen($a: Boolean!) { __typename @include(if: $a) }"
+    assert {await _asked_from(one_client, flood, chosen, a=True) for _ in range(3)} == {200}
     checked.clear()
     held = asyncio.create_task(turns.take("held again", checked.wait))
-    again = asyncio.create_task(_asked_from(one_client, flood, "query Flood0 { __typename }"))
+    again = asyncio.create_task(_asked_from(one_client, flood, chosen, a=False))
     await until(lambda: turns.waiting_of[flood] == 1, "what is compiled waits as the address's, too")
     checked.set()
     assert await again == 200
     assert await held
 
 
-async def _asked_from(client: Client, address: str, query: str) -> int:
+async def _asked_from(client: Client, address: str, query: str, **variables: object) -> int:
     """The status that a client of this address is answered."""
     transport = httpx.ASGITransport(client.served, client=(address, 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://ringside.test", timeout=120) as http:
-        return (await http.post("/graphql", json={"query": query})).status_code
+        return (await http.post("/graphql", json={"query": query, "variables": variables})).status_code
 
 
 @pytest.mark.parametrize("piece", ['{"":[]},', "[],", '"",', "1,", '""', "{"])
