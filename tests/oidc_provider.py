@@ -45,6 +45,8 @@ class OidcProvider(ThreadingHTTPServer):
         self.codes: dict[str, Mapping[str, str]] = {}
         self.refusals: list[str] = []
         self.keys_fail = False
+        self.discovered: dict[str, Any] = {}
+        """Replaces what the discovery document says."""
 
     @property
     def issuer(self) -> str:
@@ -92,7 +94,7 @@ class _Handler(Answering):
             issuer = self.server.issuer
             endpoints = {name: f"{issuer}/{name.removesuffix('_endpoint')}" for name in ("token_endpoint",)}
             addresses = {"authorization_endpoint": f"{issuer}/authorize", "jwks_uri": f"{issuer}/keys", **endpoints}
-            self._json({"issuer": issuer, **addresses})
+            self._json({"issuer": issuer, **addresses, **self.server.discovered})
         elif path == "/keys":
             jwk = {**RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True), "kid": "one", "use": "sig"}
             self._json({"keys": [jwk]}, 500 if self.server.keys_fail else 200)

@@ -114,7 +114,7 @@ class JWKS:
     async def _keys_address(self) -> str:
         if self._issuer is None:
             return self._url
-        return parse_keys_address(orjson.loads(await self._download(self._url)), self._issuer)
+        return parse_endpoint("jwks_uri", orjson.loads(await self._download(self._url)), self._issuer)
 
     async def _download(self, url: str) -> bytes:
         self._http = self._http or httpx.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
@@ -128,13 +128,13 @@ class JWKS:
         return bytes(body)
 
 
-def parse_keys_address(document: Any, issuer: str) -> str:
-    """The address of the keys in a discovery document, which must be of this very issuer."""
+def parse_endpoint(name: str, document: Any, issuer: str) -> str:
+    """An address in a discovery document, which must be of this very issuer."""
     if document["issuer"] != issuer:
         raise ValueError(f"RINGSIDE_OIDC_ISSUER is not the provider's issuer, {str(document['issuer'])[:200]!r}")
-    address = parse_jwks_address(document["jwks_uri"])
+    address = parse_jwks_address(document[name])
     if issuer.startswith("https:") and not address.startswith("https:"):
-        raise ValueError("jwks_uri does not start with https://")
+        raise ValueError(f"{name} does not start with https://")
     return address
 
 

@@ -26,7 +26,7 @@ import orjson
 
 from datastore.values.seal import Seal
 from resolvers.requests.context import Viewer
-from server.auth.jwt_verification import FETCH_SECONDS, MAX_BYTES, JWTVerifier
+from server.auth.jwt_verification import FETCH_SECONDS, MAX_BYTES, JWTVerifier, parse_endpoint
 from server.auth.tokens import MemberClaims, parse_expiry
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
@@ -172,7 +172,7 @@ class OidcClient:
                     body += chunk
                     if len(body) > MAX_BYTES:
                         raise NotSignedInThere(f"the provider sent more than {MAX_BYTES} bytes")
-        except (httpx.HTTPError, TimeoutError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError) as error:  # ValueError: an impossible host
             raise NotSignedInThere(f"the provider did not answer: {type(error).__name__}: {error}"[:300]) from None
         try:
             answer = orjson.loads(body)
@@ -185,14 +185,12 @@ class OidcClient:
 
 
 def _parse_endpoints(document: Any, issuer: str) -> Endpoints:
-    """The endpoints in a discovery document, which must be of this very issuer."""
-    if not isinstance(document, dict) or document.get("issuer") != issuer:
-        raise NotSignedInThere("the discovery document is of another issuer")
-    found = [document.get(f"{name}_endpoint") for name in ("authorization", "token")]
-    scheme = "https://" if issuer.startswith("https:") else ("https://", "http://")
-    if not all(isinstance(address, str) and address.startswith(scheme) for address in found):
-        raise NotSignedInThere("the discovery document names no endpoints")
-    return Endpoints(*map(str, found))
+    names = (f"{name}_endpoint" for name in Endpoints._fields)
+    try:
+        return Endpoints(*(parse_endpoint(name, document, issuer) for name in names))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise NotSignedInThere(f"its discovery document is wrong: {reason}"[:300]) from None
 
 
 def _validate_flow(claims: Mapping[str, Any], flow: Flow, client: str) -> None:

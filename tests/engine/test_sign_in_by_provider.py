@@ -48,7 +48,7 @@ def local_provider() -> Iterator[OidcProvider]:
 def provider(local_provider: OidcProvider) -> OidcProvider:
     """With nothing wrong about it yet."""
     local_provider.claims, local_provider.parameters, local_provider.refusals = {}, {}, []
-    local_provider.keys_fail = False
+    local_provider.keys_fail, local_provider.discovered = False, {}
     return local_provider
 
 
@@ -303,6 +303,31 @@ async def test_the_log_says_why_the_provider_refused(browser: Browser) -> None:
         await browser.sign_in()
     (reason,) = [log["reason"] for log in logs if log["event"] == "the provider signed nobody in"]
     assert reason == f"{browser.provider.issuer}/token answered 400: invalid_grant"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"issuer": "https://evil.example"},
+        {"authorization_endpoint": None},
+        {"authorization_endpoint": "https://[broken"},
+        {"authorization_endpoint": "javascript:alert(1)"},
+        {"token_endpoint": "http://ringside.example:99999999/"},
+        {"token_endpoint": 7},
+    ],
+    ids=str,
+)
+async def test_a_wrong_discovery_document_sends_nobody_anywhere(browser: Browser, wrong: dict[str, Any]) -> None:
+    browser.provider.discovered = wrong
+    with capture_logs() as logs:
+        answer = await browser.client.http.post("/sign-in", json={"asked": ""})
+    assert (answer.status_code, "The provider does not answer" in answer.text) == (503, True)
+    assert ["its discovery document is wrong" in log["reason"] for log in logs] == [True]
+
+
+async def test_a_host_that_cannot_be_ends_a_sign_in_with_a_word(browser: Browser) -> None:
+    browser.provider.discovered = {"token_endpoint": "http://xn--/token"}
+    assert (await browser.sign_in()).headers["location"] == "/sign-in?error=provider"
 
 
 async def test_a_long_address_fits_into_the_cookie_of_the_flow_or_is_refused(browser: Browser) -> None:

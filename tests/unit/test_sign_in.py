@@ -23,7 +23,7 @@ from jwt.algorithms import RSAAlgorithm
 from structlog.testing import capture_logs
 
 from resolvers.requests.context import Role, Viewer
-from server.auth.jwt_verification import COOLDOWN, JWKS, MAX_BYTES, parse_keys_address
+from server.auth.jwt_verification import COOLDOWN, JWKS, MAX_BYTES, parse_endpoint
 from server.auth.tokens import Tokens, mint
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.settings import Settings
@@ -376,9 +376,9 @@ async def test_a_wrong_discovery_document_gives_no_keys(provider: Provider, chan
 def test_keys_of_an_https_issuer_come_over_https() -> None:
     """Even from the service's own network."""
     document = {"issuer": "https://a.example", "jwks_uri": "https://keys.example/"}
-    assert parse_keys_address(document, "https://a.example") == "https://keys.example/"
+    assert parse_endpoint("jwks_uri", document, "https://a.example") == "https://keys.example/"
     with pytest.raises(ValueError, match="does not start with https"):
-        parse_keys_address(document | {"jwks_uri": "http://127.0.0.1/keys"}, "https://a.example")
+        parse_endpoint("jwks_uri", document | {"jwks_uri": "http://127.0.0.1/keys"}, "https://a.example")
 
 
 # ── claims of every shape ──
