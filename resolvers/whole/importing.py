@@ -5,6 +5,7 @@ A text is checked while its editor waits. If all of it may be imported, a job do
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -138,7 +139,8 @@ async def _preview(services: Services, what: str, into: str, text: str) -> Previ
     """What is to be imported; InvalidInput if the text as a whole cannot be read."""
     form = FORMATS[what]
     try:
-        rows = [*form.read(text.removeprefix("\ufeff"))]  # which begins a file that a spreadsheet has saved
+        # Without the mark that begins a file from a spreadsheet; in a thread, like `preview_records`.
+        rows = await asyncio.to_thread(lambda: [*form.read(text.removeprefix("\ufeff"))])
     except InvalidInput as unreadable:
         raise InvalidInput(unreadable.message, path=("input", "text")) from None
     return await preview_records(rows, form.open_store(services, into, None), form.on_problem)
