@@ -1,8 +1,9 @@
-// <ringside-event event="next">: a card to pick winners from, until it locks; then its results and points.
+// <ringside-event event="next">: a card to pick winners from, until it locks; then its results and points, until the
+// next one is made.
 
 import { type View, h } from '../base/dom';
 import { Part, newKey } from '../base/part';
-import { EVENT_CHANGED, SUBMIT_PREDICTION } from '../generated/event';
+import { EVENT_CHANGED, LATEST_EVENT, LATEST_EVENTS, SUBMIT_PREDICTION } from '../generated/event';
 import type { EventData, NextEventData } from '../generated/first';
 import type { Ringside } from '../elements';
 import css from './event.css?inline';
@@ -38,14 +39,25 @@ export default class EventCard extends Part<Data> {
   }
 
   protected arrived(data: Data) {
+    const event = 'event' in data ? data.event : data.nextEvent;
+    if (!event && !('event' in data)) return void this.showLast(data);
     this.setClock(data.now);
     this.viewer = data.viewer;
     this.needsMember = false;
-    const event = 'event' in data ? data.event : data.nextEvent;
     if (event?.id !== this.event?.id) this.begin(event);
     this.event = event;
     if (event) this.choose(event);
     this.render();
+  }
+
+  /** While none is to come, people look for how the last one goes. */
+  private async showLast(data: NextEventData) {
+    const turn = ++this.turn;
+    const season = this.host.getAttribute('season');
+    const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS));
+    const last = found?.events.nodes.find((one) => one.season === (season ?? one.season));
+    const answer = last ? await this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id })) : { ...data, event: null };
+    if (answer && turn === this.turn) this.arrived(answer);
   }
 
   /** The next event may be another one than before. */

@@ -131,10 +131,10 @@ async def pick_all(page: BrowserPage) -> None:
         await match.get_by_role("radio").first.check()
 
 
-def new_event(visited: Visited, name: str, *, starts: timedelta) -> tuple[str, list[str]]:
+def new_event(visited: Visited, name: str, *, starts: timedelta, season: str | None = None) -> tuple[str, list[str]]:
     """An event with two matches; its id and theirs."""
     at = iso(utc_now() + starts)
-    event = visited.edit(CREATE_EVENT, name=name, season=f"Season of {name}", startsAt=at)["event"]["id"]
+    event = visited.edit(CREATE_EVENT, name=name, season=season or f"Season of {name}", startsAt=at)["event"]["id"]
     teams = [{"members": ["Ada"]}, {"members": ["Bea"]}]
     matches = [
         visited.edit(ADD_MATCH, event=event, name=name, teams=teams, points=1)["match"]["id"]
@@ -352,6 +352,20 @@ async def test_picks_that_come_after_the_lock_are_refused_in_a_sentence(visited:
             await expect(element.locator(".state")).to_have_text("Locked")
         await expect(element.locator(".note")).to_have_text("Too late: only what was saved before the lock counts.")
         await expect(element.get_by_role("radio", checked=True)).to_have_count(0)
+
+
+async def test_while_no_event_is_to_come_the_last_one_is_shown(visited: Visited, browser: Browser) -> None:
+    """People come back to see how it goes: a page that asks for the next event alone would be empty all evening."""
+    for name, starts in (("Earlier", timedelta(days=2000)), ("Later", timedelta(days=2001))):
+        event, _ = new_event(visited, name, starts=starts, season="Season of the last one")
+        visited.edit(LOCK_EVENT, event=event)
+    tag = '<ringside-event event="next" season="Season of {}"></ringside-event>'
+    both = tag.format("the last one") + tag.format("nothing at all")
+    async with visited.page(browser, both, member="di-abara") as page:
+        element, empty = (page.page.locator("ringside-event").nth(place) for place in (0, 1))
+        await expect(element.get_by_role("heading")).to_have_text("Later")
+        await expect(element.locator(".state")).to_have_text("Locked")
+        await expect(empty.locator(".notice")).to_have_text("No event is coming up. Look in again soon.")
 
 
 async def test_a_guess_that_is_not_saved_is_for_the_question_that_was_asked(visited: Visited, browser: Browser) -> None:
