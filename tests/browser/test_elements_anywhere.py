@@ -166,8 +166,8 @@ async def test_two_of_a_kind_work_beside_each_other_and_survive_moves(
           main.append(one, one.cloneNode(), document.createElement('ringside-{name}'));
         }}""")
         await expect(elements).to_have_count(4)
-        for number in range(3):
-            await expect(elements.nth(number).locator("button, td").last).to_be_visible()
+        for number in range(3):  # the one without attributes may show a season in which nobody predicts
+            await expect(elements.nth(number).locator("button, td, .notice").last).to_be_visible()
         await expect(page.page.locator(".wait:visible")).to_have_count(0)
         assert page.errors == []
 

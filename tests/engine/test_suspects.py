@@ -84,19 +84,22 @@ async def test_a_board_without_contenders_has_no_suspects(client: Client) -> Non
 async def test_a_group_is_told_by_the_contender_it_votes_for(client: Client) -> None:
     """And by its rank without the group; the reasons of its voters have numbers of their own only."""
     await add_contenders(client, *(f"contender {number}" for number in range(9)))
-    random = Random(1)
 
-    async def walk(voter: Client, favourite: str | None) -> None:
-        """Somebody with a favourite skips all pairs without it."""
+    async def walk(number: int) -> None:
+        """Four vote for a favourite and skip all pairs without it. Of the eight others half take either side."""
+        voter = client.member(f"voter {number}")
         for _ in range(30):
             ballot = await voter.ask(DRAW_MATCHUP, board="main")
             sides = [ballot["left"]["name"], ballot["right"]["name"]]
-            verdict = ("LEFT", "RIGHT")[sides.index(favourite)] if favourite in sides else "SKIP"
-            await voter.ask(CAST_VOTE, token=ballot["token"], verdict=verdict if favourite else random.choice(SIDES))
+            if number < 4:
+                verdict = SIDES[sides.index("contender 4")] if "contender 4" in sides else "SKIP"
+            else:
+                for_first = number in Random(str(sorted(sides))).sample(range(4, 12), 4)
+                verdict = SIDES[sides.index(min(sides) if for_first else max(sides))]
+            await voter.ask(CAST_VOTE, token=ballot["token"], verdict=verdict)
 
-    voters = [client.member(f"voter {number}") for number in range(12)]
-    await asyncio.gather(*(walk(voter, None) for voter in voters[4:]))
-    await asyncio.gather(*(walk(voter, "contender 4") for voter in voters[:4]))
+    await asyncio.gather(*map(walk, range(4, 12)))
+    await asyncio.gather(*map(walk, range(4)))
     await settle_votes(client)
     message = (await sought(client))["message"]
     assert "A group seems to vote for contender 4: rank 1, " in message
