@@ -101,7 +101,7 @@ async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[Sh
     async def load_current() -> ShownEvent:
         current = await load_event(ctx, event)
         if current is None:
-            raise InvalidInput("There is no event with this id.", path=("event",))
+            raise NotFound("There is no event with this id.", path=("event",))
         return current
 
     await load_current()  # an unknown event is refused before the stream begins

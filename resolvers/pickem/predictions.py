@@ -59,7 +59,7 @@ async def event_predictions(ctx: Context, event: ShownEvent, /, *, window: Windo
 async def predictions(ctx: Context, /, *, event: EventId, window: Window) -> Page[PredictionView]:
     predicted_event = await load_event(ctx, event)
     if predicted_event is None:
-        raise InvalidInput("There is no event with this id.", path=("event",))
+        raise NotFound("There is no event with this id.", path=("event",))
     return await event_predictions(ctx, predicted_event, window=window)
 
 

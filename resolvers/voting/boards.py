@@ -159,7 +159,7 @@ async def leaderboard_changed(
     """The first rows now, and again after each change; nothing while they are hidden."""
     size = page_size(first)
     if await _load_results(ctx, board) is None:
-        raise InvalidInput(f"There is no board called {board[:64]}.", path=("board",))
+        raise board_store.board_not_found(board)
     cache = board_cache(ctx)
 
     async def read(number: int) -> Sequence[tuple[_Moment | None, CountedContender]]:

@@ -218,7 +218,7 @@ def _describe(cause: BaseException) -> tuple[str, dict[str, Any]]:
         if cause.retry_after is not None:
             extensions["retryAfterSeconds"] = cause.retry_after
         if cause.path:
-            extensions["argument"] = ".".join(cause.path)
+            extensions["argument"] = ".".join(cause.path).removeprefix("input.")
         return cause.message, extensions
     if isinstance(cause, TooCostly):
         message = "This operation reads too much at once. Ask for smaller pages, or for less in several requests."

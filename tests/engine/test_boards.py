@@ -290,7 +290,7 @@ async def test_a_leaderboard_is_watched(service: Service) -> None:
         assert sum(row["wins"] for row in after) == sum(row["wins"] for row in before) + 1
         missing = {"query": 'subscription { leaderboardChanged(board: "none") { rank } }'}
         answer = await http.post("/graphql", json=missing, headers=headers)
-        assert "BAD_USER_INPUT" in answer.text
+        assert "NOT_FOUND" in answer.text
 
 
 async def _event(lines: Any) -> list[dict[str, Any]]:

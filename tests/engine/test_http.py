@@ -585,6 +585,28 @@ async def test_a_hundred_invented_objects_take_a_few_calls(one_client: Client, k
     assert spent.calls <= 4
 
 
+@pytest.mark.parametrize(
+    ("field", "argument"),
+    [
+        ("query ($event: ID!) { predictions(event: $event) { nodes { id } } }", "event"),
+        ("subscription ($event: ID!) { eventChanged(event: $event) { id } }", "event"),
+        ('subscription { leaderboardChanged(board: "none") { rank } }', "board"),
+        ('subscription { standingsChanged(season: "none") { rank } }', "season"),
+        ('{ suspects(board: "none") { votesSeen } }', "board"),
+    ],
+)
+async def test_what_a_query_names_and_does_not_exist_is_not_found(
+    one_client: Client, field: str, argument: str
+) -> None:
+    """And no bad input: nothing is wrong with the id or slug of what is gone. The error names the argument."""
+    variables = {"event": node_id("Event", Ids().next(utc_now()))}
+    sent = {"query": field, "variables": variables if "$event" in field else {}}
+    editor = one_client.member("ed", Role.EDITOR)
+    response = await editor.http.post("/graphql", json=sent, headers={"accept": f"{MODERN}, text/event-stream"})
+    lines = [line.removeprefix("data: ") for line in response.text.splitlines() if '"errors"' in line]
+    assert json.loads(lines[0])["errors"][0]["extensions"] == {"code": "NOT_FOUND", "argument": argument}
+
+
 async def persisted(visitor: Client, sha256: str, query: str | None = None) -> Any:
     """The answer to a persisted query as Apollo Client sends it."""
     extensions = {"persistedQuery": {"version": 1, "sha256Hash": sha256}}
