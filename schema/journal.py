@@ -117,7 +117,7 @@ class DayActivity:
     votes: int = described("Votes that were counted, without skips.")
     comments: int = described("Comments that were posted.")
     predictions: int = described("Predictions that were submitted or replaced.")
-    quizzes: int = described("Quizzes that were answered.")
+    quizzes: int = described("Quizzes that were answered or recorded.")
     new_members: int = described("Members who came for the first time.")
 
 

@@ -122,6 +122,7 @@ async def record_quiz(
         ctx.unit,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
+    ctx.services.activity["quizzes"] += 1
     return answer
 
 

@@ -13,6 +13,8 @@ from server.auth.tokens import mint
 from server.settings import Settings
 from tests.client import Client, serving
 from tests.comments import post
+from tests.queries import RECORD_QUIZ
+from tests.vocabulary import public_list
 from tests.voting import add_contenders, vote
 
 ACTIVITY = """query ($from: Date!, $to: Date!) { activity(from: $from, to: $to) {
@@ -45,7 +47,7 @@ async def today(client: Client) -> dict[str, int]:
 async def test_activity_is_what_all_processes_have_counted_also_those_that_have_stopped(
     one_table: Table, settings: Settings
 ) -> None:
-    """A reply is a comment. A vote that repeats an idempotency key, a skip and a refused comment count as nothing."""
+    """A reply is a comment, and a quiz that the site set is one. A repeat, a skip and a refusal count as nothing."""
     assert one_table.name == settings.table
     async with serving(settings) as first, serving(settings) as second:
         await add_contenders(first, *"abcd")
@@ -55,9 +57,12 @@ async def test_activity_is_what_all_processes_have_counted_also_those_that_have_
         comment = await post(newcomer(first, "ada"), "tee")
         await post(newcomer(second, "bob"), "tee", rating=None, inReplyTo=comment["id"])
         assert await newcomer(first, "ada").code(REFUSED) == "INVALID_INPUT"
+        quiz = {"list": await public_list(first), "correct": 3, "total": 5, "idempotencyKey": "1"}
+        for served in (first, second):
+            await newcomer(served, "ada").ask(RECORD_QUIZ, input=quiz)
     async with serving(settings) as third:
         counted = await today(third)
-    assert counted == {"votes": 2, "comments": 2, "predictions": 0, "quizzes": 0, "newMembers": 2}
+    assert counted == {"votes": 2, "comments": 2, "predictions": 0, "quizzes": 1, "newMembers": 2}
 
 
 async def test_operations_show_requests_refusals_units_and_dollars(one_table: Table, settings: Settings) -> None:
