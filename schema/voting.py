@@ -363,7 +363,7 @@ class VotingMutation:
         show=visibility.show_contender,
         input_description="A new contender. For editors.",
         result_description="The new contender, or why it was not added.",
-        board="The board to add it to. `main` is created with its first contender.",
+        board="The board to add it to. `main` exists from the start.",
         name="1 to 80 characters, unique on this board ignoring case.",
         svg="Its picture, at most 48 KB. Scripts, handlers and outside references are removed.",
         description="A few lines about it, 1 to 500 characters.",

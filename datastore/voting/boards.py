@@ -81,7 +81,7 @@ def shard_count(contenders: int, rate: int) -> int:
 # ── boards ──
 
 MAIN = "main"
-"""The default board. It is created with its first contender."""
+"""The default board. A service creates it at its start, and a command with its first contender."""
 
 DEFAULT_RATE = 600
 """Votes a second that a board has shards for, unless an operator chooses another rate."""
