@@ -227,6 +227,23 @@ async def test_a_moderator_rejects_and_publishes(client: Client) -> None:
     assert await find_suspects(client.services, "comments") == []
 
 
+async def test_a_note_stays_as_long_as_its_comment_is_held(one_client: Client) -> None:
+    """The author of a comment that is rejected again later is not told the reason of the first time."""
+    ada, mod = one_client.member("ada"), one_client.member("mod", Role.MODERATOR)
+    id_ = (await post(ada))["id"]
+    notes = []
+    for status, note in (
+        ("PENDING", "Which shop?"),
+        ("REJECTED", None),
+        ("PUBLISHED", None),
+        ("PUBLISHED", "Thank you."),
+        ("REJECTED", None),
+    ):
+        await mod.ask(MODERATE_COMMENT, input={"comment": id_, "status": status, "note": note})
+        notes.append((await ada.ask(COMMENT_BY_ID, id=id_))["moderationNote"])
+    assert notes == ["Which shop?", "Which shop?", None, "Thank you.", None]
+
+
 @pytest.mark.lagging
 async def test_statistics_equal_a_recount_after_concurrent_changes(client: Client) -> None:
     """Twenty concurrent edits and deletions of five comments."""
