@@ -157,7 +157,9 @@ async def update_profile(table: Table, changed: Profile, names: Iterable[str], u
     write: Write = PROFILE.check(key, present())  # the engine refuses an update of nothing
     occurrence: tuple[Write, ...] = ()
     if values:
-        write = PROFILE.update_with_indexes(changed, *values, when=present())
+        write = PROFILE.update(key, values=values, when=present())
+        if "name" in values:  # nothing else is in an index, and others may have changed the name since it was read
+            write = PROFILE.update_with_indexes(changed, *values, when=present())
         occurrence = unit.occurred(Kind.PROFILE_CHANGED, f"User:{changed.user}")
     try:
         await unit.transact(table, changed, write, *occurrence)

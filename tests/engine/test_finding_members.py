@@ -10,6 +10,7 @@ from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
 from server.auth.tokens import mint
 from tests.client import Client, pages
+from tests.intercepted import beforehand
 from tests.queries import UPDATE_PROFILE
 
 MEMBERS = """query ($search: String, $first: Int, $after: String) {
@@ -58,6 +59,20 @@ async def test_a_changed_name_is_found_and_the_old_one_is_not(one_client: Client
     await ada.ask(UPDATE_PROFILE, input={"name": "Zoe"})
     assert await names(mod, "zo") == ["Zoe"]
     assert await names(mod, "ada") == []
+
+
+async def test_a_name_that_is_changed_while_another_setting_is_stored_is_found(one_client: Client) -> None:
+    """Both began from the same profile: what does not change the name does not bring the old one back."""
+    mod, ada = one_client.member("max", Role.MODERATOR), await join(one_client, "Ada")
+
+    async def rename() -> None:
+        await ada.ask(UPDATE_PROFILE, input={"name": "Zoe"})
+
+    with beforehand(one_client.services.table, rename, about="reply_emails") as renamed:
+        await ada.ask(UPDATE_PROFILE, input={"replyEmails": True})
+    assert renamed
+    assert await names(mod, "ada") == []
+    assert len(await names(mod, "zo")) == 1
 
 
 async def test_an_id_finds_its_member_and_an_address_does_for_admins_only(one_client: Client) -> None:
