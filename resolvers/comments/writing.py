@@ -255,7 +255,7 @@ async def change_at(
     """Change the comment that a pointer leads to, if it is there and `change` makes one; whether this call did it."""
 
     async def store(old: Comment | None) -> bool:
-        wanted = None if old is None else change(old)
+        wanted = None if old is None or old.removed else change(old)
         if wanted is not None:
             await store_change(services, unit, None, wanted)
         return wanted is not None

@@ -35,6 +35,7 @@ from resolvers.whole.erasing import TAKE_BACK as TAKING_BACK_JOB
 from tests.audits import breaches_in
 from tests.client import Client, serving
 from tests.command import ROOT, environment, on_table
+from tests.comments import post
 from tests.conftest import create_table, settings_for
 from tests.engines import RunningEngine
 from tests.fault.proxy import Proxy
@@ -42,7 +43,7 @@ from tests.intercepted import Send, beforehand, intercepted
 from tests.jobs import SECRET, WRITES, ended, work_on
 from tests.lagging import Lag
 from tests.lagging.service import lagging_services
-from tests.queries import CREATE_BOARD, EVENT_BY_ID, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE, mutation
+from tests.queries import CREATE_BOARD, DELETE_COMMENT, EVENT_BY_ID, TAKE_BACK, UPDATE_PROFILE, WRITE_SENTENCE, mutation
 from tests.season import EventEditor, submit
 from tests.two_worlds import Site
 from tests.vocabulary import ANSWER_QUIZ, QUIZ_LEADERBOARD, START_QUIZ, known_list, right_answers
@@ -187,6 +188,28 @@ async def test_only_what_is_wanted_is_taken_back(one_client: Client) -> None:
     assert len(days) == 1  # a sentence of that day is left
     assert (await take_back(one_client, parts=["SENTENCES"]))["done"] == 1
     assert [days async for days in one_client.services.table.scan(ACTIVE_DAYS)] == []
+
+
+async def test_a_comment_that_is_deleted_meanwhile_keeps_nobody_else_s_from_being_taken_back(
+    one_client: Client,
+) -> None:
+    """It has replies, so that a stub stands in its place, which is nobody's."""
+    eve, bob = one_client.member("eve"), one_client.member("bob")
+    first, second = [(await post(eve, product=product))["id"] for product in ("mug", "tee")]
+    await post(bob, product="tee", rating=None, inReplyTo=second)
+    ulid = parse_node_key("Comment", second).rpartition("#")[2]
+
+    async def delete() -> None:
+        await moderator(one_client).ask(DELETE_COMMENT, input={"comment": second})
+
+    with beforehand(one_client.services.table, delete, "get_item", about=f"COMMENT#{ulid}") as deleted:
+        assert (await take_back(one_client, parts=["COMMENTS"]))["done"] == 1
+    assert deleted
+    statuses = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Comment { status removed } } }"
+    assert await moderator(one_client).ask(statuses, ids=[first, second]) == [
+        {"status": "REJECTED", "removed": False},
+        {"status": "PUBLISHED", "removed": True},
+    ]
 
 
 async def test_a_proven_result_goes_with_its_quiz_and_leaves_the_cards(one_client: Client, one_table: Table) -> None:
