@@ -27,6 +27,7 @@ from resolvers.vocabulary.visibility import (
     ShownDailyWord,
     ShownList,
     ShownWord,
+    load_list,
     require_editable,
     show_current_word,
     show_daily_word,
@@ -89,7 +90,7 @@ async def daily_word_words(ctx: Context, dailies: Sequence[ShownDailyWord], /) -
 async def upcoming_words(ctx: Context, /, *, list: ListId, days: int = 14) -> Sequence[ShownDailyWord]:  # noqa: A002
     """For those who may change the list, who may then correct or remove a word before its day."""
     ctx.signed_in()
-    word_list = show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(list, 0))
+    word_list = await load_list(ctx, list, 0)
     if word_list is None:
         raise NotFound("There is no such list.", path=("list",))
     require_editable(ctx, word_list)

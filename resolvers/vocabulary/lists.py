@@ -23,10 +23,10 @@ from resolvers.vocabulary.texts import NewWord, as_new_word, parse_list_name, pa
 from resolvers.vocabulary.visibility import (
     ShownList,
     ShownWord,
+    load_list,
     load_word,
     require_editable,
     require_input_list,
-    show_list,
 )
 
 ListId = Annotated[str, NodeOf("WordList")]
@@ -42,7 +42,7 @@ _ORDINAL_DIGITS = 6
 
 
 async def word_list(ctx: Context, /, *, id: ListId) -> ShownList | None:  # noqa: A002 - the argument's public name
-    return show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(id, 0))
+    return await load_list(ctx, id, 0)
 
 
 async def owner(ctx: Context, word_list: ShownList, /) -> ShownProfile | None:

@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 
 import orjson
 
+from datastore.dynamo import key_text
 from datastore.refusals import InvalidInput, NotFound, RateLimited
 from datastore.values.folding import MOST_MARKS, in_form, is_stream_safe
 from datastore.values.ids import CLOCK_SKEW
@@ -234,7 +235,7 @@ async def _load_words(ctx: Context, list_id: str, size: int, kind: QuizKind, att
     """Random words of a list, enough for a quiz if it has as many, and the member's cards of them."""
     lists, user = ctx.services.get(VocabularyCache).lists, ctx.viewer.id
     last, wanted = lists.known(list_id, inf), size + _SPARE_WORDS
-    lists.prefetch(list_id)  # for the answer, and for the next quiz
+    lists.prefetch(key_text(list_id))  # for the answer, and for the next quiz
     known = last.next_ordinal if last else 0
     ordinals = range(wanted) if known <= wanted else _random.sample(range(known), wanted)
     for consistent in (False, True):  # a plain read may lack what was written a moment ago

@@ -63,8 +63,8 @@ def show_list(ctx: Context, word_list: WordList | None) -> ShownList | None:
     return ShownList(word_list) if word_list is not None and word_list.visible_to(ctx.viewer.member_id) else None
 
 
-async def load_list(ctx: Context, list_id: str) -> ShownList | None:
-    return show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(key_text(list_id)))
+async def load_list(ctx: Context, list_id: str, age: float | None = None) -> ShownList | None:
+    return show_list(ctx, await ctx.services.get(VocabularyCache).lists.load(key_text(list_id), age))
 
 
 async def list_of(ctx: Context, record: _OfList, /) -> ShownList:

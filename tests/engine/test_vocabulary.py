@@ -45,7 +45,7 @@ from tests.queries import (
     UPDATE_LIST,
     WRITE_SENTENCE,
 )
-from tests.vocabulary import known_list, private_list, public_list, some_words, today, word_ids
+from tests.vocabulary import START_QUIZ, known_list, private_list, public_list, some_words, today, word_ids
 
 ZONE = """
 mutation ($zone: String!) {
@@ -717,6 +717,23 @@ async def test_an_unknown_id_is_null_or_not_found(one_client: Client) -> None:
     forged = "query ($id: ID!) { node(id: $id) { id } }"
     for type_name in ("WordList", "User"):
         assert await ada.code(forged, id=node_id(type_name, "a#b")) == "BAD_USER_INPUT"
+
+
+async def test_a_forged_id_of_a_list_disturbs_nobody_who_asks_for_another_at_the_same_moment(
+    one_client: Client,
+) -> None:
+    """Lists that are asked for at once are read by one call."""
+    ada, known, forged = one_client.member("ada"), await known_list(one_client), node_id("WordList", "a#b")
+    query = "query ($id: ID!) { wordList(id: $id) { name } }"
+    upcoming = "query ($id: ID!) { upcomingWords(list: $id) { date } }"
+    others = (
+        one_client.code(query, id=forged),
+        ada.code(upcoming, id=forged),
+        ada.code(START_QUIZ, input={"list": forged, "size": 3}),
+    )
+    found, *refused = await gather(one_client.ask(query, id=known), *others)
+    assert found == {"name": "First words"}
+    assert refused == ["BAD_USER_INPUT", "BAD_USER_INPUT", "INVALID_INPUT"]
 
 
 async def test_a_day_begins_at_the_operators_hour(one_table: Table, default_engine: RunningEngine) -> None:
