@@ -64,7 +64,7 @@ async def _read(table: Table, user: str) -> Records:
     while rest is not None:
         some = await table.query(rest, limit=_AT_ONCE, consistent=True)
         for comment in await comments_of(table, some.records, with_held=True):
-            if comment is not None and not comment.removed:
+            if comment is not None:
                 yield entity_for(comment), comment
         rest = rest.past(some.last) if some.last else None
     async for reports in table.iterate(REPORTS.on("gsi1")):

@@ -295,14 +295,13 @@ async def read_latest_comments(table: Table, status: Status | None, window: Wind
 
 async def comments_of(table: Table, pointers: Sequence[Pointer], *, with_held: bool) -> list[Comment | None]:
     """The comment of each pointer, consistent; None if it was deleted, or is held and those are not wanted."""
-    found = await table.get_many([_place(pointer) for pointer in pointers], consistent=True)
-    comments = [None if comment is None or comment.removed else comment for comment in found]
+    comments = await table.get_many([_place(pointer) for pointer in pointers], consistent=True)
     if with_held:  # a moderator may have moved some since the pointers were read
-        missing = [place for place, comment in enumerate(comments) if comment is None]
+        missing = [place for place, comment in enumerate(comments) if comment is None or comment.removed]
         moved = await table.get_many([_place(pointers[place], moved=True) for place in missing], consistent=True)
         for place, comment in zip(missing, moved, strict=True):
             comments[place] = comment
-    return comments
+    return [None if comment is None or comment.removed else comment for comment in comments]
 
 
 def _place(pointer: Pointer, *, moved: bool = False) -> ItemKey[Comment]:

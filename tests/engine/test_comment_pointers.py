@@ -18,6 +18,7 @@ from server.audit import find_suspects
 from tests.audits import breaches_in
 from tests.client import Client, pages
 from tests.comments import post
+from tests.intercepted import beforehand
 from tests.queries import DELETE_COMMENT, EDIT_COMMENT, MODERATE_COMMENT
 
 JOURNAL = "query ($object: ID) { journal(object: $object) { nodes { kind actor } } }"
@@ -109,6 +110,21 @@ async def test_a_page_whose_comments_are_all_gone_leads_on(one_client: Client) -
     assert page["nodes"] == []
     assert page["pageInfo"]["hasNextPage"]
     assert ids(await pages(moderator, LATEST, size=2)) == [kept]
+
+
+async def test_a_held_comment_that_is_deleted_while_a_page_is_read_is_left_out(one_client: Client) -> None:
+    """Its stub stands where it is looked for if a moderator has published it."""
+    ada, moderator = one_client.member("ada"), one_client.member("mia", Role.MODERATOR)
+    comment = (await post(ada))["id"]
+    await post(one_client.member("bob"), rating=None, inReplyTo=comment)
+    await moderator.ask(MODERATE_COMMENT, input={"comment": comment, "status": "REJECTED"})
+
+    async def delete() -> None:
+        await moderator.ask(DELETE_COMMENT, input={"comment": comment})
+
+    with beforehand(one_client.services.table, delete, "batch_get_item", about="HELD#") as deleted:
+        assert (await of_member(ada, "ada"))["nodes"] == []
+    assert deleted
 
 
 async def test_a_comment_costs_its_pointer_more(one_table: Table) -> None:
