@@ -21,7 +21,8 @@ from typing import Any, Final
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window
-from datastore.dynamo.entity import Entity, Key, shard_of
+from datastore.dynamo.entity import HIGHEST, Entity, Key, shard_of
+from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.refusals import NotFound
 from datastore.values.folding import folded, is_stream_safe
@@ -128,11 +129,11 @@ async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool 
 async def read_members_page(table: Table, beginning: str, window: Window) -> Page[Profile]:
     """The members whose name begins so, by name; without a beginning all of them, the newest first."""
     request = window.open(f"members\n{beginning}")
+    shards = [PROFILE.on("gsi3", shard=shard).newest_first() for shard in range(SHARDS)]
     if beginning:
-        low, high = beginning, beginning + "\U0010ffff"
-        named = [PROFILE.on("gsi2", shard=shard).between(low, high) for shard in range(SHARDS)]
-        return await table.page(named, request)
-    return await table.page([PROFILE.on("gsi3", shard=shard).newest_first() for shard in range(SHARDS)], request)
+        low, high = beginning, beginning + HIGHEST
+        shards = [PROFILE.on("gsi2", shard=shard).between(low, high) for shard in range(SHARDS)]
+    return await table.page(shards, request, limit=shard_limit(request.wanted, SHARDS))
 
 
 async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from datastore.dynamo import Window, metered
 from datastore.people.identities import of_address
+from datastore.people.profiles import PROFILE, Profile, read_members_page
 from resolvers.people.identities import Members
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import node_id
@@ -52,6 +54,20 @@ async def test_pages_of_a_search_show_each_member_once(one_client: Client) -> No
         await join(one_client, f"Ada {number:02d}")
     shown = [node["name"] for node in await pages(mod, MEMBERS, size=5, search="ada")]
     assert shown == [f"Ada {number:02d}" for number in range(12)]
+
+
+async def test_a_page_of_members_reads_little_more_than_it_shows(one_client: Client) -> None:
+    """Members are spread over sixteen keys by chance, so few of a page's come from each."""
+    table, now = one_client.services.table, one_client.services.clock()
+    known = ("EMAIL.somebody",)
+    members = [Profile(f"m{number:04d}", f"Ada {number:04d}", now, identities=known) for number in range(1_600)]
+    await table.write_many(map(PROFILE.put, members))
+    await one_client.caught_up("the indexes list everybody")
+    for beginning, first in (("", "Ada 1599"), ("ada", "Ada 0000")):
+        with metered() as spent:
+            page = await read_members_page(table, beginning, Window(100, one_client.services.seal))
+        assert (len(page.nodes), page.nodes[0].name) == (100, first)
+        assert spent.read_units < 20
 
 
 async def test_a_changed_name_is_found_and_the_old_one_is_not(one_client: Client) -> None:
