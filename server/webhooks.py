@@ -25,7 +25,7 @@ import structlog
 
 from datastore.changes.occurrences import DELIVERY_SHARDS, Delivery, Occurrence, Webhook
 from datastore.dynamo import DynamoError, iso
-from datastore.jobs.leases import Held
+from datastore.jobs.leases import Held, LeaseLost
 from datastore.journal import webhooks
 from datastore.refusals import InvalidInput
 from resolvers.journal.occurrences import id_of
@@ -331,7 +331,7 @@ class Worker:
         try:
             await self._lease.renewed_during(self._work())
         finally:
-            with suppress(DynamoError):
+            with suppress(LeaseLost, DynamoError):  # lost, too, once the webhook is cleared
                 await self._lease.release()
 
     async def _work(self) -> None:
