@@ -170,6 +170,19 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
     announced = headers.get(b"content-length", b"")
     if announced.isdigit() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
+    body = await read_body(receive, max_bytes)
+    try:
+        check_json(body)
+        parameters = orjson.loads(body)
+    except LimitExceeded as error:
+        raise InvalidOperation(error) from None
+    except orjson.JSONDecodeError as error:
+        raise _bad_json("The body", error) from None
+    return parse_request(parameters)
+
+
+async def read_body(receive: Receive, max_bytes: int) -> bytearray:
+    """The body of a request; HTTPException if it is larger, or if the client leaves before its end."""
     body, more = bytearray(), True
     while more:
         message = await receive()
@@ -179,14 +192,7 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
         more = message.get("more_body", False)
         if len(body) > max_bytes:
             raise _too_large(max_bytes)
-    try:
-        check_json(body)
-        parameters = orjson.loads(body)
-    except LimitExceeded as error:
-        raise InvalidOperation(error) from None
-    except orjson.JSONDecodeError as error:
-        raise _bad_json("The body", error) from None
-    return parse_request(parameters)
+    return body
 
 
 @lru_cache(maxsize=64)

@@ -49,7 +49,7 @@ from server.auth.cookies import SESSION_COOKIE, bound_to_host, cookie_values, se
 from server.auth.verification import Unverifiable
 from server.execution.documents import hash_of
 from server.http.browser_pages import DemoEmails, content_policy, may_see_emails, page_file
-from server.http.messages import SECURITY_HEADERS, client_address
+from server.http.messages import SECURITY_HEADERS, client_address, read_body
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -210,13 +210,8 @@ async def _of_own_page(request: Request) -> tuple[Viewer, Mapping[str, Any]]:
         raise HTTPException(403, "This is for the service's own page.")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "Send JSON.")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_BODY:
-            raise HTTPException(413, "The body is too large.")
     try:
-        parsed = orjson.loads(body)
+        parsed = orjson.loads(await read_body(request.receive, _MOST_BODY))
     except orjson.JSONDecodeError:
         parsed = None
     if not isinstance(parsed, dict):

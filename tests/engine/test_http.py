@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -509,24 +509,45 @@ async def _first_event(client: Client, query: str, **variables: Any) -> dict[str
         if b"data: {" in sent:
             told.set()
 
-    scope = {
+    await client.served(_posted("/graphql", headers), receive, send)
+    data = next(line for line in sent.decode().splitlines() if line.startswith("data: {"))
+    event: dict[str, Any] = json.loads(data.removeprefix("data: "))
+    return event
+
+
+def _posted(path: str, headers: Mapping[str, str]) -> MutableMapping[str, Any]:
+    """A request as the server hands it to the application."""
+    return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
         "method": "POST",
         "scheme": "http",
-        "path": "/graphql",
-        "raw_path": b"/graphql",
+        "path": path,
+        "raw_path": path.encode(),
         "query_string": b"",
         "root_path": "",
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         "client": ("127.0.0.1", 1),
         "server": ("ringside.test", 80),
     }
-    await client.served(scope, receive, send)
-    data = next(line for line in sent.decode().splitlines() if line.startswith("data: {"))
-    event: dict[str, Any] = json.loads(data.removeprefix("data: "))
-    return event
+
+
+@pytest.mark.parametrize("path", ["/graphql", "/sign-in", "/sign-in/done"])
+async def test_a_client_that_leaves_within_its_body_is_no_fault_of_the_service(one_client: Client, path: str) -> None:
+    """Nothing is raised, which the server would log as an error: strangers could sound the operator's alarm."""
+    begun, statuses = {"type": "http.request", "body": b'{"a"', "more_body": True}, list[int]()
+    messages: list[dict[str, Any]] = [{"type": "http.disconnect"}, begun]
+
+    async def receive() -> MutableMapping[str, Any]:
+        return messages.pop()
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        statuses.extend([message["status"]] if "status" in message else [])
+
+    headers = {"host": "ringside.test", "origin": "http://ringside.test", "content-type": "application/json"}
+    await one_client.served(_posted(path, headers), receive, send)
+    assert statuses == [400]
 
 
 async def test_a_mutation_s_answer_may_ask_for_no_more(one_client: Client, allow: Callable[..., None]) -> None:
