@@ -75,6 +75,8 @@ from server.settings.values import Digest
 
 _LOOK_AGAIN = 20.0
 """Seconds until the next attempt, if another process has the turn or a run has just ended."""
+_TRY_AGAIN = timedelta(minutes=15)
+"""Until a run is repeated that failed, as when the mail server does not answer, unless its period is shorter."""
 _CLOCK_SKEW = timedelta(minutes=1)
 _log = structlog.get_logger("ringside.emails")
 
@@ -95,7 +97,8 @@ class TurnSchedule(Repeated):
     """Sends when it is due, with the lease of a turn.
 
     The place of the lease is when the next run is due. It is set when a run has ended: so if the process is killed or
-    stops, another one finds that a run is still due, and goes on, since what was sent is marked.
+    stops, another one finds that a run is still due, and goes on, since what was sent is marked. Of a run that did not
+    end well, it is when to try again and, after a blank, when the run was due.
     """
 
     def __init__(self, services: Services, settings: Settings, name: str, period: timedelta) -> None:
@@ -115,9 +118,9 @@ class TurnSchedule(Repeated):
         """Send what is due. `due_at` is when this run was, and None of the first one."""
         raise NotImplementedError
 
-    async def _send_in_turn(self, lease: Held[Turn]) -> None:
+    async def _send_in_turn(self, lease: Held[Turn], due_at: str | None) -> None:
         async with open_emails(self._services, self._settings, lease) as emails:
-            await self.send(emails, lease.record.place)
+            await self.send(emails, due_at)
 
     async def run_if_due(self) -> bool:
         """Whether a run was due, and no other process has it."""
@@ -125,22 +128,24 @@ class TurnSchedule(Repeated):
         lease = await self._services.leases.take_turn(self._name) if await self.has_work() else None
         if lease is None:
             return False
-        now = self._services.clock()
-        next_at = datetime.fromisoformat(lease.record.place) if lease.record.place else now
+        place, now = lease.record.place, self._services.clock()
+        at, _, failed = (place or now.isoformat()).partition(" ")
+        due_at, next_at = failed or place, datetime.fromisoformat(at)
         # A time that is later than it can be was set by a clock that was ahead.
         is_due = not now < next_at <= now + self._period + _CLOCK_SKEW
         try:
             if is_due:
-                next_at = now + self._period
-                await lease.renewed_during(self._send_in_turn(lease))
+                await lease.renewed_during(self._send_in_turn(lease, due_at))
+                place = (now + self._period).isoformat()
             else:
                 self._until_next = (next_at - now).total_seconds()
-        except asyncio.CancelledError:
-            next_at = now
+        except BaseException as ended:
+            pause = timedelta() if isinstance(ended, asyncio.CancelledError) else min(_TRY_AGAIN, self._period)
+            place = f"{(now + pause).isoformat()} {due_at or at}"
             raise
         finally:
             with contextlib.suppress(LeaseLost, DynamoError):
-                await lease.release(place=next_at.isoformat())
+                await lease.release(place=place)
         return is_due
 
 

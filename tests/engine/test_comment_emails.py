@@ -319,6 +319,33 @@ async def test_what_is_new_since_the_last_digest_is_counted_however_long_ago_tha
     assert [found and found[1] for found in told] == ["1", "1"]
 
 
+async def test_a_digest_for_which_no_server_answers_is_sent_a_quarter_of_an_hour_later(
+    one_client: Client, mailed: tuple[Settings, Mailbox]
+) -> None:
+    """Not after another week; and all that has come since the last one still counts as new."""
+    settings, mailbox = mailed
+    now = [one_client.services.clock()]
+    services = Services(one_client.services.table, one_client.services.seal, clock=lambda: now[0])
+    one_client.services.clock = lambda: now[0]
+    one_client.services.policy = replace(one_client.services.policy, premoderation=True)
+    without = settings.model_copy(update={"smtp_url": SecretStr("smtp://127.0.0.1:1")})
+    week = Digest("m@example.org", 7 * 24 * HOUR, "en")
+    answered, unanswered = (DigestSchedule(services, each, week) for each in (settings, without))
+    ada = one_client.member("ada")
+    for is_due in (True, False):
+        await post(ada)
+        now[0] += timedelta(seconds=1)
+        assert await answered.run_if_due() is is_due
+    now[0] += week.period
+    with pytest.raises(ServerUnreachable):
+        await unanswered.run_if_due()
+    assert not await answered.run_if_due()
+    now[0] += HOUR / 4
+    assert await answered.run_if_due()
+    assert ["last email: 1." in body_of(email) for _, email in mailbox.emails] == [True, True]
+    assert not await answered.run_if_due()
+
+
 async def test_the_service_sends_both_by_itself(one_client: Client, mailed: tuple[Settings, Mailbox]) -> None:
     """Replies, and a digest for each address; without a mail server neither."""
     settings, mailbox = mailed
