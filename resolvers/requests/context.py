@@ -233,9 +233,12 @@ class Services:
     async def close(self) -> None:
         """End all subscriptions, then let the parts finish their background work."""
         await self.live.close()
-        for part in self._parts.values():
+        number = 0
+        while number < len(self._parts):  # the work of one may be the first to use another
+            part = list(self._parts.values())[number]
             if hasattr(part, "close"):
                 await part.close()
+            number += 1
         await self.journal.close()
         await self.cache.close()
 

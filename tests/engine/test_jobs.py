@@ -19,6 +19,7 @@ from resolvers.jobs.running import JobRun, JobRunner
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from resolvers.voting import voiding
+from resolvers.voting.settling import BoardCache
 from tests.client import Client, pages
 from tests.command import ROOT, environment, on_table, ringside_process
 from tests.fault.proxy import Proxy
@@ -92,6 +93,41 @@ async def test_a_job_is_shown_to_who_began_it_and_to_admins(client: Client, monk
         assert await starter.ask(JOB_QUERY, id=strange) is None
     assert await starter.code(JOB_QUERY, id=node_id("Board", "main")) == "BAD_USER_INPUT"
     await ended(starter, job["id"])
+
+
+async def test_a_job_may_be_the_first_to_use_a_part_while_its_process_ends(one_client: Client) -> None:
+    """Another part still does what it has promised; then the job is left to other processes at once."""
+    closing, used = asyncio.Event(), asyncio.Event()
+
+    class Promising:
+        def __init__(self, _: Services) -> None:
+            """It needs none."""
+
+        async def close(self) -> None:
+            closing.set()
+            await used.wait()
+
+    async def work(own: Services, _: JobRun) -> str:
+        await closing.wait()
+        own.get(BoardCache)
+        used.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    shared = one_client.services
+    job, ending = await begun(shared), Services(shared.table, shared.seal)
+    ending.get(Promising)
+    ending.get(JobRunner).start({"TEST": work})
+    await until(lambda: _holder(shared, job), "the job is worked on")
+    await ending.close()
+    assert await _holder(shared, job) is None
+
+
+async def _holder(services: Services, job: Job) -> str | None:
+    """The process that works on a job."""
+    stored = await job_store.read_job(services.table, job.id)
+    assert stored is not None
+    return stored.holder
 
 
 async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client) -> None:
