@@ -272,7 +272,7 @@ class LeaderSettler:
         for product in self._to_settle:
             try:
                 await settle_product(self._services.table, product)
-            except DynamoError:
+            except (DynamoError, Conflict):
                 return
 
 

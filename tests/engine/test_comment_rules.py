@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 
 import httpx
@@ -15,11 +16,11 @@ from starlette.types import Message, Receive, Scope
 from starlette.types import Send as SendMessage
 
 from datastore.comments import changes, counts
-from datastore.comments.counts import read_tallies
+from datastore.comments.counts import LEADER, Leader, read_tallies, read_unsettled_products
 from datastore.comments.member_items import delete_reports
 from datastore.comments.pages import read_comment
 from datastore.comments.records import COMMENT, REPORTS, Reports
-from datastore.dynamo import Rejected, Table
+from datastore.dynamo import Rejected, Table, deadline
 from datastore.refusals import InvalidInput
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.pages import comment_posted
@@ -162,6 +163,25 @@ async def test_a_product_that_cannot_be_settled_does_not_stop_the_others(
     one_client.services.get(LeaderSettler).patience = 60.0
     top = await one_client.ask("{ topProducts { nodes { product } } }")
     assert top["nodes"] == [{"product": "41"}, {"product": "42"}]
+
+
+async def test_a_process_that_ends_leaves_a_product_that_others_settle_all_the_time(one_client: Client) -> None:
+    """It stays marked, and the rest of the process ends in order."""
+    revisions = count(1)
+
+    async def overtaken(_: str, send: Any) -> Any:
+        is_own = "LEADER" in str(send.keywords)
+        if is_own and not rivals:
+            rivals.append(Leader("42", 0, next(revisions)))
+            await one_client.services.table.write(LEADER.put(rivals[0]))
+            rivals.clear()
+        return await send()
+
+    rivals: list[Leader] = []
+    with intercepted(one_client.services.table, ("put_item",), overtaken), deadline(1.0):
+        await post(one_client.member("ada"))
+        await one_client.services.get(LeaderSettler).close()
+    assert await read_unsettled_products(one_client.services.table) == ["42"]
 
 
 async def test_a_shard_that_changed_and_changed_back_stays_marked(
