@@ -194,9 +194,9 @@ def _quotas(settings: Settings) -> tuple[Quota, Quota, Quota]:
     """Of requests, of streams and of subscriptions."""
     most = most_connections(settings) // 2  # the other half is for requests
     return (
-        Quota(settings.max_in_flight, most_of_address(settings.max_in_flight)),
-        Quota(min(settings.max_streams, most), settings.streams_per_address),
-        Quota(settings.max_subscriptions, settings.subscriptions_per_address),
+        Quota("requests", settings.max_in_flight, most_of_address(settings.max_in_flight)),
+        Quota("sockets and streams", min(settings.max_streams, most), settings.streams_per_address),
+        Quota("subscriptions", settings.max_subscriptions, settings.subscriptions_per_address),
     )
 
 

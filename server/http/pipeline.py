@@ -32,19 +32,36 @@ from server.telemetry import Metrics, Outcome, Traces
 
 # ── quotas ──
 
+TOLD_SECONDS = 60.0
+_told: dict[str, float] = {}
+_log = structlog.get_logger("ringside.limits")
+
+
+def tell_full(limit: str, total: int, of_address: int) -> None:
+    """Name a limit that refuses requests in the log, once a minute: clients could fill that."""
+    now = time.monotonic()
+    if now - _told.get(limit, -TOLD_SECONDS) >= TOLD_SECONDS:
+        _told[limit] = now
+        _log.warning("a limit is reached, and what comes is refused", limit=limit, total=total, of_address=of_address)
+
 
 class Quota:
     """How many of a kind may be open at once; of an IPv6 client, its /64 counts."""
 
-    def __init__(self, total: int, per_address: int) -> None:
+    def __init__(self, kind: str, total: int, per_address: int) -> None:
         self.open = 0
+        self._kind = kind
         self._total = total
         self._per_address = per_address
         self._of_address: dict[str, int] = {}
 
     def is_full(self, address: str) -> bool:
         """Whether one more of this address would be refused."""
-        return self.open >= self._total or self._of_address.get(network(address), 0) >= self._per_address
+        of_address = self._of_address.get(network(address), 0)
+        is_full = self.open >= self._total or of_address >= self._per_address
+        if is_full:
+            tell_full(self._kind, self.open, of_address)
+        return is_full
 
     @contextmanager
     def held(self, address: str) -> Iterator[None]:
@@ -224,8 +241,9 @@ class Pipeline:
         document = self.documents.find(request, introspection=introspection)
         if document is None:
             key, most = (request.query, introspection), most_of_address(self.settings.max_in_flight)
-            is_full = self.turns.waiting >= 2 * most or self.turns.waiting_of[client.network] >= most
-            if key not in self.turns and is_full:
+            waiting, of_address = self.turns.waiting, self.turns.waiting_of[client.network]
+            if key not in self.turns and (waiting >= 2 * most or of_address >= most):
+                tell_full("new documents", waiting, of_address)
                 raise Overloaded
             check = partial(self.documents.check, request, introspection=introspection)
             document = await self.turns.take(key, check, client.network)

@@ -163,7 +163,10 @@ async def test_sockets_and_streams_of_an_address_are_bounded(served: Served) -> 
 
 
 async def test_refused_sockets_are_no_errors(tmp_path: Path) -> None:
-    """A stranger could fill the log with them, at the level that wakes people; nor are those who have gone."""
+    """A stranger could fill the log with them, at the level that wakes people; nor are those who have gone.
+
+    One warning a minute names the limit.
+    """
     variables = {"RINGSIDE_DATA": str(tmp_path), "RINGSIDE_LOG": "info,json", "RINGSIDE_STREAMS_PER_ADDRESS": "2"}
     with running_service(variables) as own:
         async with AsyncExitStack() as stack:
@@ -179,6 +182,8 @@ async def test_refused_sockets_are_no_errors(tmp_path: Path) -> None:
                 await writer.drain()
         assert (await raw_http.exchange(own.url, [raw_http.post()])).statuses == [200]
         assert [line for line in own.lines if '"level":"error"' in line] == []
+        told = [line for line in own.lines if '"limit":"sockets and streams","total":2,"of_address":2' in line]
+        assert 0 < len(told) < 5
 
 
 async def test_requests_of_an_address_are_bounded(default_engine: RunningEngine, one_table: Table) -> None:
