@@ -125,7 +125,8 @@ def application() -> ASGIApp:
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Any]]:
         identification = Identification(settings, services)
         most = settings.max_in_flight
-        requests, none = Quota("requests", most, most_of_address(most)), Quota("none", 0, 0)  # benchmarks open no sockets
+        requests = Quota("requests", most, most_of_address(most))
+        none = Quota("none", 0, 0)  # no benchmark opens sockets and subscriptions
         yield {
             "pipeline": Pipeline(
                 documents, services, identification, settings, Metrics(), None, requests, none, none, asyncio.Event()
