@@ -75,17 +75,17 @@ async def _respond(pipeline: Pipeline, scope: Scope, receive: Receive) -> Respon
             await pipeline.request_turns.take(client)
             return await _execute(pipeline, scope, headers, request, identified, address, client, response_format)
     except HTTPException as error:
-        outcome = _OUTCOMES.get(error.status_code, Outcome.INVALID)
+        outcome, reason = _OUTCOMES.get(error.status_code, Outcome.INVALID), error.detail
         response = messages.error_response(error, response_format.media_type)
     except Overloaded:
-        outcome, response = (
-            Outcome.OVERLOADED,
-            messages.error_response(messages.overloaded(), response_format.media_type),
-        )
+        outcome, reason = Outcome.OVERLOADED, Overloaded.explanation
+        response = messages.error_response(messages.overloaded(), response_format.media_type)
     except InvalidOperation as invalid:
         answer = Answer.not_executed(*invalid.errors)
-        outcome, response = Outcome.INVALID, messages.answer_response(answer, response_format, reader_cookie)
+        outcome, reason = Outcome.INVALID, answer.errors[0]["extensions"]["code"]  # the messages quote the document
+        response = messages.answer_response(answer, response_format, reader_cookie)
     pipeline.metrics.finished(None, outcome, time.perf_counter() - began)
+    pipeline.log.info("refused", outcome=outcome.value, reason=reason)
     return response
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 from graphql import get_introspection_query
+from structlog.testing import capture_logs
 
 from datastore.dynamo import Table, metered
 from datastore.dynamo.budgets import HELD_UNITS
@@ -352,6 +353,25 @@ async def test_a_service_at_its_limit_says_when_to_retry(settings: Settings, one
         assert turned_away
         assert all(float(response.headers["retry-after"]) > 0 for response in turned_away)
         assert (await ada.post(update)).status_code == 200
+
+
+async def test_the_log_says_why_a_request_was_refused(one_client: Client) -> None:
+    """By a line for each, as for those that are answered; of a document that is not valid only the code."""
+    json_body = {"content-type": "application/json"}
+    with capture_logs() as logs:
+        for content, headers in (
+            (b'{"query": "{ now }"}', json_body | {"authorization": "Bearer of.no.use"}),
+            (b'{"query": "{ secret }"}', json_body),
+            (b"[]", json_body),
+            (b"{", {}),
+        ):
+            await one_client.http.post("/graphql", content=content, headers=headers)
+    assert [(line["outcome"], line["reason"]) for line in logs if line["event"] == "refused"] == [
+        ("unauthenticated", "The token is not a JSON Web Token."),
+        ("invalid", "GRAPHQL_VALIDATION_FAILED"),
+        ("invalid", "Send one request at a time: batching is not supported."),
+        ("invalid", "Send the request as application/json in UTF-8."),
+    ]
 
 
 async def test_only_trusted_documents_run_when_there_is_a_manifest(
