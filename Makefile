@@ -161,8 +161,9 @@ $(NODE): tests/node/package-lock.json | $(INSTALLERS)
 	@$(NPM) ci --prefix tests/node > /dev/null
 	@touch $@
 
-$(PAGE): explorer/package-lock.json explorer/index.html schema/schema.graphql \
-		$(wildcard explorer/*.js explorer/src/* examples/*.graphql elements/*.ts elements/*/* elements/*/*/*) | $(INSTALLERS)
+$(PAGE): explorer/package-lock.json explorer/index.html schema/schema.graphql $(wildcard explorer/*.js explorer/src/* \
+		examples/*.graphql elements/*.ts elements/*.json elements/*/* elements/*/*/* server/http/pages/sign-in/*.js) \
+		| $(INSTALLERS)
 	@echo "Building the explorer and the elements"
 	@$(NPM) ci --prefix explorer > /dev/null
 	@$(NPM) run --silent build --prefix explorer

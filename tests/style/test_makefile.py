@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.generated import ROOT
 
 UP_TO_DATE = (
@@ -25,6 +27,17 @@ def test_a_later_run_begins_with_the_service(tmp_path: Path) -> None:
     refused = make(tmp_path, "run", "PYTHON=python-that-is-missing")
     assert "python-that-is-missing was not found. Install Python 3.11 or later" in refused
     assert "Starting Ringside" not in refused
+
+
+@pytest.mark.parametrize("source", ["server/http/pages/sign-in/challenge.js", "elements/previous.json"])
+def test_the_pages_are_built_again_when_a_file_outside_of_the_elements_folders_changes(
+    tmp_path: Path, source: str
+) -> None:
+    """The solver of challenges is a part of the elements, and the release before one of what they are asked for."""
+    changed = _installed(tmp_path) / source
+    changed.parent.mkdir(parents=True, exist_ok=True)
+    changed.touch()
+    assert "Building the explorer and the elements" in make(tmp_path, "-n", "server/http/pages/elements/documents.json")
 
 
 def _installed(folder: Path) -> Path:
