@@ -128,10 +128,11 @@ async def write_comments(services: Services, file: Path, product: str | None) ->
     """Append the comments that the file does not have yet; return their number."""
     if product is not None:
         product = validate_product(product, ("product",))
-    if file == STANDARD:
+    if file != STANDARD:
+        refuse_own_file(file)
+    if file == STANDARD or (file.exists() and not file.is_file()):  # a pipe or a device holds no earlier export
         with open_output(file) as target:
             return await _write_lines(comment_transfer.comment_lines(services.table, product, None), target)
-    refuse_own_file(file)
     try:
         ends, size = _read_ends(file)
         if ends is not None and not await comment_transfer.is_same_export(services.table, product, *ends):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import io
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -27,7 +29,7 @@ from server.commands.imports import comments as import_comments
 from server.demo import comments as demo
 from server.settings import Settings
 from tests.client import Client
-from tests.command import on_table, ringside
+from tests.command import on_table, ringside, ringside_process
 from tests.comments import author_id, post
 from tests.queries import (
     COMMENT_STATISTICS,
@@ -66,6 +68,18 @@ async def test_exported_comments_are_imported_unchanged(one_client: Client, tmp_
     assert len((await mod.ask(MODERATION_QUEUE, status="REJECTED"))["nodes"]) == 1
     await one_client.services.close()
     assert await find_suspects(one_client.services, "comments") == []
+
+
+async def test_an_export_goes_into_a_pipe(one_client: Client, tmp_path: Path) -> None:
+    """Which holds nothing that it could continue: to read it would wait for a writer for ever."""
+    await post(one_client.member(ADA))
+    pipe, settings = tmp_path / "pipe", one_client.settings
+    os.mkfifo(pipe)
+    variables = on_table(settings.dynamodb_url, settings.table)
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reading:
+        done = await asyncio.to_thread(ringside_process, "export", "comments", str(pipe), **variables)
+        assert (done.returncode, done.stderr.strip()) == (0, "1 comments written.")
+        assert reading.read().startswith(b'{"id":')
 
 
 async def test_an_export_continues_where_it_stopped(one_client: Client, tmp_path: Path) -> None:
