@@ -130,7 +130,7 @@ async def write_comments(services: Services, file: Path, product: str | None) ->
         product = validate_product(product, ("product",))
     if file != STANDARD:
         refuse_own_file(file)
-    if file == STANDARD or (file.exists() and not file.is_file()):  # a pipe or a device holds no earlier export
+    if _is_stream(file):
         with open_output(file) as target:
             return await _write_lines(comment_transfer.comment_lines(services.table, product, None), target)
     try:
@@ -142,6 +142,11 @@ async def write_comments(services: Services, file: Path, product: str | None) ->
             return await _write_lines(comment_transfer.comment_lines(services.table, product, last), target)
     except OSError as error:
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+
+
+def _is_stream(file: Path) -> bool:
+    """Whether it is standard output, a pipe or a device, which hold no earlier export."""
+    return file == STANDARD or (file.exists() and not file.is_file())
 
 
 @contextmanager

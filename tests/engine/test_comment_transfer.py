@@ -76,7 +76,7 @@ async def test_an_export_goes_into_a_pipe(one_client: Client, tmp_path: Path) ->
     pipe, settings = tmp_path / "pipe", one_client.settings
     os.mkfifo(pipe)
     variables = on_table(settings.dynamodb_url, settings.table)
-    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reading:
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reading:
         done = await asyncio.to_thread(ringside_process, "export", "comments", str(pipe), **variables)
         assert (done.returncode, done.stderr.strip()) == (0, "1 comments written.")
         assert reading.read().startswith(b'{"id":')
