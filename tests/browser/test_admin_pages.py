@@ -130,6 +130,8 @@ async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, b
     await page.page.keyboard.press("u")
     await expect(page.page.get_by_role("status")).to_have_text("Taken back.")
     await assert_clean(page)
+    await articles.nth(3).get_by_role("checkbox").focus()
+    await expect(articles.nth(3)).to_have_class("current")
 
 
 async def test_keys_that_are_pressed_quickly_are_about_one_comment_each(visited: Visited, browser: Browser) -> None:
