@@ -13,7 +13,7 @@ import { Pages } from './pages';
 type Member = MembersData['members']['nodes'][number];
 
 const ROLES = ['moderator', 'editor', 'admin'];
-const PARTS = ['VOTES', 'PREDICTIONS', 'COMMENTS', 'QUIZZES'];
+const PARTS = ['VOTES', 'PREDICTIONS', 'COMMENTS', 'QUIZZES', 'SENTENCES'];
 
 type Ticked = Record<string, boolean>;
 const ticked = (names: string[], isTicked: (name: string) => boolean): Ticked => Object.fromEntries(names.map((name) => [name, isTicked(name)]));
@@ -35,14 +35,16 @@ export class Members implements Area {
     this.found = new Pages(page, 'member', (after) => ask(MEMBERS, { search: this.search || null, after }).then((data) => data.members));
   }
 
+  /** All members, since the field for a name is empty then. */
   open() {
+    this.search = '';
     return this.found.open();
   }
 
   private async look(event: Event) {
     event.preventDefault();
     this.search = field(event, 'search').trim();
-    await this.open();
+    await this.found.open();
     const n = this.found.nodes?.length ?? 0;
     this.page.say(this.page.t('found', { n: this.found.isWhole ? n : `${this.page.number(n)}+` }));
   }

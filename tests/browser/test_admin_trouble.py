@@ -278,6 +278,20 @@ async def test_the_members_that_were_searched_last_are_listed(visited: Visited, 
     await expect(page.page.get_by_role("button", name="Ada Abara")).to_have_count(0)
 
 
+async def test_all_members_are_listed_when_the_area_is_opened_again(visited: Visited, browser: Browser) -> None:
+    """As its empty field for a name says: those of an earlier search would be taken for all."""
+    page = await opened(visited, browser, "moderator", "#/members")
+    members, search = page.page.locator("ringside-admin li button"), page.page.get_by_label("Name, id or address")
+    await search.fill("Bo Abara")
+    await search.press("Enter")
+    await expect(members).to_have_count(1)
+    await page.page.get_by_role("link", name="Journal").click()
+    await expect(page.page.get_by_role("heading", name="Journal")).to_be_visible()
+    await page.page.go_back()
+    await expect(search).to_have_value("")
+    await expect(members).to_have_count(100)
+
+
 async def test_the_file_of_a_member_is_fetched_from_nobody_else_s_place(visited: Visited, browser: Browser) -> None:
     """Although somebody else was chosen before it was ready: it would be taken for theirs."""
     page = await opened(visited, browser, "admin", "#/members")
