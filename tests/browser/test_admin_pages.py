@@ -311,7 +311,7 @@ async def test_what_is_ticked_stays_ticked_while_something_else_is_done(visited:
     async with page.page.expect_request(lambda one: '"parts"' in (one.post_data or "")) as sent:
         await page.page.get_by_role("button", name="Take back", exact=True).click()
     given = json.loads((await sent.value).post_data or "")["variables"]["input"]
-    assert given["parts"] == ["PREDICTIONS", "COMMENTS", "QUIZZES"]
+    assert given["parts"] == ["PREDICTIONS", "COMMENTS", "QUIZZES", "SENTENCES"]
     await expect(page.page.get_by_role("status")).to_contain_text("was taken back")
     await assert_clean(page)
 
