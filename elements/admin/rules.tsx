@@ -83,7 +83,7 @@ export class Rules implements Area {
     if (place + by < 0 || place + by > others.length) return;
     others.splice(place + by, 0, draft);
     this.drafts = others;
-    this.page.render();
+    void this.page.focus(`#${draft.id}-${by < 0 ? 'up' : 'down'}`);
   }
 
   private remove(draft: Draft<Typed>) {
@@ -162,7 +162,7 @@ export class Rules implements Area {
           {NUMBERS.map((number) => draft.field(number, page.t(number), { type: 'number', min: 0, max: 1000 }))}
         </div>
         <div class="row">
-          {Object.entries(buttons).map(([text, act]) => <button type="button" class={text === 'remove' ? 'plain' : ''} onclick={act}>{page.t(text)}<span class="hidden"> {name}</span></button>)}
+          {Object.entries(buttons).map(([text, act]) => <button type="button" id={`${draft.id}-${text}`} class={text === 'remove' ? 'plain' : ''} onclick={act}>{page.t(text)}<span class="hidden"> {name}</span></button>)}
         </div>
       </fieldset>
     );

@@ -70,6 +70,22 @@ async def test_rules_that_are_saved_twice_are_not_taken_for_those_of_somebody_el
     await expect(links).to_have_value("4")
 
 
+async def test_a_rule_is_moved_by_the_keyboard_which_keeps_its_place(visited: Visited, browser: Browser) -> None:
+    """On the button that was pressed, so that the rule can be moved on."""
+    page = await opened(visited, browser, "moderator", "#/rules")
+    names = page.page.locator("[name=name]")
+    for name in ("Last", "Moved"):
+        await page.page.locator("#add-rule").click()
+        await expect(names.last).to_be_focused()
+        await names.last.fill(name)
+    for direction, placed in (("Up", ["Moved", "Last"]), ("Down", ["Last", "Moved"])):
+        button = page.page.get_by_role("button", name=f"{direction} Moved")
+        await button.press("Enter")
+        await expect(button).to_be_focused()
+        values = await names.evaluate_all("(inputs) => inputs.map(({ value }) => value)")
+        assert values[-2:] == placed
+
+
 @pytest.mark.parametrize(("locale", "scheme"), [("de-DE", "dark"), ("ar", "light")])
 async def test_rules_of_somebody_else_are_shown_before_they_are_replaced(
     visited: Visited, browser: Browser, locale: str, scheme: str
