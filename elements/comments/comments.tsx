@@ -83,8 +83,10 @@ export default class Comments extends Part<CommentsData> {
 
   protected arrived(data: CommentsData) {
     const { now, comments, commentStatistics, viewer } = data;
+    const before = this.comments ?? [];
     this.readAt = now;
     this.comments = comments.nodes;
+    this.writing?.keep(before);
     this.take(data);
     this.statistics = commentStatistics;
     this.viewer = viewer;

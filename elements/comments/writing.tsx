@@ -87,6 +87,18 @@ export class Writing {
     this.part.render();
   }
 
+  /** What somebody writes about stays, of what was shown: on a further page it would take the form out of sight. */
+  keep(before: Comment[]) {
+    const { part } = this;
+    for (const { to, isEmpty } of this.forms) {
+      const old = to && !isEmpty && part.rootOf(to.id, before);
+      if (!old || part.rootOf(to.id)) continue;
+      const root = part.comments!.find(({ id }) => id === old.id);
+      if (root) root.replies.nodes.push(to);
+      else part.comments!.push(old);
+    }
+  }
+
   private draftOf({ id }: Reply) {
     return `${this.part.draft} ${id}`;
   }

@@ -607,6 +607,34 @@ async def test_what_was_typed_outlives_the_end_of_the_session(visited: Visited, 
         await expect(thread(page)).to_contain_text(["A long reply"])
 
 
+async def test_what_was_typed_further_down_outlives_the_end_of_the_session(visited: Visited, browser: Browser) -> None:
+    """It stays in sight with what it is about, of which the page is read anew from its beginning."""
+    say(visited, "further", "Mine, of long ago", user="bo-abara")
+    for number in range(10):
+        latest = say(visited, "further", f"Comment {number}", user=f"fan-{number}")
+    for number in range(4):
+        say(visited, "further", f"Reply {number}", inReplyTo=latest)
+    async with visited.page(browser, COMMENTS % "further", member="bo-abara") as page:
+        await button(page, "Show more").click()
+        await button(page, "Edit the comment").click()
+        edited, reply = (element(page).get_by_label(label) for label in ("Your comment", "Your reply to"))
+        await edited.fill("Mine, of today")
+        await button(page, "Show 1 more reply").click()
+        await thread(page).nth(3).get_by_role("button", name="Reply to").click()
+        await reply.fill("Now I know")
+        member = await page.page.evaluate(END_SESSION, f"{visited.service.url}/elements.js")
+        await element(page).locator("form button[type=submit]").last.click()
+        await expect(element(page).locator(".note")).to_contain_text("Your sign-in has ended.")
+        await expect(element(page).locator("form").get_by_role("button", name="Sign in")).to_have_count(2)
+        await expect(edited).to_have_value("Mine, of today")
+        await expect(reply).to_have_value("Now I know")
+        await visited.sign_in(page, token=member["token"])
+        await button(page, "Save").click()
+        await expect(element(page)).to_contain_text("Mine, of today")
+        await button(page, "Reply").and_(element(page).locator("[type=submit]")).click()
+        await expect(thread(page).last).to_contain_text("Now I know")
+
+
 async def test_a_reply_is_sent_once_the_service_can_be_reached(visited: Visited, browser: Browser) -> None:
     say(visited, "offline", "Hello?")
     async with visited.page(browser, COMMENTS % "offline", member="bo-abara") as page:
