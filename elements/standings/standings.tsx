@@ -128,14 +128,16 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     await this.focus(`tr:nth-child(${last + 1})`);
   }
 
-  private async join() {
+  /** By a code, or the league that is shown. */
+  private async join(which: { code: string } | { league: string }) {
     if (this.isSending) return;
     this.isSending = true;
-    const answer = await this.mutate(JOIN_LEAGUE, { input: { code: this.code, idempotencyKey: newKey() } });
+    const answer = await this.mutate(JOIN_LEAGUE, { input: { ...which, idempotencyKey: newKey() } });
     this.isSending = false;
     if (!answer) return;
     this.problem = answer.code ? this.refusal(answer) : '';
     if (answer.league) {
+      if (this.league?.id === answer.league.id) this.league = { ...this.league!, viewerMembership: answer.membership };
       this.closeForm();
       this.say(this.t(answer.membership === 'WAITING' ? 'waiting' : 'joined', { name: answer.league.name }));
       this.emit('league-joined', { league: answer.league.id });
@@ -143,7 +145,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         this.leagueId = answer.league.id;
         await this.reload();
       }
-    } else void this.focus('#code');
+    } else if (this.isJoining) void this.focus('#code');
+    else this.say(this.problem);
     this.render();
   }
 
@@ -196,6 +199,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         <span class="hidden">{this.t('league')}</span>
         <select value={this.leagueId} onchange={(event: any) => this.choose(event.target.value)}>
           <option value="">{this.t('everybody')}</option>
+          {this.leagueId && !leagues.some(({ id }) => id === this.leagueId) && <option key="shown" value={this.leagueId}>{this.league?.name}</option>}
           {leagues.map(({ id, name }) => <option key={id} value={id}>{name}</option>)}
         </select>
       </label>
@@ -215,11 +219,16 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   }
 
   private joining() {
+    const { league } = this;
+    const isOpen = league && !league.viewerMembership && league.entry !== 'CODE';
     if (!this.isJoining) {
-      return <button key="join" type="button" class="plain" onclick={() => { this.isJoining = true; void this.focus('#code'); }}>{this.t('joinOne')}</button>;
+      return [
+        isOpen && <button key="this" type="button" class="primary" part="button" onclick={() => this.join({ league: league.id })}>{this.t('joinThis', { name: league.name })}</button>,
+        <button key="join" type="button" class="plain" onclick={() => { this.isJoining = true; void this.focus('#code'); }}>{this.t('joinOne')}</button>,
+      ];
     }
     return (
-      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.join(); }}>
+      <form class="row" onsubmit={(event: Event) => { event.preventDefault(); void this.join({ code: this.code }); }}>
         <label>
           {this.t('code')}
           <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => { this.code = event.target.value; this.problem = ''; this.render(); }} />

@@ -921,6 +921,27 @@ async def test_a_league_is_joined_once_however_often_the_button_is_pressed(visit
         await expect(element.locator("#problem")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    ("entry", "said"), [("OPEN", "You are in The {}."), ("APPROVAL", "The {} knows of you: a captain decides.")]
+)
+async def test_a_league_that_needs_no_code_is_joined_where_it_is_shown(
+    visited: Visited, browser: Browser, entry: str, said: str
+) -> None:
+    """By a page that names it. Its name stands in the choice of the reader's own leagues, too."""
+    given = {"name": f"The {entry}", "season": "2026", "entry": entry}
+    league = visited.edit(CREATE_LEAGUE, by="captain", role="member", **given)["league"]["id"]
+    body = f'<ringside-standings season="2026" league="{league}"></ringside-standings>'
+    async with visited.page(browser, body, member="ada-abara") as page:
+        element = page.page.locator("ringside-standings")
+        await expect(element.locator("option:checked")).to_have_text(f"The {entry}")
+        assert await page.barriers("region", "page-has-heading-one", "landmark-one-main") == []
+        join = element.get_by_role("button", name=f"Join The {entry}")
+        await join.click()
+        await expect(element.locator(".note")).to_have_text(said.format(entry))
+        await expect(join).to_have_count(0)
+        await expect(element.get_by_role("button", name="Join a league")).to_be_focused()
+
+
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
     """A code that is nobody's is refused at its field."""
     async with visited.page(browser, STANDINGS, member="ada-abara") as page:
