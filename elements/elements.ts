@@ -114,9 +114,9 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
         queueMicrotask(async () => {
           if (begun !== this.#begun) return;
           const { member } = session;
-          const request = first((attribute) => this.getAttribute(attribute));
-          const answer = request && ask(...request);
-          answer?.catch(() => {}); // the part looks at it
+          const request = first((attribute) => this.getAttribute(attribute) || null);
+          const answer = ask(...request);
+          answer.catch(() => {}); // the part looks at it
           try {
             const [{ default: PartOf }, translated] = await Promise.all([load(), texts(this), import('./base/part'), import('./streams')]);
             if (begun !== this.#begun) return;

@@ -74,10 +74,9 @@ export abstract class Part<Data> {
   }
 
   /** Shows what the first request answers, and asks it again as long as there is no answer. */
-  async start(first: Promise<Data> | null, request: [Doc<any, any>, object] | null) {
+  async start(first: Promise<Data>, request: [Doc<any, any>, object]) {
     this.render();
-    if (!first) return;
-    [this.first, this.asked] = request!;
+    [this.first, this.asked] = request;
     await this.showLatest(first.catch((problem) => this.askFirst(problem)));
   }
 

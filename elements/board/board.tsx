@@ -45,7 +45,7 @@ export default class Board extends Part<BoardData> {
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'board', english, css);
-    this.slug = host.getAttribute('board') ?? 'main';
+    this.slug = host.getAttribute('board') || 'main';
     this.drawAgain();
     this.until(() => this.endStream());
   }
