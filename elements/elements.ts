@@ -5,77 +5,78 @@ import { type Doc, Failed, ask, base, isElsewhere, live, session } from './servi
 import { BOARD, COMMENTS, EVENT, LATEST_SEASON, NEXT_EVENT, STANDINGS, VIEWER, WORD, WORDS } from './generated/first';
 import type { Part } from './base/part';
 
-export const ringside = { ask, live, session, base, isElsewhere, Failed };
+/** The nearest element with a language, also around the shadow roots that this one is in. */
+const speaking = (element?: Element): HTMLElement =>
+  element ? (element.closest<HTMLElement>('[lang]') ?? speaking((element.getRootNode() as ShadowRoot).host)) : document.documentElement;
+
+export const ringside = { ask, live, session, base, isElsewhere, Failed, speaking };
 export type Ringside = typeof ringside;
 export { ask, live, session };
-
-/** Milliseconds until a part is asked for again that could not be loaded: the service may have been starting. */
-const AGAIN = 10_000;
 
 type Attributes = (name: string) => string | null;
 type Request = [Doc<any, any>, object];
 
-interface Definition {
-  attributes: string[];
-  load: () => Promise<{ default: new (host: HTMLElement, ringside: Ringside, texts: any) => Part<any> }>;
-  /** What the first paint needs; none for an element that asks for nothing. */
-  first: (get: Attributes) => Request | null;
-}
+/** An element's attributes, how its part is loaded, and what the first paint needs. */
+type Definition = [
+  attributes: string[],
+  load: () => Promise<{ default: new (host: HTMLElement, ringside: Ringside, texts: any) => Part<any> }>,
+  first: (get: Attributes) => Request,
+];
 
 const DEFINITIONS: Record<string, Definition> = {
-  board: {
-    attributes: ['board'],
-    load: () => import('./board/board'),
-    first: (get) => [BOARD, { board: get('board') ?? 'main' }],
-  },
-  comments: {
-    attributes: ['product', 'languages', 'order', 'rated'],
-    load: () => import('./comments/comments'),
-    first: (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], verified: null, order: get('order') === 'helpful' ? 'HELPFUL' : 'NEWEST', after: null }],
-  },
-  event: {
-    attributes: ['event', 'season'],
-    load: () => import('./event/event'),
-    first: (get) => {
+  board: [
+    ['board'],
+    () => import('./board/board'),
+    (get) => [BOARD, { board: get('board') ?? 'main' }],
+  ],
+  comments: [
+    ['product', 'languages', 'order', 'rated'],
+    () => import('./comments/comments'),
+    (get) => [COMMENTS, { product: get('product') ?? '', languages: get('languages')?.match(/[^\s,]+/g) ?? [], ratings: [], verified: null, order: get('order') === 'helpful' ? 'HELPFUL' : 'NEWEST', after: null }],
+  ],
+  event: [
+    ['event', 'season'],
+    () => import('./event/event'),
+    (get) => {
       const event = get('event') ?? 'next';
       return event === 'next' ? [NEXT_EVENT, { season: get('season') }] : [EVENT, { event }];
     },
-  },
-  standings: {
-    attributes: ['season', 'league'],
-    load: () => import('./standings/standings'),
-    first: (get) => (get('season') ? [STANDINGS, { season: get('season') }] : [LATEST_SEASON, {}]),
-  },
-  word: {
-    attributes: ['list', 'quiz'],
-    load: () => import('./word/word'),
-    first: (get) => (get('list') ? [WORD, { list: get('list') }] : [WORDS, {}]),
-  },
-  'sign-in': {
-    attributes: [],
-    load: () => import('./sign-in/sign-in'),
-    first: () => [VIEWER, {}],
-  },
+  ],
+  standings: [
+    ['season', 'league'],
+    () => import('./standings/standings'),
+    (get) => (get('season') ? [STANDINGS, { season: get('season') }] : [LATEST_SEASON, {}]),
+  ],
+  word: [
+    ['list', 'quiz'],
+    () => import('./word/word'),
+    (get) => (get('list') ? [WORD, { list: get('list') }] : [WORDS, {}]),
+  ],
+  'sign-in': [
+    [],
+    () => import('./sign-in/sign-in'),
+    () => [VIEWER, {}],
+  ],
 };
 
 const TEXTS: Record<string, () => Promise<{ default: object }>> = {
+  en: async () => ({ default: {} }),
   de: () => import('translated:texts/de'),
   es: () => import('translated:texts/es'),
   ar: () => import('translated:texts/ar'),
 };
 
 /**
- * The texts of an element's language, with the language; undefined for English, which each part has. Programs that make
- * pages write it as `de_DE`, too, or with more behind it than browsers read.
+ * The texts of an element's language, with the language; none for English, which each part has. Programs that make pages
+ * write it as `de_DE`, too, in capitals, or with more behind it than browsers read.
  */
 async function texts(element: HTMLElement) {
-  const { lang } = (element.closest('[lang]') ?? document.documentElement) as HTMLElement;
-  const wanted = /^[a-z]*(-([a-z]{2}|\d{3})\b)?/i.exec(lang.replace('_', '-'))![0];
-  const loaded = await TEXTS[wanted.toLowerCase().split('-')[0]!]?.();
+  const wanted = /^[a-z]*(-([a-z]{2}|\d{3})\b)?/.exec(speaking(element).lang.toLowerCase().replace('_', '-'))![0];
+  const loaded = await TEXTS[wanted.split('-')[0]!]?.();
   return loaded && { ...loaded.default, language: wanted };
 }
 
-for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
+for (const [name, [attributes, load, first]] of Object.entries(DEFINITIONS)) {
   const tag = `ringside-${name}`;
   if (customElements.get(tag)) continue;
   customElements.define(
@@ -129,7 +130,7 @@ for (const [name, { attributes, load, first }] of Object.entries(DEFINITIONS)) {
             console.error(problem);
             if (begun !== this.#begun) return;
             this.#begun = null;
-            setTimeout(() => this.isConnected && this.connectedCallback(), AGAIN);
+            setTimeout(() => this.isConnected && this.connectedCallback(), 10_000); // the service may have been starting
           }
         });
       }

@@ -32,9 +32,6 @@ export class Failed extends Error {
 
 // ── the session ──
 
-/** A visit is renewed ten days before its end. */
-const RENEWED = 864_000_000;
-
 export const base = new URL(/* @vite-ignore */ './', import.meta.url);
 const api = new URL('graphql', base);
 export const isElsewhere = api.origin !== location.origin;
@@ -91,9 +88,9 @@ export class Session extends EventTarget {
     return this.visit && `Visitor ${this.visit.token}`;
   }
 
-  /** Whether a mutation needs a visit first, or a newer one. */
+  /** Whether a mutation needs a visit first, or a newer one: ten days before its end. */
   get lacksVisit() {
-    return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt!) - Date.now() > RENEWED);
+    return isElsewhere && !this.member && !(Date.parse(this.visit?.expiresAt!) - Date.now() > 864_000_000);
   }
 
   /** Takes over what is stored, unless this page has stored it. */
@@ -120,8 +117,8 @@ if (isElsewhere && location.hash.startsWith('#ringside-code='))
 const parameters = (document: string, variables: object) =>
   known(document) ? { documentId: document.slice(1), variables } : { query: document, variables };
 const known = (document: string) => /^[qpmsv][\da-f]{10}$/.test(document);
-const isMutation = (document: string) => (known(document) ? /^[mv]/ : /^[^{]*\bmutation\b/).test(document);
-const startsVisit = (document: string) => (known(document) ? /^v/ : /startVisit/).test(document);
+const isMutation = (document: string) => /^([mv][\da-f]{10}$|[^{]*\bmutation\b)/.test(document);
+const startsVisit = (document: string) => /^v|startVisit/.test(document);
 
 /**
  * The data of an operation's answer; Failed if there is none. A visitor's mutation starts a visit where it needs one. A

@@ -171,8 +171,8 @@ export class Writing {
 
   /** What the input of a form is about. */
   private addressed({ kind, to, proof }: Form) {
-    const { product, host, language: ofTexts } = this.part;
-    const language = (host.closest<HTMLElement>('[lang]') ?? document.documentElement).lang || ofTexts;
+    const { product, host, ringside, language: ofTexts } = this.part;
+    const language = ringside.speaking(host).lang || ofTexts;
     if (kind === 'post') return { product, language, ...(proof && { proof }) };
     return kind === 'reply' ? { product, language, inReplyTo: to!.id } : { comment: to!.id };
   }

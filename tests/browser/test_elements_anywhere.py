@@ -119,8 +119,7 @@ async def test_unknown_attributes_change_nothing(visited: Visited, browser: Brow
     odd = 'sort="best" onvote="x()" class="a" style="color: red" title="t" tabindex="0" data-id hidden-results'
     body = f'<ringside-board board {odd}></ringside-board><ringside-event event="" season {odd}></ringside-event>'
     async with visited.page(browser, body) as page:
-        await shown(page, "board")
-        await expect(page.page.locator("ringside-event")).to_contain_text(re.compile(r"\w{3}"))
+        await shown(page, "board", "event")
         assert page.errors == []
 
 
@@ -278,6 +277,26 @@ async def test_a_page_s_language_is_understood_as_programs_write_it(
             count = page.page.locator("ringside-event .count").nth(number)
             await expect(count).to_contain_text(text, timeout=20_000)
         assert page.errors == []
+
+
+async def test_capitals_in_a_page_s_language_change_nothing(visited: Visited, browser: Browser) -> None:
+    """Neither its direction nor the texts of what is loaded when somebody writes."""
+    async with visited.page(browser, "<ringside-comments product=ringside-tee>", language="AR", member="bo") as page:
+        await page.page.locator("ringside-comments button.primary").click()
+        await expect(page.page.get_by_label("العنوان (اختياري)")).to_be_visible()
+        await expect(page.page.locator("ringside-comments .root")).to_have_css("direction", "rtl")
+
+
+async def test_the_nearest_language_counts_with_its_region_and_around_a_shadow_root(
+    visited: Visited, browser: Browser
+) -> None:
+    """Not that of the page or of the reader's browser, which writes the day before the month."""
+    body = '<p lang="en-US"><ringside-event></ringside-event></p><p lang="es"><span id="held"></span></p>'
+    async with visited.page(browser, body) as page:
+        await page.page.evaluate("held.attachShadow({ mode: 'open' }).innerHTML = '<ringside-event></ringside-event>'")
+        times = page.page.locator("ringside-event time")
+        await expect(times.first).to_have_text(re.compile(r"\w+ \d+, \d{4}"))
+        await expect(times.last).to_have_text(re.compile(r"\d+ de \w+ de \d{4}"))
 
 
 @pytest.mark.parametrize("hours", [-30, 9])
