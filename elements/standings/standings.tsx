@@ -50,7 +50,10 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.render();
   }
 
+  /** A league that was chosen was one of whom was signed in before. */
   protected signedInOrOut() {
+    const league = this.host.getAttribute('league') ?? '';
+    if (league !== this.leagueId) this.turnTo(league);
     if (this.season) void this.reload();
   }
 
@@ -105,14 +108,18 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.isHidden = !answer.league?.standings;
     this.season = answer.league?.season ?? this.season;
     if (answer.league?.standings) this.show(answer.league.standings, Boolean(after));
-    else this.rows = [];
+    else [this.rows, this.more] = [[], null];
     this.render();
   }
 
-  private choose(league: string) {
+  private turnTo(league: string) {
     this.leagueId = league;
     this.league = this.more = null;
     this.isHidden = false;
+  }
+
+  private choose(league: string) {
+    this.turnTo(league);
     void (league ? this.showLeague() : this.reload());
   }
 

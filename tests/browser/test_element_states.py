@@ -921,6 +921,19 @@ async def test_a_league_is_joined_once_however_often_the_button_is_pressed(visit
         await expect(element.locator("#problem")).to_have_count(0)
 
 
+async def test_who_signs_out_of_a_league_sees_the_standings_of_everybody(visited: Visited, browser: Browser) -> None:
+    """Not that the league is closed to them, with no other choice."""
+    async with visited.page(browser, STANDINGS, member="ada-abara") as page:
+        element = page.page.locator("ringside-standings")
+        await element.get_by_label("League").select_option(label="Ringside Regulars")
+        await expect(element.get_by_role("heading")).to_have_text("Ringside Regulars")
+        await page.page.evaluate(
+            "async (address) => (await import(address)).session.use(null)", f"{visited.service.url}/elements.js"
+        )
+        await expect(element.get_by_role("heading")).to_have_text("Standings 2026")
+        await expect(element.locator("tbody tr:not(.wait)")).to_have_count(10)
+
+
 @pytest.mark.parametrize(
     ("entry", "said"), [("OPEN", "You are in The {}."), ("APPROVAL", "The {} knows of you: a captain decides.")]
 )
