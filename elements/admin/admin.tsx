@@ -334,12 +334,14 @@ class Admin extends Part<AdminViewerData> {
   }
 
   private press(event: KeyboardEvent) {
-    const typing = (event.composedPath()[0] as Element).matches?.('input:not([type=checkbox]), textarea, select');
+    const is = (selector: string) => (event.composedPath()[0] as Element).matches?.(selector);
+    const typing = is('input:not([type=checkbox]), textarea, select');
     if (!this.list || typing || this.waiting.length || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = keyOf(event);
     const ground = GROUNDS[+key - 1];
     const here = this.list[this.current];
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];
+    if (step && is('.beside, pre')) return; // which they scroll
     if (step) this.step(step);
     else if (event.repeat) return; // a key that is held down decides once
     else if (key === 'x' && here) this.choose(here.id);

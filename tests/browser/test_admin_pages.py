@@ -182,6 +182,20 @@ async def test_the_keys_are_those_of_their_places_on_a_keyboard_of_another_scrip
         await expect(article).to_contain_text(state)
 
 
+async def test_arrow_keys_scroll_what_an_author_wrote_before(visited: Visited, browser: Browser) -> None:
+    """Where the keyboard is in it; elsewhere they move to another comment."""
+    for number in range(8):
+        body = "\n".join(f"{number}: line {line}" for line in range(20))
+        visited.edit(POST, by="chatty", role="member", product="scrolled", language="en", body=body)
+    page = await opened(visited, browser, "moderator", "#/comments/latest", viewport=VIEWPORT)
+    await page.page.locator("ringside-admin article").filter(has_text="7: line 19").click()
+    before, current = page.page.locator(".beside"), page.page.locator("ringside-admin article.current")
+    await expect(before).to_contain_text("0: line 19")
+    await before.press("ArrowDown")
+    await until(lambda: before.evaluate("(section) => section.scrollTop > 0"), "it is scrolled")
+    await expect(current).to_contain_text("7: line 19")
+
+
 async def test_a_moderator_reads_on_while_decisions_take_their_time(visited: Visited, browser: Browser) -> None:
     """The chosen comment is in sight, and the one that was moved to stays chosen. A key that is held down decides once.
 
