@@ -15,6 +15,9 @@ export type Page = Part<any>;
 /** The value of a field of the form that a submit event comes from. */
 export const field = (event: Event, name: string) => String(new FormData(event.currentTarget as HTMLFormElement).get(name) ?? '');
 
+/** Of a field for files, when one is chosen: the same one, which was mended meanwhile, counts again. */
+export const anew = ({ currentTarget }: any) => { currentTarget.value = ''; };
+
 /** Not for the second click of a double one: another button may stand there by then. */
 export const once = (act: () => unknown) => ({ detail }: MouseEvent) => void (detail < 2 && act());
 

@@ -7,7 +7,7 @@ import {
   ADD_CONTENDER, BOARDS, BOARD_CARD, type BoardCardData, type BoardsData, CREATE_BOARD, FIND_SUSPECTS, PREVIEW_CONTENDER,
   type PreviewContenderData, RESTORE_CONTENDER, RESTORE_VOTERS, RETIRE_CONTENDER, SUSPECTS, type SuspectsData, UPDATE_BOARD, VOID_VOTERS,
 } from '../generated/admin';
-import { type Area, type Page, ended, local, moment, once } from './area';
+import { type Area, type Page, anew, ended, local, moment, once } from './area';
 import { Draft } from './draft';
 import { Pages, Rows } from './pages';
 
@@ -280,7 +280,7 @@ export class Boards implements Area {
         {this.contender.field('name', page.t('name'), { required: true })}
         {this.contender.field('description', page.t('description'))}
         {this.contender.field('link', page.t('link'), { type: 'url' })}
-        <label>{page.t('picture')}<input type="file" accept=".svg,image/svg+xml" onchange={(event: any) => this.pick(event.currentTarget.files)} /></label>
+        <label>{page.t('picture')}<input type="file" accept=".svg,image/svg+xml" onclick={anew} onchange={(event: any) => this.pick(event.currentTarget.files)} /></label>
         {this.shown && (
           <figure class="stack tight">
             <img src={picture(this.shown)} alt={page.t('preview')} width="96" height="96" />

@@ -3,7 +3,7 @@
 import { h } from '../base/dom';
 import { ask } from '../service';
 import { BOARDS, type BoardsData, IMPORT_CONTENDERS, IMPORT_EVENTS, IMPORT_WORDS, WORD_LISTS, type WordListsData } from '../generated/admin';
-import { type Area, type Page, ended } from './area';
+import { type Area, type Page, anew, ended } from './area';
 import { parseSeason } from './cards';
 import { Draft } from './draft';
 import { Pages } from './pages';
@@ -175,8 +175,8 @@ export class Imports implements Area {
         {this.kind !== 'events' && (this.kind === 'words' ? this.lists : this.boards).button()}
         {this.draft.field('text', page.t('paste'), { tag: 'textarea', rows: 12, dir: 'auto', placeholder: FORMS[this.kind], hint: HINTS[this.kind] && page.t(HINTS[this.kind]!) })}
         <div class="row" ondragover={(event: Event) => event.preventDefault()} ondrop={(event: any) => this.dropped(event)}>
-          <label>{page.t('files')}<input type="file" multiple onchange={(event: any) => this.take(event.currentTarget.files)} /></label>
-          {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onchange={(event: any) => this.take(event.currentTarget.files)} /></label>}
+          <label>{page.t('files')}<input type="file" multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files])} /></label>
+          {this.kind === 'contenders' && <label>{page.t('folder')}<input type="file" webkitdirectory multiple onclick={anew} onchange={(event: any) => this.take([...event.currentTarget.files])} /></label>}
         </div>
         {this.kind === 'contenders' && this.svgs.size > 0 && <p class="soft">{page.t('pictures', { n: this.svgs.size })}</p>}
         {!isNowhere && (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
@@ -101,6 +102,22 @@ async def test_files_that_are_no_text_are_left_out_and_change_nothing(visited: V
     await files.set_input_files(file("new.csv", "name\nMüller".encode("utf-16")))
     await expect(paste).to_have_value("name\nMüller")
     await expect(page.page.get_by_role("status")).to_have_text("")
+
+
+async def test_a_file_that_was_mended_is_read_again(visited: Visited, browser: Browser, tmp_path: Path) -> None:
+    """Though it is the one that was chosen before: browsers tell a page of another choice alone."""
+    page = await opened(visited, browser, "editor", "#/imports", viewport=WIDE)
+    names, field = tmp_path / "names.txt", page.page.get_by_label("choose files")
+    devtools = await page.page.context.new_cdp_session(page.page)
+    first = "document.querySelector('ringside-admin').shadowRoot.querySelector('[type=file]')"
+    for text in ("Comte", "Comet"):
+        names.write_text(text, encoding="utf-8")
+        async with page.page.expect_file_chooser():
+            await field.click()
+        found = await devtools.send("Runtime.evaluate", {"expression": first})
+        chosen = {"files": [str(names)], "objectId": found["result"]["objectId"]}  # as the browser's own dialog does
+        await devtools.send("DOM.setFileInputFiles", chosen)
+        await expect(page.page.get_by_label("Paste a list, or a table")).to_have_value(text, timeout=20_000)
 
 
 async def test_what_is_too_much_for_one_request_is_said_once(visited: Visited, browser: Browser) -> None:
