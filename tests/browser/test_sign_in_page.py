@@ -320,6 +320,17 @@ async def test_a_member_goes_on_as_a_guest(world: World, context: BrowserContext
     await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
 
 
+async def test_a_guest_signs_in_with_an_address_and_stays_who_they_are(world: World, context: BrowserContext) -> None:
+    """Where they may do more is no question of being somebody else."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+    await as_guest(world, page)
+    await page.get_by_role("button", name="Sign in with an address").click()
+    await by_email(world, page, "ann@example.org")
+    await expect(page.get_by_role("heading", name="You are signed in as \u2068Ann\u2069")).to_be_visible()
+    await expect(page.get_by_role("button", name="Sign in as somebody else")).to_be_visible()
+
+
 async def test_a_site_gets_no_session_of_somebody_else_than_its_button_names(
     world: World, context: BrowserContext
 ) -> None:
@@ -333,7 +344,7 @@ async def test_a_site_gets_no_session_of_somebody_else_than_its_button_names(
     await expect(window.get_by_role("button", name="Go on as \u2068Ann\u2069 on")).to_be_visible()
     tab = await context.new_page()
     await tab.goto(f"{world.url}/sign-in?language=en")
-    await tab.get_by_role("button", name="Sign in as somebody else").click()
+    await tab.get_by_role("button", name="Sign in with an address").click()
     await by_provider(world, tab)
     await expect(tab.get_by_role("heading", name="You are signed in as \u2068Ada\u2069")).to_be_visible()
     await window.get_by_role("button", name="Go on as \u2068Ann\u2069 on").click()

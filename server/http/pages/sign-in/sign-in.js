@@ -186,6 +186,9 @@ function showSignedIn() {
   by('continue').hidden = !asked.site && !asked.returnTo;
   by('add').hidden = !asked.methods.includes('PROVIDER');
   by('add').textContent = say('addProvider', { provider: asked.provider, name });
+  // A guest stays who they are with an address that is nobody's.
+  const isLed = signedIn.isGuest && asked.methods.includes('EMAIL');
+  by('somebody-else').textContent = say(isLed ? 'withAddress' : 'somebodyElse');
   show('signed-in', say('signedInAs', { name }), by('continue').hidden ? undefined : by('continue'));
 }
 
