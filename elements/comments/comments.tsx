@@ -256,7 +256,7 @@ export default class Comments extends Part<CommentsData> {
         {this.note()}
         <div class="fresh">{fresh.length > 0 && <button type="button" class="primary" part="button" onclick={() => this.showFresh()}>{this.t('showFresh', { n: fresh.length })}</button>}</div>
         {comments?.length === 0 && <p class="notice">{this.t(this.isFiltered ? 'noneFound' : 'none')}</p>}
-        <ol class="list" aria-label={this.t('comments')}>
+        <ol key="list" class="list" aria-label={this.t('comments')}>
           {comments ? comments.map((comment) => commentView(this, comment)) : [1, 2, 3].map(() => <li class="wait" aria-hidden="true"></li>)}
         </ol>
         {more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more')}</button>}

@@ -135,6 +135,7 @@ export class Writing {
     const { kind, to } = form;
     const { part } = this;
     const since = form.isChanged && form.values;
+    const isElsewhere = part.find(`form:focus-within:not(#${form.name})`);
     form.sent();
     this.forms = this.forms.filter((one) => one !== form);
     if (kind === 'post') this.posted(comment);
@@ -144,7 +145,7 @@ export class Writing {
     part.say(part.t(comment.status === 'PUBLISHED' ? DONE[kind] : 'held'));
     if (kind === 'post' || kind === 'reply') part.emit('comment', { id: comment.id, product: part.product, status: comment.status, inReplyTo: to?.id ?? null });
     if (since) this.begin(kind === 'answer' ? kind : 'edit', comment, since);
-    else await part.focusOn(comment.id);
+    else if (!isElsewhere) await part.focusOn(comment.id);
   }
 
   /** The comment as it is now; null if the service refused, which the form then says, or if the sign-in has ended. */

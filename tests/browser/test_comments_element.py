@@ -341,6 +341,22 @@ async def test_what_is_typed_while_a_comment_is_sent_becomes_a_change_of_it(visi
         await expect(element(page).locator("article")).to_have_text([re.compile("Take a larger one")])
 
 
+async def test_who_writes_another_text_while_a_comment_is_sent_stays_in_it(visited: Visited, browser: Browser) -> None:
+    """The answer takes the keyboard out of no other form."""
+    say(visited, "elsewhere", "Yes or no?")
+    async with visited.page(browser, COMMENTS % "elsewhere", member="bo-abara") as page:
+        await button(page, "Reply to").click()
+        reply = element(page).get_by_label("Your reply to")
+        await button(page, "Write a comment").click()
+        await element(page).get_by_label("Your comment").fill("I am back.")
+        async with held_back(page.page, "idempotencyKey"):
+            await button(page, "Post").click()
+            await reply.press("Y")
+        await expect(element(page).locator("article")).to_have_count(2)
+        await page.page.keyboard.type("es and no")
+        await expect(reply).to_have_value("Yes and no", timeout=20_000)
+
+
 async def test_the_overview_counts_what_is_posted_changed_and_deleted(visited: Visited, browser: Browser) -> None:
     say(visited, "averaged", "Splendid", rating=5)
     async with visited.page(browser, COMMENTS % "averaged", member="bo-abara") as page:
