@@ -55,7 +55,7 @@ export default class EventCard extends Part<Data> {
     const turn = ++this.turn;
     const season = this.host.getAttribute('season');
     const found = await this.insist(() => this.ringside.ask(LATEST_EVENTS));
-    const last = found?.events.nodes.find((one) => one.season === (season ?? one.season));
+    const last = found?.events.nodes.find((one) => one.season === (season || one.season));
     const answer = last ? await this.insist(() => this.ringside.ask(LATEST_EVENT, { event: last.id })) : { ...data, event: null };
     if (answer && turn === this.turn) this.arrived(answer);
   }
