@@ -21,6 +21,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from types import NoneType
 from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -213,7 +214,11 @@ def _is_json(content_type: bytes) -> bool:
 def _query_parameters(scope: Scope) -> dict[str, Any]:
     if len(scope["query_string"]) > MAX_QUERY_STRING:
         raise HTTPException(414, "The address is too long; send the request with POST.")
-    parameters: dict[str, Any] = dict(Request(scope).query_params)
+    try:
+        encoded = scope["query_string"].decode()
+        parameters: dict[str, Any] = dict(parse_qsl(encoded, keep_blank_values=True, errors="strict"))
+    except UnicodeDecodeError:
+        raise HTTPException(400, "The address has bytes that are not UTF-8. Encode its parameters as UTF-8.") from None
     for name in ("variables", "extensions"):
         text = parameters.pop(name, None)
         if text:

@@ -167,6 +167,7 @@ async def test_a_refusal_has_the_media_type_that_was_asked_for(one_client: Clien
         ({"method": "GET", "params": {"query": "mutation { updateProfile(input: {}) { __typename } }"}}, 405),
         ({"method": "GET", "params": {"query": "{ __typename }", "variables": "[1"}}, 400),
         ({"method": "GET", "params": {"query": "{ a" + " a" * 9000 + "}"}}, 414),
+        ({"method": "GET", "url": "/graphql?query={__typename}&variables={%22product%22:%22caf%E9%22}"}, 400),
         ({"method": "POST", "content": "{}", "headers": {"content-type": "text/plain"}}, 415),
         ({"method": "POST", "content": b"{}", "headers": {"content-type": "application/json; charset=latin-1"}}, 415),
         ({"method": "POST", "data": {"query": "{ __typename }"}}, 415),
@@ -185,7 +186,7 @@ async def test_an_invalid_request_gets_a_readable_error(
     one_client: Client, request_: dict[str, Any], status: int
 ) -> None:
     """A 4xx with one readable error in GraphQL's shape, and the service goes on."""
-    response = await one_client.http.request(url="/graphql", **request_)
+    response = await one_client.http.request(**{"url": "/graphql", **request_})
     assert response.status_code == status, response.text
     assert len(response.json()["errors"][0]["message"]) > 10
     assert await one_client.ask("{ __typename }") == "Query"
