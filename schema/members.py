@@ -137,7 +137,7 @@ class MembersMutation:
         input_description="A member to suspend.",
         result_description="The suspended member, or why they were not suspended.",
         user="The member's id. Admins cannot be suspended, and nobody can suspend themselves.",
-        until="When the suspension ends; without it, when a moderator ends it.",
+        until="When the suspension ends, within ten years; without it, when a moderator ends it.",
         reason="Why, 1 to 500 characters. The member sees it.",
     )
     set_roles = mutation(

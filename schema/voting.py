@@ -331,7 +331,7 @@ class VotingMutation:
         show=visibility.show_board,
         input_description="A new board. For editors.",
         result_description="The new board, or why there is none.",
-        slug="The name used in queries: 1 to 64 lowercase letters, digits and dashes. It cannot be changed later.",
+        slug="The name used in queries: 1 to 64 lowercase letters, digits and inner dashes. It never changes.",
         title="The name shown to people, 1 to 120 characters.",
         opens_at="The time from which it takes votes, at least 10 seconds ahead. Open at once if left out.",
         closes_at="The time from which it takes no more votes, at least 10 seconds ahead and later than `opensAt`.",
