@@ -37,10 +37,8 @@ export function h(
 function flat(children: Child[], into: Node_[] = []): Node_[] {
   for (const child of children) {
     if (Array.isArray(child)) flat(child, into);
-    else if (child == null || child === false) continue;
-    else if (typeof child !== 'object') into.push({ tag: '#', props: {}, children: [], text: String(child) });
-    else if (child.tag === Fragment) into.push(...child.children);
-    else into.push(child);
+    else if (typeof child !== 'object' && child !== undefined && child !== false) into.push({ tag: '#', props: {}, children: [], text: String(child) });
+    else if (child) into.push(...(child.tag === Fragment ? child.children : [child]));
   }
   return into;
 }

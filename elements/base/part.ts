@@ -14,9 +14,11 @@ export type Translated = (Text | null)[];
 const sheets = new Map<string, CSSStyleSheet>();
 
 function sheet(text: string) {
-  const made = sheets.get(text) ?? new CSSStyleSheet();
-  if (!sheets.has(text)) made.replaceSync(text);
-  sheets.set(text, made);
+  let made = sheets.get(text);
+  if (!made) {
+    sheets.set(text, (made = new CSSStyleSheet()));
+    made.replaceSync(text);
+  }
   return made;
 }
 
@@ -61,10 +63,8 @@ export abstract class Part<Data> {
     this.texts = { ...inLanguage(common, translated?.common), ...inLanguage(english, translated?.[name]) };
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
-    Object.assign(this.root, { className: 'root', lang: this.language, dir: bare === 'ar' ? 'rtl' : 'ltr' });
-    this.root.part.add('root');
-    this.live.className = 'hidden';
-    this.live.setAttribute('role', 'status');
+    Object.assign(this.root, { className: 'root', part: 'root', lang: this.language, dir: bare === 'ar' ? 'rtl' : 'ltr' });
+    Object.assign(this.live, { className: 'hidden', role: 'status' });
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
     this.until(on(ringside.session, 'change', () => {
@@ -225,9 +225,7 @@ export abstract class Part<Data> {
     queueMicrotask(() => {
       this.waits = false;
       if (this.isStopped) return;
-      const views = [this.view()];
-      patch(this.root.firstElementChild!, this.views, views);
-      this.views = views;
+      patch(this.root.firstElementChild!, this.views, (this.views = [this.view()]));
     });
   }
 
@@ -235,12 +233,12 @@ export abstract class Part<Data> {
     return this.root.querySelector<E>(selector);
   }
 
-  /** Draws, then moves the focus. */
+  /** Draws, then moves the focus, unless somebody is at something else of the page by now. */
   async focus(selector: string) {
     this.render();
     await null;
     await null;
-    this.find(selector)?.focus();
+    if (document.activeElement === document.body || this.host.matches(':focus-within')) this.find(selector)?.focus();
   }
 
   /** Shown where only members may do something. */

@@ -268,7 +268,7 @@ export default class Board extends Part<BoardData> {
           aria-keyshortcuts={side === 'LEFT' ? 'ArrowLeft' : 'ArrowRight'}
           onclick={(event: MouseEvent) => this.cast(side, event.detail)}
         >
-          {!contender || shown ? <span class="picture">{shown && <img key={contender.id} alt="" src={shown} width="320" height="320" referrerpolicy="no-referrer" />}</span> : null}
+          {(!contender || shown) && <span class="picture">{shown && <img key={contender.id} alt="" src={shown} width="320" height="320" referrerpolicy="no-referrer" />}</span>}
           <span class="name" dir="auto">{contender?.name ?? '\u00a0'}</span>
         </button>
         <p class="soft about" id={id} dir="auto">{contender?.description}</p>
@@ -314,7 +314,7 @@ export default class Board extends Part<BoardData> {
           <tbody>{this.rows.length ? this.rows.map((row) => this.row(row, low, high)) : Array.from({ length: FIRST }, () => <tr class="wait"><td colspan="5">{'\u00a0'}</td></tr>)}</tbody>
         </table>
       ),
-      !this.isLong && !resultsHidden && total > FIRST ? <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: Math.min(total, MOST) })}</button> : null,
+      !this.isLong && !resultsHidden && total > FIRST && <button type="button" part="button" onclick={() => this.showAll()}>{this.t('all', { n: Math.min(total, MOST) })}</button>,
     ];
   }
 

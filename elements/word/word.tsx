@@ -135,6 +135,7 @@ export default class WordOfTheDay extends Part<Data> {
       this.render();
       await new Promise((go) => setTimeout(go, Math.min(500, this.waitsUntil - Date.now())));
     }
+    this.render();
   }
 
   private finish(answer: any) {

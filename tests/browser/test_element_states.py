@@ -315,6 +315,24 @@ async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited
             await expect(element.locator("#result").or_(element.locator(".note"))).to_contain_text([outcome])
 
 
+async def test_an_answer_that_comes_late_takes_the_keyboard_from_nothing_else(
+    visited: Visited, browser: Browser
+) -> None:
+    """As from the page's own field, in which a reader types while the answers of a quiz wait to be handed in."""
+    body = '<input id="search"><ringside-word></ringside-word>'
+    async with visited.page(browser, body, member="jo-abara") as page:
+        element, search = page.page.locator("ringside-word"), page.page.locator("#search")
+        await element.get_by_role("button", name="Take a quiz").click()
+        async with held_back(page.page, '"answers"'):
+            for number in range(1, 6):
+                await expect(element.get_by_text(f"Question {number} of 5")).to_be_visible()
+                await element.locator(".choices button").first.click()
+            await search.press("a")
+            await expect(element.get_by_text("Looking at your answers…")).to_be_visible()
+        await expect(element.locator("#result")).to_contain_text("of 5 right")
+        await expect(search).to_be_focused()
+
+
 async def test_picks_that_are_changed_while_others_are_saved_stay(visited: Visited, browser: Browser) -> None:
     """They are not saved yet, and the button that saves them keeps the focus."""
     event, _ = new_event(visited, "Changing", starts=timedelta(days=400))
