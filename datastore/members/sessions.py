@@ -8,7 +8,7 @@
 | those that are too many         | that query; BatchWriteItem                                   | 1, seldom 2 |
 | end a session                   | Delete                                                       | 1          |
 | end all of a member             | that query; BatchWriteItem                                   | 2          |
-| used on another day             | Update, if it is still there                                 | 1 a day    |
+| used on another day             | Put, if it is still there                                    | 1 a day    |
 
     rst_ · member's id (26 letters) · secret (32 letters, 160 bits) · CRC-32 of all before (7 letters)
 

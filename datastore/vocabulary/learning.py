@@ -247,8 +247,9 @@ class ProfileScreen:
 async def read_profile_screen(table: Table, user: str, since: date) -> ProfileScreen | None:
     """Subscriptions, active days, and quizzes and sentences since a day, in one query.
 
-    It reads the member's item collection from `DAY#<since>` to the last subscription. The profile and a month of mail
-    records lie in between. None if that is more than one screen may read.
+    It reads the member's item collection from `DAY#<since>` to the last subscription. The profile, sessions, marks of
+    helpful comments, a month of mail records and a week of receipts lie in between. None if that is more than one
+    screen may read.
     """
     collection: Partition[Any] = Partition(
         PROFILE, None, PROFILE.at(user=user).pk, low=f"DAY#{since}", high=f"SUBSCRIPTION#{HIGHEST}"

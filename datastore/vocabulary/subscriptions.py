@@ -425,7 +425,8 @@ class Addressee:
 async def read_addressee(table: Table, user: str) -> Addressee:
     """The table's own state, read consistently in one query: an index may show what ended seconds ago.
 
-    It reads the member's items from the profile to the last subscription; standings lie in between.
+    It reads the member's items from the profile to the last subscription; sessions, reviews and a week of receipts lie
+    in between.
     """
     key = PROFILE.at(user=user)
     collection: Partition[Any] = Partition(PROFILE, None, key.pk, low=key.sk, high=f"SUBSCRIPTION#{HIGHEST}")
