@@ -19,6 +19,7 @@ from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, 
 from datastore.members import api_keys as api_key_store
 from datastore.members.api_keys import USE_INTERVAL, WRONG_CLOCK, ApiKey, IssuedKey
 from datastore.refusals import InvalidInput
+from resolvers.members.suspensions import parse_roles
 from resolvers.requests.context import Context, Kind, NodeOf, Role, Services, Viewer
 from resolvers.values.network_addresses import network
 from resolvers.values.texts import parse_line
@@ -81,27 +82,19 @@ def issue(name: str, roles: Sequence[str], days: int | None, now: datetime) -> I
     """A new key, not stored yet, or InvalidInput."""
     if days is not None and not 1 <= days <= LONGEST_DAYS:
         raise InvalidInput(f"A key is valid for 1 to {LONGEST_DAYS} days.", path=("input", "days"))
+    given = parse_roles(roles)
+    if not given:
+        raise InvalidInput(f"A key needs at least one role: {', '.join(Role)}.", path=("input", "roles"))
     secret = api_key_store.new_secret()
     key = ApiKey(
         id=api_key_store.id_in(secret) or "",
         name=parse_line(name, LONGEST_NAME, "A key's name", ("input", "name")),
-        roles=tuple(role.value for role in parse_roles(roles)),
+        roles=tuple(role.value for role in given),
         secret_hash=api_key_store.hash_of(secret),
         created_at=now,
         expires_at=None if days is None else now + timedelta(days=days),
     )
     return IssuedKey(key, secret)
-
-
-def parse_roles(texts: Sequence[str]) -> list[Role]:
-    """Each role once, in the order of `Role`."""
-    known = ", ".join(Role)
-    for text in texts:
-        if text not in set(Role):
-            raise InvalidInput(f"{text[:40]!r} is not a role. The roles are {known}.", path=("input", "roles"))
-    if not texts:
-        raise InvalidInput(f"A key needs at least one role: {known}.", path=("input", "roles"))
-    return [role for role in Role if role in texts]
 
 
 # ── signing in ──

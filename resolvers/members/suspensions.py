@@ -10,7 +10,7 @@ half minute. Those of an erased member stay known until the next change: nobody 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
 
@@ -177,7 +177,7 @@ async def set_roles(ctx: Context, /, *, user: UserId, roles: list[str]) -> Profi
     member = await load_member(ctx, user)
     if member.is_guest:
         raise Conflict("A guest has no roles: they have to sign in with an address first.", path=("input", "user"))
-    given = MemberRoles(member.user, parse_roles(roles))
+    given = MemberRoles(member.user, _given(roles))
     ends_own = ctx.viewer.is_user(member.user) and Role.ADMIN not in roles_in(given)
 
     async def give(admins: Mapping[str, MemberRoles]) -> None:
@@ -196,9 +196,14 @@ async def set_roles(ctx: Context, /, *, user: UserId, roles: list[str]) -> Profi
     return member
 
 
-def parse_roles(texts: list[str]) -> tuple[str, ...]:
-    """Each role once, in the order of `Role`; every member has the role member without being given it."""
+def _given(texts: list[str]) -> tuple[str, ...]:
+    """What is stored: every member has the role member without being given it."""
+    return tuple(role.value for role in parse_roles(texts) if role is not Role.MEMBER)
+
+
+def parse_roles(texts: Sequence[str]) -> list[Role]:
+    """Each role once, in the order of `Role`."""
     if unknown := [text for text in texts if text not in set(Role)]:
         known = ", ".join(Role)
         raise InvalidInput(f"{unknown[0][:40]!r} is not a role. The roles are {known}.", path=("input", "roles"))
-    return tuple(role.value for role in Role if role in texts and role is not Role.MEMBER)
+    return [role for role in Role if role in texts]
