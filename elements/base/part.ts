@@ -64,7 +64,8 @@ export abstract class Part<Data> {
     const shadow = host.shadowRoot!;
     shadow.adoptedStyleSheets = [sheet(css), sheet(style)];
     Object.assign(this.root, { className: 'root', part: 'root', lang: this.language, dir: bare === 'ar' ? 'rtl' : 'ltr' });
-    Object.assign(this.live, { className: 'hidden', role: 'status' });
+    this.live.className = 'hidden';
+    this.live.setAttribute('role', 'status'); // Firefox 115 has no property of it
     shadow.replaceChildren(this.root);
     this.root.append(document.createElement('div'), this.live);
     this.until(on(ringside.session, 'change', () => {
