@@ -234,12 +234,13 @@ export abstract class Part<Data> {
     return this.root.querySelector<E>(selector);
   }
 
-  /** Draws, then moves the focus, unless somebody is at something else of the page by now. */
+  /** Draws, then moves the focus, unless by now it is at something else than this element and what that stands in. */
   async focus(selector: string) {
     this.render();
     await null;
     await null;
-    if (document.activeElement === document.body || this.host.matches(':focus-within')) this.find(selector)?.focus();
+    const { activeElement } = this.host.getRootNode() as Document | ShadowRoot;
+    if (activeElement?.contains(this.host) ?? true) this.find(selector)?.focus();
   }
 
   /** Shown where only members may do something. */
