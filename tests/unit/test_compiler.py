@@ -256,6 +256,19 @@ async def test_each_choice_of_skipped_fields_has_a_plan_up_to_a_limit() -> None:
     assert prepared[MAX_PLANS] == Fallback("too many choices")
 
 
+async def test_a_variable_that_decides_in_a_fragment_alone_chooses_the_plan() -> None:
+    """Of the fragments inside it too: otherwise the first request's choice would hold for all."""
+    text = (
+        "query Q($x: Boolean!) { ...outer } fragment outer on Query { hurried ...inner } "
+        "fragment inner on Query { comments(count: 1) @include(if: $x) { number } }"
+    )
+    operation = second_use(Documents(SCHEMA._schema), GraphQLRequest(text, "Q", {"x": True}))
+    for chosen, fields in ((True, {"hurried", "comments"}), (False, {"hurried"})):
+        prepared = operation.compiled.prepare({"x": chosen}, suggestions=True)
+        assert isinstance(prepared, PreparedOperation)
+        assert to_dicts((await prepared.execute(CONTEXT)).data).keys() == fields
+
+
 async def test_operations_of_one_document_share_no_variables() -> None:
     """Here `$x` is a Boolean that decides what is selected, there a list."""
     text = (
