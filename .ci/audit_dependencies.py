@@ -4,8 +4,6 @@ Both ask a registry, and a mirror may not know the answer: pip-audit then skips 
 nothing. So this reports three outcomes: 0 for none, 1 for vulnerabilities, 2 if some packages could not be checked.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

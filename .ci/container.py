@@ -7,8 +7,6 @@ folder for its volume, and stopped and started again. The stages' files are all 
 is not checked.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import os

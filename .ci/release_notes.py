@@ -3,8 +3,6 @@
 It fails if the tag is not the version of pyproject.toml, or if the changelog has no such section.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

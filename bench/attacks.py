@@ -16,8 +16,6 @@ address in ten waves, with new ids each time, and once more beside 200 connectio
 run for a while.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """Fills an embedded engine's table before it starts, through the engine's import: a million items in minutes."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import subprocess

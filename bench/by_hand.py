@@ -4,8 +4,6 @@ All three read one table in one embedded engine, which is a separate process. Th
 service's processes per request, in one run with many different requests. They are written to bench/results/by_hand.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

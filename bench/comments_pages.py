@@ -5,8 +5,6 @@ depth 50,000 compared with the first; a product of 100,000 comments compared wit
 Times are medians of interleaved runs, given as ratios only.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import itertools

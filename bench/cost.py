@@ -9,8 +9,6 @@ a minute, and for another one with a webhook and an API key. `--write` also writ
 deploy/cost/calculator.py reads.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

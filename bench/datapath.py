@@ -5,8 +5,6 @@ over the turns. A share is the median of the shares within each turn, so a noisy
 aiodynamo is not among this project's packages: `--peers` names a folder that has it (`pip install --target`).
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util

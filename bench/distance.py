@@ -8,8 +8,6 @@ kind after the service has started, `later` the median of the following rounds, 
 up to two seconds have expired.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import tempfile

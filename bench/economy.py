@@ -15,8 +15,6 @@ Most are counted in the syntax tree of the four layers, never by names alone:
 The rest is measured as the benchmarks functions, cost and distance do. `--quick` only counts in the tree.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import asyncio

@@ -6,8 +6,6 @@ Half of the contributions are votes, three tenths comments, the rest quiz result
 and read a page in turns, in the process that erases: for ten seconds before it, and while it erases.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import tempfile

@@ -5,8 +5,6 @@ leaderboard of 100 rows. The result is the CPU time of its processes per request
 bench/results/execution.md and execution.svg.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ The service answers pages from the table in this process, without sockets, with 
 figures are the CPU of the service per request, calls to the embedded engine included: medians of alternating turns.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -7,8 +7,6 @@ its end for what killed processes have left. The benchmark fails if anything is 
 `ringside audit` finds a violation, or if the checker misses the naive design's errors.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

@@ -4,8 +4,6 @@ It clones the last commit into a temporary folder, so commit first. Registries a
 they are. Ports 8000 and 8001 have to be free.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -7,8 +7,6 @@ of five starts. Memory: resident memory of the service's process two seconds lat
 each malicious document of the test suite, checked in this process.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

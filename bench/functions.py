@@ -14,8 +14,6 @@ Of the last three the one with the fewest calls is counted, so what runs now and
 - Modules are those of the four layers, the protocol and the transport to the engine included.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import dis

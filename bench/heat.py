@@ -8,8 +8,6 @@ entry as a delete and a put). Where a share of the operations is carried out, th
 by the clock, at most once in 1.5 seconds, so for the keys of their results the busiest second counts.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import tempfile

@@ -7,8 +7,6 @@ record a thousand occurrences of one actor with a webhook that wants them, and t
 units that a key would have in each of those seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import tempfile

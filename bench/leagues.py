@@ -7,8 +7,6 @@ service in a process of its own, which the kernel counts: rounds of league pages
 go over HTTP to two processes.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import statistics

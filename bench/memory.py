@@ -6,8 +6,6 @@ hundred. Visitors send cookies or none, operations have different names, and som
 samples the resident memory of the service's process. A full run writes bench/results/memory.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

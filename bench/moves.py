@@ -6,8 +6,6 @@ with its start, its checks and, where it makes one, its audit, which finds nothi
 the largest resident set of the command's process; the engine's is its own. A full run writes bench/results/moves.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

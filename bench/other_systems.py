@@ -5,8 +5,6 @@ imported by `ringside import all`. Then a larger file is read to its end, with i
 are of the table: each comment has several. Memory is the largest resident set of each process.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import os

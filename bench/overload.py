@@ -11,8 +11,6 @@ twice the median). The CPU-bound service is also tested with less load. Finally 
 a client sends five requests a second, and then silent for thirty: it accepts requests and answers none.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

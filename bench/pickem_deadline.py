@@ -6,8 +6,6 @@ Each round is an event that locks by itself a second after 300 attempts were acc
 describes the figures.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import tempfile

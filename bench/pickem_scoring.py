@@ -3,8 +3,6 @@
 python -m bench.pickem_scoring [--size 100000]
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -3,8 +3,6 @@
 python -m bench.pickem_standings [--size 1000000]
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import resource

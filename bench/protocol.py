@@ -4,8 +4,6 @@ A protocol object receives a POST request of 250 bytes from a transport without 
 "ok". The figures are CPU per request: the lowest and the median of alternating turns.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import statistics

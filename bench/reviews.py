@@ -5,8 +5,6 @@ order, among comments of which one is verified, and all; of a thread beside a pa
 feature. CPU is the median of interleaved runs, as a ratio to the newest page of the same run.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import statistics

@@ -5,8 +5,6 @@ the curve of both latencies is the chance that a member's request took longer th
 0.45 to 0.55 is promised.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

@@ -5,8 +5,6 @@ sets of ratings. The figures are those the service reports at /metrics. Concurre
 one page repeatedly, while a proxy in front of the engine delays each read by 20 ms and counts them.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import re

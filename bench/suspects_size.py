@@ -7,8 +7,6 @@ The votes are those of `bench/services/voters.py`. `ringside export votes`, the 
 it was due: before the search, beside it, and after it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

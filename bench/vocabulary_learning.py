@@ -6,8 +6,6 @@ Over HTTP, on the embedded engine in a temporary folder. A round is what a reque
 same time are one.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable
 from datetime import timedelta

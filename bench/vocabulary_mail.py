@@ -10,8 +10,6 @@ process, killed by SIGKILL while emails are in flight, at a quarter, a half and 
 due.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

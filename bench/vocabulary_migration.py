@@ -5,8 +5,6 @@
 The old tables and the new one are in one embedded engine, in a temporary folder. Each run is a separate process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

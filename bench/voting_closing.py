@@ -8,8 +8,6 @@ that their votes take at that rate. Late is a vote that counts although its requ
 same clock, or whose stored time is not before it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import time

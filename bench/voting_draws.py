@@ -3,8 +3,6 @@
 python -m bench.voting_draws
 """
 
-from __future__ import annotations
-
 import time
 from random import Random
 

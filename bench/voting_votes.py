@@ -9,8 +9,6 @@ transaction with the calculated number of shards, the same transaction with one 
 transaction.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

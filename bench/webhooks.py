@@ -7,8 +7,6 @@ that it sent to waits until its lease has lapsed. Pauses begin at 0.2 s instead 
 machine, where the engine, the processes and the receiver share the cores.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

@@ -5,8 +5,6 @@ figures are the CPU time of the service's process and its engine calls, both per
 bench/results/whole.md and whole.svg.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

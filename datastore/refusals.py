@@ -17,8 +17,6 @@ A mutation returns `Refused` with the refusal's code. A query fails with a Graph
 refusal's, except that INVALID_INPUT is called BAD_USER_INPUT.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 

@@ -6,8 +6,6 @@ The Dockerfile runs this on the service's packages before it builds the wheel. S
 it ships, and the service shows them at /explorer/licenses.txt. The texts are those that the packages install.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions

@@ -3,8 +3,6 @@
 An editable installation reads the pages from the checkout, where `make` builds them later.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

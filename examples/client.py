@@ -5,8 +5,6 @@
 With a token (`ringside token --user ada`) it also posts a comment.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

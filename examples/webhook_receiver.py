@@ -6,8 +6,6 @@
 for example an API key. A comment with a link is rejected as spam; any other is published.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json

@@ -5,8 +5,6 @@ place of an answer that failed. The answer for a record does not depend on the o
 each give the same answers, only slower: compiled plans call it once per page, graphql-core once per record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 

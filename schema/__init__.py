@@ -15,8 +15,6 @@ schema ── Query ──┬─ now, node, nodes
 Mutations come from the same parts, and from `imports`, which has what an editor pastes.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import strawberry

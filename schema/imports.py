@@ -1,7 +1,5 @@
 """Imports of what an editor pastes."""
 
-from __future__ import annotations
-
 import strawberry
 
 from resolvers.whole import importing

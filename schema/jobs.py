@@ -1,7 +1,5 @@
 """Jobs: work that continues in the background; and how far it is behind."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import strawberry

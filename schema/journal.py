@@ -1,7 +1,5 @@
 """The journal: who did what; and webhooks, which tell other systems."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 
 import strawberry

@@ -1,7 +1,5 @@
 """Members: what is done with one as a whole; signing in and out; the keys of machines."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import strawberry

@@ -1,7 +1,5 @@
 """Members: the type, and the viewer's own profile."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import strawberry

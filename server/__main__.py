@@ -4,8 +4,6 @@ Importing all that the service consists of takes two seconds, so a command is im
 imports only what it needs. Until then the commands' names and summaries are those listed here.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from errno import EACCES, ENAMETOOLONG, ENOSPC

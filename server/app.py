@@ -19,8 +19,6 @@ request ids ─ hosts ─ origins ─ CORS ─ fast path
 The lifespan opens the table, the services and the pipeline; requests find them in their ASGI state.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import threading

@@ -5,8 +5,6 @@ anew, or a number that the system reads as another address, cannot lead elsewher
 of the environment is used, no cookie is kept, and of the response at most 64 KB are read.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hmac

@@ -1,7 +1,5 @@
 """Creating API keys, as several tests do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from resolvers.requests.context import Role

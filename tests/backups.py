@@ -3,8 +3,6 @@
 A copy that holds a transaction in half has another number of items than it counts.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

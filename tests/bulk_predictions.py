@@ -1,7 +1,5 @@
 """A locked event with any number of predictions, and the check of their scoring; for tests and benchmarks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A command of the command line, run in this process: a new one takes two seconds to import what it needs."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

@@ -1,7 +1,5 @@
 """Helpers for the tests of comments: posting one, an author, all pages of a filter, what belongs on them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any

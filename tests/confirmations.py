@@ -1,7 +1,5 @@
 """A service that sends emails to a real mail server, what people do with the links in them, and what comes of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Fixtures: engines, a table for each test, the service in this process or in one of its own, its clients."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import os

@@ -1,7 +1,5 @@
 """A data folder of the embedded engine, and the command line on it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

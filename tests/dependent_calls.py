@@ -1,7 +1,5 @@
 """Counts how many engine calls a request waits for, one after the other."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable
 from typing import Any, TypeVar

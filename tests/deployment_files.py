@@ -1,7 +1,5 @@
 """The deployment files, read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

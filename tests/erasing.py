@@ -1,7 +1,5 @@
 """Helpers for the tests of erasing: a member who leaves traces everywhere, the job, and what still names them."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """How many examples a test tries: `make quick` wants fewer than the suite, and `make soak` many times more."""
 
-from __future__ import annotations
-
 import os
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Files generated from the code: `make generated` writes them, and a test compares them."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil

@@ -1,7 +1,5 @@
 """Small HTTP servers in threads of this process, which stand for other people's."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The calls of a table's client, seen or changed on their way to the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -1,7 +1,5 @@
 """Helpers for the tests of jobs: working on one, waiting for one, and the settings of a process that works on them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from datastore.jobs import jobs as job_store

@@ -1,7 +1,5 @@
 """What each mutation leaves in the journal: kinds, or the reason why it leaves nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

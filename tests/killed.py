@@ -1,7 +1,5 @@
 """A process that is killed at one of its writes: the write is applied, and everything after it never happens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

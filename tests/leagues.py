@@ -1,7 +1,5 @@
 """Helpers for the tests of leagues: creating, joining and looking at them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any

@@ -3,8 +3,6 @@
 Some rows are invalid on purpose, one for each reason that the migration reports.
 """
 
-from __future__ import annotations
-
 import csv
 import random
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The lock files of the Python packages, read."""
 
-from __future__ import annotations
-
 import re
 
 from packaging.requirements import Requirement

@@ -1,7 +1,5 @@
 """A mutation whose transaction is applied, while the engine's answer is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

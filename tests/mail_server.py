@@ -1,7 +1,5 @@
 """A real SMTP server in this process, with TLS and login if a test wants them. It stores what it accepts."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import threading

@@ -3,8 +3,6 @@
 Where ids of their own are made is tested by tokens whose bearers nobody has introduced.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """With CI=true a skipped test is a failure: there every engine and browser must be installed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Generator
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The packages that tests need from npm, in tests/node."""
 
-from __future__ import annotations
-
 import os
 import sysconfig
 from pathlib import Path

@@ -3,8 +3,6 @@
 It is as strict as a provider should be: a code is good once, for its client, its address and its PKCE verifier.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time

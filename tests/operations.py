@@ -1,7 +1,5 @@
 """The operations of `examples/`, by name."""
 
-from __future__ import annotations
-
 from graphql import OperationDefinitionNode, parse, print_ast
 
 from tests.generated import ROOT

@@ -1,7 +1,5 @@
 """A write before which another process writes: what the first one has read is no longer so."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Tricks in an SVG, for `sanitize` and for a real browser that inlines what is left of them."""
 
-from __future__ import annotations
-
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">%s</svg>'
 MARK = '<circle fill="teal" r="3" />'
 

@@ -1,7 +1,5 @@
 """GraphQL operations that several test modules send."""
 
-from __future__ import annotations
-
 
 def mutation(name: str, payload: str, fields: str, *, refused: str = "code message path") -> str:
     """A mutation that selects these fields of its payload, or of its refusal."""

@@ -1,7 +1,5 @@
 """Small documents that are expensive to parse, to validate, to compile or to execute."""
 
-from __future__ import annotations
-
 
 def _query_bombs() -> dict[str, str]:
     aliases = " ".join(f"a{number}: viewer {{ id }}" for number in range(5000))

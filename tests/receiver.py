@@ -1,7 +1,5 @@
 """A receiver of webhooks on a free port of 127.0.0.1."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A proxy that allows what an IAM policy allows, refuses everything else as DynamoDB does, and notes what was used."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

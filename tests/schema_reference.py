@@ -1,7 +1,5 @@
 """The guide's reference of the schema, written by `make generated`: every field with its arguments and an example."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Helpers for the tests of pick'em: an editor who runs events, and predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The service as an operator runs it: a separate process on a free port of 127.0.0.1."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

@@ -1,7 +1,5 @@
 """Signing in by email, as several tests do it: asking for a code, reading the email, giving the digits."""
 
-from __future__ import annotations
-
 import re
 from email.message import EmailMessage
 from typing import Any

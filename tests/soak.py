@@ -13,8 +13,6 @@
 minute of attacks; `.ci/run` runs the first two. A seed that failed, given again, tries the same examples and faults.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Imports and exports as their commands make them, with a client's services."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial

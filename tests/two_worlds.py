@@ -1,7 +1,5 @@
 """Two sites on which the same things happen, one of them without a certain member: the oracle for taking back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

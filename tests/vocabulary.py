@@ -1,7 +1,5 @@
 """What tests of vocabulary make: lists with words, and the texts of words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any

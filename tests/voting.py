@@ -1,7 +1,5 @@
 """Helpers for the tests of voting: contenders, votes, and the consistency of a board."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

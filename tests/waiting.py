@@ -1,7 +1,5 @@
 """Waiting for what becomes true: nothing else may decide a test that depends on how fast the machine is."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """A graphql-transport-ws client for the running service."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Members who write to all the parts whose counts the audit checks, without a pause."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

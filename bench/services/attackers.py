@@ -7,8 +7,6 @@ has a network address of its own (127.0.1.1 and following) and one attack under 
 where they do not have to be new. The counts are printed as one line of JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -7,8 +7,6 @@ checks nobody's cookie, limits nothing and retries nothing. A request has the va
 selects the page.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

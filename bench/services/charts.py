@@ -1,7 +1,5 @@
 """Draws horizontal bar charts as SVG, readable on light and dark pages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 

@@ -8,8 +8,6 @@ address send ten introspections each at the beginning of a wave, and read nothin
 line of JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

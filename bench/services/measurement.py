@@ -4,8 +4,6 @@ The machines are shared and noisy, so elapsed time is not used. Servers are meas
 turn of each server, and the result is the median of the rounds. The client's CPU time does not count.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

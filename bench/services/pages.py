@@ -1,7 +1,5 @@
 """The two pages that every server answers from memory, and their data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Strawberry on FastAPI as documented, with its DataLoader."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -13,8 +13,6 @@ And the bound: by Neyman and Pearson no test of a voter finds more, at the same 
 that knows the attacked contender, the attackers' model, the honest one and all strengths.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, inf, log

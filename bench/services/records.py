@@ -1,7 +1,5 @@
 """The data as records, for the Python servers that share this project's environment."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass

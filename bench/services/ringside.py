@@ -4,8 +4,6 @@ It does everything the service does with a request: authentication (a visitor's 
 request's id. Only the schema differs, and the log is as quiet as the other servers'.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence

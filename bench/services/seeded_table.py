@@ -1,7 +1,5 @@
 """Fills a table like a running service's: the demo's members, comments and season, and a board of 100 contenders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from datastore.dynamo import open_table

@@ -1,7 +1,5 @@
 """The lower bound: Starlette serves the prepared response bytes; the path selects the page."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

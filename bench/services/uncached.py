@@ -3,8 +3,6 @@
 Concurrent identical reads are still shared, and the planner's counts are read for every page.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from datastore.dynamo import Reads

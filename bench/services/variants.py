@@ -1,7 +1,5 @@
 """Many different requests for each page: more products, boards and events, and many wordings of one query."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

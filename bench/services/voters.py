@@ -29,8 +29,6 @@ People among the attackers vote like plain ones otherwise. A simulation depends 
 `FIRST_FINAL` serve to build a detector; the others, for the published figures only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice

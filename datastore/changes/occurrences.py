@@ -17,8 +17,6 @@ object have ids in the order in which they happened, as far as the servers' cloc
 may have ids in either order.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@
 | say so           | an update of that item in the change's transaction | 0 more                    |
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

@@ -6,8 +6,6 @@ The occurrence in the journal tells an attempt whose answer was lost that it was
 the comment since. With the journal off, what the conditions failed on has to tell it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

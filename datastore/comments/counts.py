@@ -19,8 +19,6 @@ eight index keys: 2,000 five-star comments a second, each on another product, wr
 500 a key. When these products are settled, 2,000 entries of the ranking move, 500 write units for each of its keys.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterable

@@ -11,8 +11,6 @@ Each rule has an item, since all of them do not fit into one. Every item has the
 whoever reads them while they are replaced notices, and reads again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ A notice is written with the reply that becomes visible, only for authors who wa
 if the reply is. The record of an email names its replies: a notice that outlives its email is not told again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reading comments: one, or a page of those that a filter matches."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

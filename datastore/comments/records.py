@@ -22,8 +22,6 @@ Between the read of the pointers and that of the comments a comment may be delet
 may be short. Its cursors lie around everything that was read for it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace

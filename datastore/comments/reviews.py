@@ -11,8 +11,6 @@ place when it is deleted, rejected or loses its stars, also after the setting wa
 for others. What was rated before the setting was switched on has no place: it is found by its author's pointers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -23,8 +23,6 @@ Nothing checks that the answered reply is still there when the answer is written
 afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -22,8 +22,6 @@ Of the comments that are given at once, replies are written last, so that they f
 top-level comment is nowhere gets a stub to stand under. A stub counts as existing: what was removed stays removed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections import Counter
@@ -35,16 +33,7 @@ from typing import Any
 
 from datastore.changes.occurrences import MOST_WEBHOOKS, Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments.counts import (
-    LEADER,
-    PRODUCT_TALLY,
-    SHARDS,
-    Leader,
-    ProductTally,
-    count_updates,
-    read_unsettled_products,
-    settle_product,
-)
+from datastore.comments import counts
 from datastore.comments.records import (
     COMMENT,
     HELD,
@@ -139,8 +128,8 @@ async def _import_some(
 
 async def settle_products(table: Table) -> None:
     """Show the counts of all that was imported."""
-    for product in await read_unsettled_products(table):
-        await settle_product(table, product)
+    for product in await counts.read_unsettled_products(table):
+        await counts.settle_product(table, product)
 
 
 def _batches(comments: Iterable[Comment]) -> Iterator[list[Comment]]:
@@ -198,7 +187,7 @@ def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iter
     for comment in new:
         yield from place_writes(None, comment)
         yield from entry_writes(None, comment)
-    yield from count_updates(((1, comment) for comment in new), shard=int(digest, 16) % SHARDS)
+    yield from counts.count_updates(((1, comment) for comment in new), shard=int(digest, 16) % counts.SHARDS)
     if new:
         yield from unit.occurred(Kind.COMMENTS_IMPORTED, None, note=f"{len(new)} comments")
 
@@ -274,8 +263,10 @@ async def begins_with(table: Table, product: str) -> bool:
 # Reads for `ringside audit`: every record of comments, and what the indexes list.
 
 
-def all_records(table: Table) -> AsyncIterator[Comment | ProductTally | Leader | Pointer | Thread | ReviewPlace]:
-    return table.scan(COMMENT, REPLY, HELD, PRODUCT_TALLY, LEADER, POINTER, THREAD, REVIEW_PLACE)
+def all_records(
+    table: Table,
+) -> AsyncIterator[Comment | counts.ProductTally | counts.Leader | Pointer | Thread | ReviewPlace]:
+    return table.scan(COMMENT, REPLY, HELD, counts.PRODUCT_TALLY, counts.LEADER, POINTER, THREAD, REVIEW_PLACE)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:

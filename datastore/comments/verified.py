@@ -14,8 +14,6 @@ comment is.
 A proof counts for one comment, and again once that is deleted. Its item ends with the proof.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import datetime

@@ -15,8 +15,6 @@
 A field is stored under its own name.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import types
 from collections.abc import Callable, Mapping

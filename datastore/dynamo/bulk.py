@@ -1,7 +1,5 @@
 """The whole table, item by item as it is stored: scanned, and written in batches."""
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from binascii import Error as BadBase64
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

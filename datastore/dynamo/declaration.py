@@ -3,8 +3,6 @@
 Generic keys `pk` and `sk`; three sparse secondary indexes that project everything; a time to live in `ttl`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Any

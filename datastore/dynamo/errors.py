@@ -16,8 +16,6 @@ DynamoError
 `dynamo_error` translates the exceptions of botocore and aiohttp; other packages never see those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 

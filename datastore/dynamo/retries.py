@@ -19,8 +19,6 @@ own in its transaction. A call that is given up is logged, once in ten seconds.
   change is refused, and the refusal says when to ask again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random
@@ -33,16 +31,8 @@ from itertools import islice
 from math import inf
 from typing import Any, TypeVar
 
+from datastore.dynamo import errors
 from datastore.dynamo.budgets import current
-from datastore.dynamo.errors import (
-    ConditionFailed,
-    DeadlineExceeded,
-    DynamoError,
-    EngineUnavailable,
-    Passing,
-    StorageFailed,
-    dynamo_error,
-)
 from datastore.refusals import Conflict
 
 # ── retries ──
@@ -83,7 +73,7 @@ async def within_deadline(shared: Awaitable[T]) -> T:
         async with asyncio.timeout_at(None if ends == inf else ends):
             return await shared
     except TimeoutError:
-        raise DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
+        raise errors.DeadlineExceeded("the request's time was used up; last: it waited for shared work") from None
 
 
 async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters: Any) -> T:
@@ -91,7 +81,7 @@ async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters
     budget, check, now = current(), _check.get(), asyncio.get_running_loop().time
     otherwise = now() + DEFAULT_SECONDS
     pause, doubtful = _FIRST_PAUSE, False
-    last: Passing | None = None
+    last: errors.Passing | None = None
     while True:
         check()
         ends = otherwise if budget.ends == inf else budget.ends
@@ -99,32 +89,32 @@ async def retry(call: Callable[..., Awaitable[T]], *arguments: Any, **parameters
             async with asyncio.timeout_at(ends):
                 return await call(*arguments, **parameters)
         except Exception as error:
-            failure = dynamo_error(error) or error
-            if isinstance(failure, ConditionFailed):
-                raise ConditionFailed(failure.failures, doubtful=doubtful) from None
-            if isinstance(failure, StorageFailed):
+            failure = errors.dynamo_error(error) or error
+            if isinstance(failure, errors.ConditionFailed):
+                raise errors.ConditionFailed(failure.failures, doubtful=doubtful) from None
+            if isinstance(failure, errors.StorageFailed):
                 _log_failure(failure)
-            if not isinstance(failure, Passing) or isinstance(failure, StorageFailed):
+            if not isinstance(failure, errors.Passing) or isinstance(failure, errors.StorageFailed):
                 if failure is error:
                     raise
                 raise failure from error
             # The failure of the attempt before says more than that the deadline ended this one.
-            if not (isinstance(error, TimeoutError) and isinstance(last, EngineUnavailable)):
+            if not (isinstance(error, TimeoutError) and isinstance(last, errors.EngineUnavailable)):
                 last = failure
-        doubtful = doubtful or isinstance(failure, EngineUnavailable)
+        doubtful = doubtful or isinstance(failure, errors.EngineUnavailable)
         # Full jitter: repeats at the same moment would conflict again.
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing
         ends = otherwise if budget.ends == inf else budget.ends  # others may have joined, who have more time
         if now() + wait >= ends:
             _log_failure(last)
-            if isinstance(last, EngineUnavailable):
-                raise DeadlineExceeded(f"the request's time was used up; last: {last}") from last
+            if isinstance(last, errors.EngineUnavailable):
+                raise errors.DeadlineExceeded(f"the request's time was used up; last: {last}") from last
             raise last
         await asyncio.sleep(wait)
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def _log_failure(failure: DynamoError) -> None:
+def _log_failure(failure: errors.DynamoError) -> None:
     reason, now = f"{type(failure).__name__}: {failure}", time.monotonic()
     if now - _logged.get(reason, -_LOG_SECONDS) >= _LOG_SECONDS:
         _logged[reason] = now
@@ -161,7 +151,7 @@ async def optimistic_from(
             return await change(state)
         except Stale:
             pass
-        except ConditionFailed as failed:
+        except errors.ConditionFailed as failed:
             if failed.doubtful and not idempotent:
                 raise
         wait = random.uniform(0, pause)  # noqa: S311 - spreads load, hides nothing

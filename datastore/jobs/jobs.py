@@ -17,8 +17,6 @@ A finished job keeps no `input`, which may name a member, and is removed after 3
 however long no process runs: what it has promised is still to be done.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

@@ -1,21 +1,10 @@
 """Reading the journal, newest first; and reading all of it to audit it. The package says what each read costs."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datastore.changes.occurrences import (
-    ACTOR_SHARDS,
-    DELIVERY,
-    OCCURRENCE,
-    SHARDS,
-    WEBHOOK,
-    Delivery,
-    Occurrence,
-    object_key,
-)
+from datastore.changes import occurrences
 from datastore.changes.revisions import REVISIONS
 from datastore.dynamo import Page, Table, Window
 from datastore.dynamo.attributes import Item
@@ -29,7 +18,9 @@ from datastore.people.member_items import KEPT, MemberItems, Records, in_file, l
 # ── reading ──
 
 
-async def read_journal(table: Table, actor: str | None, name: str | None, window: Window) -> Page[Occurrence]:
+async def read_journal(
+    table: Table, actor: str | None, name: str | None, window: Window
+) -> Page[occurrences.Occurrence]:
     """Newest first: all occurrences, or those of an actor, with an object, or both.
 
     All occurrences are read consistently; those of an actor or an object from an index, which may be behind.
@@ -41,21 +32,25 @@ async def read_journal(table: Table, actor: str | None, name: str | None, window
     return await table.page(directed, request, limit=limit, consistent=actor is None and name is None)
 
 
-def _partitions(actor: str | None, name: str | None) -> list[Partition[Occurrence]]:
+def _partitions(actor: str | None, name: str | None) -> list[Partition[occurrences.Occurrence]]:
     if name is not None:
-        of_object = OCCURRENCE.on("gsi2", object_key=object_key(name))
+        of_object = occurrences.OCCURRENCE.on("gsi2", object_key=occurrences.object_key(name))
         return [of_object if actor is None else of_object.where(where(actor=actor))]
     if actor is not None:
         return _of_actor(actor)
-    return [OCCURRENCE.on(None, shard=shard) for shard in range(SHARDS)]
+    return [occurrences.OCCURRENCE.on(None, shard=shard) for shard in range(occurrences.SHARDS)]
 
 
-def _of_actor(actor: str) -> list[Partition[Occurrence]]:
-    return [OCCURRENCE.on("gsi1", actor=actor, actor_shard=shard) for shard in range(ACTOR_SHARDS)]
+def _of_actor(actor: str) -> list[Partition[occurrences.Occurrence]]:
+    return [
+        occurrences.OCCURRENCE.on("gsi1", actor=actor, actor_shard=shard) for shard in range(occurrences.ACTOR_SHARDS)
+    ]
 
 
-async def read_occurrence(table: Table, ulid: str) -> Occurrence | None:
-    return await table.get(OCCURRENCE.at(shard=shard_of(ulid, SHARDS), ulid=ulid), consistent=True)
+async def read_occurrence(table: Table, ulid: str) -> occurrences.Occurrence | None:
+    return await table.get(
+        occurrences.OCCURRENCE.at(shard=shard_of(ulid, occurrences.SHARDS), ulid=ulid), consistent=True
+    )
 
 
 # ── auditing ──
@@ -69,7 +64,7 @@ class JournalItem:
     """An item of the journal or of the deliveries, and its record unless it cannot be read."""
 
     place: str
-    record: Occurrence | Delivery | None
+    record: occurrences.Occurrence | occurrences.Delivery | None
     wrong_keys: tuple[str, ...] = ()
     """The attributes by which the table, its indexes and the engine's removal find it, as far as they are wrong."""
 
@@ -77,7 +72,7 @@ class JournalItem:
 async def journal_items(table: Table) -> AsyncIterator[JournalItem]:
     async for item in table.scan_items(consistent=True):
         pk, sk = item["pk"]["S"], item["sk"]["S"]
-        for entity in (OCCURRENCE, DELIVERY):
+        for entity in (occurrences.OCCURRENCE, occurrences.DELIVERY):
             if entity.recognises(pk, sk):
                 yield _checked(entity, item)
 
@@ -100,23 +95,23 @@ async def _read(table: Table, user: str) -> Records:
     name = f"User:{user}"
     for done_by in _of_actor(name):
         async for occurrence in table.iterate(done_by):
-            yield OCCURRENCE, occurrence
-    async for occurrence in table.iterate(OCCURRENCE.on("gsi2", object_key=object_key(name))):
+            yield occurrences.OCCURRENCE, occurrence
+    async for occurrence in table.iterate(occurrences.OCCURRENCE.on("gsi2", object_key=occurrences.object_key(name))):
         if occurrence.actor != name:
-            yield OCCURRENCE, replace(occurrence, actor=None)
+            yield occurrences.OCCURRENCE, replace(occurrence, actor=None)
 
 
 MEMBER_ITEMS = MemberItems(
     {
-        OCCURRENCE: in_file(
+        occurrences.OCCURRENCE: in_file(
             "occurrence",
             "Something that you did, with its time and object; or that others did about you, such as a suspension, "
             "without their names.",
             KEPT,
             times_in_id=("at",),
         ),
-        DELIVERY: left_out("Says nothing about a member.", KEPT),
-        **of_nobody(ACTIVITY, OPERATIONS, REVISIONS, WEBHOOK),
+        occurrences.DELIVERY: left_out("Says nothing about a member.", KEPT),
+        **of_nobody(ACTIVITY, OPERATIONS, REVISIONS, occurrences.WEBHOOK),
     },
     _read,
 )

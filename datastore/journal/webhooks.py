@@ -4,8 +4,6 @@ A webhook's lease is on its own item: whoever holds it sends what waits for the 
 inactive one until its holder has deleted its deliveries: other processes may still write some for a while.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

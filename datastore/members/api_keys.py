@@ -15,8 +15,6 @@ Letters are base32's in lower case. Only the SHA-256 of a whole key is stored: w
 key from its hash. The checksum shows without a read that a key was mistyped or made up at random.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 import secrets

@@ -11,8 +11,6 @@ Each attempt at a job writes pieces of its own, so a file is never made of two a
 expire as the others do.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime

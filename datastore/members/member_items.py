@@ -7,8 +7,6 @@
 | delete exported files          | gsi1 JOBS of some days; Query EXPORT#<job>, BatchWriteItem     | 1, and by 25    |
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

@@ -13,8 +13,6 @@ and the digits are kept as a keyed hash. An attempt is counted before it is comp
 moment, in whatever process, are five together.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any

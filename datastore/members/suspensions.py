@@ -14,8 +14,6 @@ there. Tokens may give roles too, which are not in the table, so whom a token ma
 their own writes leave for 90 days.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

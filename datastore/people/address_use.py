@@ -8,8 +8,6 @@
 Addresses and members stand in the table as keyed hashes only, in items that expire.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from datastore.dynamo import ConditionFailed, Table

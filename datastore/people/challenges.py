@@ -5,8 +5,6 @@
 | spend it | Put CHALLENGE#<salt> SPENT, if absent  | 1        |
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256

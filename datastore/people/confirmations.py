@@ -35,8 +35,6 @@ middle if it can no longer renew it. One case is left: a process that is halted 
 the lease lasts, and then resumed, sends its email although another process has taken over.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Generic, Protocol, TypeVar

@@ -12,8 +12,6 @@ the author, and of the address nothing is kept but its hash. If the address is a
 theirs, and they may claim what the author wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -8,8 +8,6 @@ each part keeps elsewhere. Nothing is read by a scan, and a few hundred records 
 does not show yet is missing; a later file has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum

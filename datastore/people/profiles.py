@@ -11,8 +11,6 @@
 | names with this beginning   | gsi2 NAMES#<shard>, 16 shards                        | 16 a page     |
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

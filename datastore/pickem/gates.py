@@ -5,8 +5,6 @@ raising the gates one by one may be interrupted, repeated and done by several pr
 partition key of its own, so an event takes as many submissions as its gates together.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

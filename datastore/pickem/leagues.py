@@ -18,8 +18,6 @@ A member's leagues are one item too, which holds the limit per member.
 A league holds no points: its standings are those of the season, for the members that it has.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -12,8 +12,6 @@ so every event is asked instead. A removal also uncounts the picks at the gate a
 What is counted from predictions, the histograms of the event and of the season, is for another scoring to count again.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
@@ -23,22 +21,9 @@ from datastore.dynamo import Stale, Table, chunks, optimistic, optimistic_from
 from datastore.dynamo.writes import Write
 from datastore.people.member_items import RESULT, MemberItems, Records, in_file, of_nobody
 from datastore.people.profiles import member_shard
+from datastore.pickem import leagues
 from datastore.pickem.events import EVENT, MATCH, SEASON_ENTRY, Event, every_event, read_matches
 from datastore.pickem.gates import GATE, gate_number
-from datastore.pickem.leagues import (
-    LEAGUE,
-    LEAGUE_CODE,
-    LEAGUE_MEMBER,
-    MEMBER_LEAGUES,
-    MemberLeagues,
-    Membership,
-    delete_league,
-    drop_leagues,
-    leave,
-    read_member_leagues,
-    read_place,
-    read_whole_league,
-)
 from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share, as_read, pick_counters
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
@@ -62,31 +47,31 @@ async def leave_every_league(table: Table, user: str, unit: UnitOfWork) -> None:
     Where they are the last captain, the longest member becomes one; a league without another member is deleted.
     """
 
-    async def leave_one(own: MemberLeagues) -> None:
+    async def leave_one(own: leagues.MemberLeagues) -> None:
         if not own.leagues:
             return
         league_id = min(own.leagues)
-        found = await read_whole_league(table, league_id)
-        place = await read_place(table, league_id, user)
+        found = await leagues.read_whole_league(table, league_id)
+        place = await leagues.read_place(table, league_id, user)
         if found is None or place is None:  # deleted, or being deleted
             if place is not None:
-                await table.write(LEAGUE_MEMBER.delete(LEAGUE_MEMBER.item_key(place)))
-            await drop_leagues(table, own, {league_id})
+                await table.write(leagues.LEAGUE_MEMBER.delete(leagues.LEAGUE_MEMBER.item_key(place)))
+            await leagues.drop_leagues(table, own, {league_id})
             return
         league, members = found
-        others = [member for member in members if member.membership is Membership.MEMBER]
-        is_last_captain = place.membership is Membership.CAPTAIN and league.captains == 1
+        others = [member for member in members if member.membership is leagues.Membership.MEMBER]
+        is_last_captain = place.membership is leagues.Membership.CAPTAIN and league.captains == 1
         try:
             if is_last_captain and not others:
-                await delete_league(table, place, league, unit, None)
+                await leagues.delete_league(table, place, league, unit, None)
             else:
                 first = min(others, key=lambda one: (one.since, one.user)).user if is_last_captain else None
-                await leave(table, place, first, own, unit, None)
+                await leagues.leave(table, place, first, own, unit, None)
         except (Conflict, NotFound):
             raise Stale from None
 
-    while (own := await read_member_leagues(table, user)).leagues:
-        await optimistic_from(own, lambda: read_member_leagues(table, user), leave_one)
+    while (own := await leagues.read_member_leagues(table, user)).leagues:
+        await optimistic_from(own, lambda: leagues.read_member_leagues(table, user), leave_one)
 
 
 # ── removal ──
@@ -152,11 +137,11 @@ async def _read(table: Table, user: str) -> Records:
         standing = await read_standing(table, user, season)
         if standing is not None:
             yield STANDING, standing
-    own = await table.get(MEMBER_LEAGUES.at(user=user), consistent=True)
-    places = [LEAGUE_MEMBER.at(league=league, user=user) for league in (own.leagues if own else ())]
+    own = await table.get(leagues.MEMBER_LEAGUES.at(user=user), consistent=True)
+    places = [leagues.LEAGUE_MEMBER.at(league=league, user=user) for league in (own.leagues if own else ())]
     for place in await table.get_many(places, consistent=True):
         if place is not None:
-            yield LEAGUE_MEMBER, place
+            yield leagues.LEAGUE_MEMBER, place
 
 
 MEMBER_ITEMS = MemberItems(
@@ -164,9 +149,9 @@ MEMBER_ITEMS = MemberItems(
         PREDICTION: in_file("prediction", "Your picks for one event: the number of a team for each match.", RESULT),
         STANDING: in_file("standing", "Your points in one season.", RESULT),
         REMINDER: in_file("reminder", "That an email reminded you of an event."),
-        MEMBER_LEAGUES: in_file("leagues", "The leagues that you are in, or wait for, with their seasons."),
-        LEAGUE_MEMBER: in_file("leagueMembership", "Your place in one league."),
-        **of_nobody(EVENT, GATE, HISTOGRAM_PART, LEAGUE, LEAGUE_CODE, MATCH, SEASON, SEASON_ENTRY),
+        leagues.MEMBER_LEAGUES: in_file("leagues", "The leagues that you are in, or wait for, with their seasons."),
+        leagues.LEAGUE_MEMBER: in_file("leagueMembership", "Your place in one league."),
+        **of_nobody(EVENT, GATE, HISTOGRAM_PART, leagues.LEAGUE, leagues.LEAGUE_CODE, MATCH, SEASON, SEASON_ENTRY),
     },
     _read,
 )

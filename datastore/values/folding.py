@@ -5,8 +5,6 @@ as in Unicode's stream-safe text format (UAX #15). Each run of them has to be so
 without a bound a text of 50,000 marks would take seconds; with it, the time follows the length of the text.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final, Literal, TypeAlias
 from unicodedata import combining, normalize

@@ -1,7 +1,5 @@
 """Ids that sort by time: ULIDs, increasing within a process whose clock does not step back by seconds."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from datetime import UTC, datetime, timedelta

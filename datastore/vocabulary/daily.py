@@ -5,8 +5,6 @@ has done so and the word was not removed. A process that loses this race reads t
 word itself, so a page of past daily words is one query; only those of a list with corrected words are read again.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date

@@ -11,8 +11,6 @@ The result of a quiz that was set here is removed with the quiz itself, which ho
 member's cards stay: they say when to ask the member again, and count towards nothing that others see.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date
 from itertools import groupby
@@ -25,42 +23,9 @@ from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition
 from datastore.dynamo.writes import Write, present
 from datastore.people.member_items import PERSONAL, RESULT, MemberItems, Records, in_file, left_out, of_nobody
+from datastore.vocabulary import learning, lists, subscriptions
 from datastore.vocabulary.daily import DAILY, DailyWord, clear_deleted_list
-from datastore.vocabulary.learning import (
-    ACTIVE_DAYS,
-    QUIZ,
-    SENTENCE,
-    ActiveDays,
-    DateRange,
-    QuizResult,
-    Sentence,
-    as_read,
-    occurrence_of,
-)
-from datastore.vocabulary.lists import (
-    LIST,
-    PUBLIC_NAME,
-    QUOTA,
-    PublicName,
-    Quota,
-    WordList,
-    delete_list,
-    lists_by_name,
-    lists_including_deleted,
-)
 from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ, QUEUE_CHANGE, QUEUED_CARD, Card, QueueChange
-from datastore.vocabulary.subscriptions import (
-    ADDRESS_CLAIM,
-    DAILY_MAILING,
-    MAIL,
-    SENT_NOTE,
-    SUBSCRIBER_COUNT,
-    SUBSCRIPTION,
-    SubscriberCount,
-    Subscription,
-    read_subscriptions,
-    unsubscribe,
-)
 from datastore.vocabulary.words import REMOVED_WORD, WORD
 
 # ── erasing ──
@@ -70,33 +35,33 @@ _CLEARED_AT_ONCE = 200
 
 async def end_subscriptions(table: Table, user: str, unit: UnitOfWork) -> None:
     """End a member's subscriptions, so that they are not counted. Safe to repeat."""
-    for subscription in await read_subscriptions(table, user):
+    for subscription in await subscriptions.read_subscriptions(table, user):
         if subscription.active:
-            await unsubscribe(table, user, subscription.list, subscription.character_set, unit)
+            await subscriptions.unsubscribe(table, user, subscription.list, subscription.character_set, unit)
 
 
 async def delete_private_lists(table: Table, user: str, unit: UnitOfWork) -> None:
     """Delete a member's private lists that the index shows, those too that they deleted."""
-    for word_list in [word_list async for word_list in lists_including_deleted(table, user)]:
+    for word_list in [word_list async for word_list in lists.lists_including_deleted(table, user)]:
         await _delete(table, word_list, unit)
 
 
-async def _delete(table: Table, word_list: WordList, unit: UnitOfWork) -> None:
+async def _delete(table: Table, word_list: lists.WordList, unit: UnitOfWork) -> None:
     """The list itself comes last: until then a repeat finds it."""
-    current = await table.get(LIST.item_key(word_list), consistent=True)
+    current = await table.get(lists.LIST.item_key(word_list), consistent=True)
     if current is None:
         return
-    await delete_list(table, word_list.list, "", unit)
-    deleted = await table.get(LIST.item_key(word_list), consistent=True)
+    await lists.delete_list(table, word_list.list, "", unit)
+    deleted = await table.get(lists.LIST.item_key(word_list), consistent=True)
     while deleted is not None and not await clear_deleted_list(table, deleted, _CLEARED_AT_ONCE):
         pass
-    await clear_partition(table, SUBSCRIBER_COUNT.on(None, list=word_list.list))
-    await table.write(LIST.delete(LIST.item_key(word_list)))
+    await clear_partition(table, subscriptions.SUBSCRIBER_COUNT.on(None, list=word_list.list))
+    await table.write(lists.LIST.delete(lists.LIST.item_key(word_list)))
 
 
 # ── removal ──
 
-Result: TypeAlias = QuizResult | Sentence
+Result: TypeAlias = learning.QuizResult | learning.Sentence
 _MOST_WRITES = 90
 """In one transaction, besides those of the active days: it has at most 100."""
 
@@ -105,18 +70,18 @@ async def remove_results(
     table: Table, user: str, is_wanted: Callable[[Result], bool], unit: UnitOfWork
 ) -> AsyncIterator[Result]:
     """Remove a member's results that are wanted, and yield each. An interrupted removal can be repeated."""
-    results = await _read(table, QUIZ.on(None, user=user))
+    results = await _read(table, learning.QUIZ.on(None, user=user))
     for day, of_day in groupby(results, key=lambda one: one.date):
         for removed in await _remove_of_day(table, user, day, list(of_day), is_wanted, unit):
             yield removed
 
 
 async def _read(table: Table, collection: Partition[Any]) -> list[Result]:
-    return [one async for one in table.iterate(collection, QUIZ, SENTENCE, consistent=True)]
+    return [one async for one in table.iterate(collection, learning.QUIZ, learning.SENTENCE, consistent=True)]
 
 
 async def _read_day(table: Table, user: str, day: date) -> list[Result]:
-    return await _read(table, DateRange(day, day).narrow(QUIZ.on(None, user=user)))
+    return await _read(table, learning.DateRange(day, day).narrow(learning.QUIZ.on(None, user=user)))
 
 
 async def _remove_of_day(
@@ -161,23 +126,23 @@ def _first_group(results: Sequence[Result], unit: UnitOfWork) -> tuple[Sequence[
 
 
 def _removal(result: Result, unit: UnitOfWork) -> list[Write]:
-    if isinstance(result, Sentence):
-        occurred = occurrence_of(unit, result, Kind.SENTENCE_REMOVED)
-        return [SENTENCE.delete(SENTENCE.item_key(result), when=present()), *occurred]
+    if isinstance(result, learning.Sentence):
+        occurred = learning.occurrence_of(unit, result, Kind.SENTENCE_REMOVED)
+        return [learning.SENTENCE.delete(learning.SENTENCE.item_key(result), when=present()), *occurred]
     quiz = [OPEN_QUIZ.delete(OPEN_QUIZ.at(user=result.user, id=result.id))] if result.asked_here else []
-    occurred = occurrence_of(unit, result, Kind.QUIZ_REMOVED)
-    return [QUIZ.delete(QUIZ.item_key(result), when=present()), *quiz, *occurred]
+    occurred = learning.occurrence_of(unit, result, Kind.QUIZ_REMOVED)
+    return [learning.QUIZ.delete(learning.QUIZ.item_key(result), when=present()), *quiz, *occurred]
 
 
 async def _without_day(table: Table, user: str, day: date) -> list[Write]:
     """The write that makes a day inactive, if it is an active one."""
-    days: ActiveDays | None = await table.get(ACTIVE_DAYS.at(user=user), consistent=True)
+    days: learning.ActiveDays | None = await table.get(learning.ACTIVE_DAYS.at(user=user), consistent=True)
     if days is None or day not in days:
         return []
-    after, unchanged = days.without_day(day), as_read(days)
+    after, unchanged = days.without_day(day), learning.as_read(days)
     if not after.dates():
-        return [ACTIVE_DAYS.delete(ACTIVE_DAYS.item_key(days), when=unchanged)]
-    return [ACTIVE_DAYS.put(after, when=unchanged)]
+        return [learning.ACTIVE_DAYS.delete(learning.ACTIVE_DAYS.item_key(days), when=unchanged)]
+    return [learning.ACTIVE_DAYS.put(after, when=unchanged)]
 
 
 # ── auditing ──
@@ -192,12 +157,12 @@ def all_cards(table: Table) -> AsyncIterator[Card | QueueChange]:
     return table.scan(QUEUED_CARD, CARD, QUEUE_CHANGE)
 
 
-def all_lists_and_names(table: Table) -> AsyncIterator[WordList | PublicName]:
-    return table.scan(LIST, PUBLIC_NAME)
+def all_lists_and_names(table: Table) -> AsyncIterator[lists.WordList | lists.PublicName]:
+    return table.scan(lists.LIST, lists.PUBLIC_NAME)
 
 
-def all_quotas(table: Table) -> AsyncIterator[Quota]:
-    return table.scan(QUOTA)
+def all_quotas(table: Table) -> AsyncIterator[lists.Quota]:
+    return table.scan(lists.QUOTA)
 
 
 def all_daily_words(table: Table, list_id: str) -> AsyncIterator[DailyWord]:
@@ -205,35 +170,35 @@ def all_daily_words(table: Table, list_id: str) -> AsyncIterator[DailyWord]:
     return table.iterate(DAILY.on(None, list=list_id))
 
 
-def all_subscriptions(table: Table) -> AsyncIterator[Subscription]:
-    return table.scan(SUBSCRIPTION)
+def all_subscriptions(table: Table) -> AsyncIterator[subscriptions.Subscription]:
+    return table.scan(subscriptions.SUBSCRIPTION)
 
 
-def all_subscriber_counts(table: Table) -> AsyncIterator[SubscriberCount]:
-    return table.scan(SUBSCRIBER_COUNT)
+def all_subscriber_counts(table: Table) -> AsyncIterator[subscriptions.SubscriberCount]:
+    return table.scan(subscriptions.SUBSCRIBER_COUNT)
 
 
-def all_results(table: Table) -> AsyncIterator[QuizResult | Sentence | ActiveDays]:
+def all_results(table: Table) -> AsyncIterator[learning.QuizResult | learning.Sentence | learning.ActiveDays]:
     """Each member's quizzes and sentences, followed by the member's active days."""
-    return table.scan(QUIZ, SENTENCE, ACTIVE_DAYS)
+    return table.scan(learning.QUIZ, learning.SENTENCE, learning.ACTIVE_DAYS)
 
 
 # ── member items ──
 
-_OF_LIST = (LIST, WORD, REMOVED_WORD, DAILY)
+_OF_LIST = (lists.LIST, WORD, REMOVED_WORD, DAILY)
 
 
 async def _records(table: Table, user: str) -> Records:
-    async for word_list in lists_by_name(table, user):
-        collection: Partition[Any] = Partition(LIST, None, LIST.item_key(word_list).pk)
+    async for word_list in lists.lists_by_name(table, user):
+        collection: Partition[Any] = Partition(lists.LIST, None, lists.LIST.item_key(word_list).pk)
         async for record in table.iterate(collection, *_OF_LIST, consistent=True):
             yield next(entity for entity in _OF_LIST if isinstance(record, entity.record)), record
 
 
 MEMBER_ITEMS = MemberItems(
     {
-        QUIZ: in_file("quiz", "The result of one quiz.", RESULT),
-        SENTENCE: in_file("sentence", "One practice sentence.", RESULT),
+        learning.QUIZ: in_file("quiz", "The result of one quiz.", RESULT),
+        learning.SENTENCE: in_file("sentence", "One practice sentence.", RESULT),
         OPEN_QUIZ: in_file(
             "openQuiz",
             "For a day: a quiz that you were asked, with your cards of its words.",
@@ -242,19 +207,21 @@ MEMBER_ITEMS = MemberItems(
             },
         ),
         CARD: in_file("card", "When you will be asked a word again, and how well you know it."),
-        ACTIVE_DAYS: in_file(
+        learning.ACTIVE_DAYS: in_file(
             "activeDays",
             "The days on which you were active: bit n is the day `since` + n; and when you last answered a quiz.",
             RESULT,
         ),
-        SUBSCRIPTION: in_file("subscription", "A subscription to the daily words of a list, active or ended."),
-        ADDRESS_CLAIM: in_file(
+        subscriptions.SUBSCRIPTION: in_file(
+            "subscription", "A subscription to the daily words of a list, active or ended."
+        ),
+        subscriptions.ADDRESS_CLAIM: in_file(
             "addressClaim",
             "That you claimed the subscriptions of an address, which is named by a keyed hash.",
         ),
-        MAIL: in_file("mail", "That an email was sent to you on a date."),
-        QUOTA: in_file("quota", "How many private lists you have."),
-        LIST: in_file("list", "One of your private lists."),
+        subscriptions.MAIL: in_file("mail", "That an email was sent to you on a date."),
+        lists.QUOTA: in_file("quota", "How many private lists you have."),
+        lists.LIST: in_file("list", "One of your private lists."),
         WORD: in_file("word", "One word of your private lists."),
         REMOVED_WORD: in_file("removedWord", "One word that was removed from your private lists."),
         DAILY: in_file("dailyWord", "The word of your private list on a date."),
@@ -263,11 +230,11 @@ MEMBER_ITEMS = MemberItems(
             "Repeats what the file has: it says which cards of an answered quiz are about to change their places.",
             PERSONAL,
         ),
-        SENT_NOTE: left_out(
+        subscriptions.SENT_NOTE: left_out(
             "Repeats what the file has, for three days: that an email was sent to a member, whom it names by a keyed "
             "hash."
         ),
-        **of_nobody(DAILY_MAILING, PUBLIC_NAME, SUBSCRIBER_COUNT),
+        **of_nobody(subscriptions.DAILY_MAILING, lists.PUBLIC_NAME, subscriptions.SUBSCRIBER_COUNT),
     },
     _records,
 )

@@ -14,8 +14,6 @@ marked as answered, which it can be once, and the result, the active day and the
 the member answered another quiz since the active days were read, so the time between two quizzes can be relied on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence

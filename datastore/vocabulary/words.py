@@ -5,8 +5,6 @@ visible at once: the words are written first, the list last. A removed word move
 nor lists find it; whatever names it, such as a past daily word or a sentence, still does.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -10,8 +10,6 @@ and the larger number wins.
   then stays below 700 (three standard deviations of 83 votes).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ of pairs; one who has keeps their own walk, and both stay counted. Neither item 
 | whether a vote of theirs counts  | the latest; if it does not, those, and the votes of each          | 1; 2 and more |
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -6,8 +6,6 @@ A retired contender keeps its row, name and records. Nothing is counted again wh
 drawn before its retirement kept being added to its tallies.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -12,8 +12,6 @@ A process that counts votes marks the board as dirty, and deletes its mark once 
 killed process stays. Processes that read the board then settle it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from datetime import datetime
 

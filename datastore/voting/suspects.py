@@ -13,8 +13,6 @@ A suspect lies with the voter's votes, so erasing the voter deletes it. One whos
 is not kept. All of it is removed after 30 days.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

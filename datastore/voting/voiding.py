@@ -23,8 +23,6 @@ cast by default (100 a second) were first votes, each of its 16 shards would tak
 How much of its limits an address has used is in `datastore.people.address_use`.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from dataclasses import dataclass

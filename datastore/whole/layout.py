@@ -10,8 +10,6 @@
 An empty table is new and gets the current layout.
 """
 
-from __future__ import annotations
-
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime

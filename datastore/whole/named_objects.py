@@ -9,8 +9,6 @@
 A name is the type and key of a node, such as "Comment:42#01J…" or "Event:01J…".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from typing import Any

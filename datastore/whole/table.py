@@ -11,8 +11,6 @@ A Scan is no snapshot: each of its pages shows a later moment. The lines leave o
 itself: its layout, and the one with which an engine is tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ Prices are those of on-demand capacity in us-east-1 (November 2024). Give others
 backups are not included.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

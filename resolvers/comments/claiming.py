@@ -1,7 +1,5 @@
 """Claiming what was imported under an address that a member has confirmed: its authors become the member."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -1,7 +1,5 @@
 """How many comments there are: statistics, the counts that plan pages, and products by their five-star comments."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Moderators and editors are never held. The author of a held comment learns that it waits, not which rule holds it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ spaces between words. There is one look-up for each word of the text, so neither
 the text can make it slow.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

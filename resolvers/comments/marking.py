@@ -1,7 +1,5 @@
 """What members found helpful: marking a comment, how many did, and the reads of both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from datastore.comments import helpful as store

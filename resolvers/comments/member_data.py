@@ -3,8 +3,6 @@
 Comments are taken back by rejecting them one by one, and are uncounted with it.
 """
 
-from __future__ import annotations
-
 from datastore.changes.occurrences import Ground
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.changes import CommentChange, Decision

@@ -1,7 +1,5 @@
 """Telling authors of replies by email: which reply is told to whom."""
 
-from __future__ import annotations
-
 from datastore.comments.changes import CommentChange
 from datastore.comments.notices import ReplyNotice, answer_notice, new_notice
 from datastore.comments.records import Comment

@@ -1,7 +1,5 @@
 """Pages of comments: a product's, a member's, the site's latest ones; and the stream of a product's new ones."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
@@ -16,18 +14,9 @@ from datastore.comments.records import Answer, Comment, Status
 from datastore.dynamo import PageRequest, Window, metered
 from datastore.refusals import InvalidInput
 from datastore.values.ids import first_id, is_ulid
+from resolvers.comments import visibility
 from resolvers.comments.counts import CountsCache
 from resolvers.comments.rules import parse_filter, validate_product
-from resolvers.comments.visibility import (
-    ModerationPage,
-    ShownComment,
-    ShownPage,
-    load_comment,
-    read_for_moderators,
-    read_helpful_page,
-    read_page,
-    show_published,
-)
 from resolvers.live.feed import Arrival, ResumePoint, Source
 from resolvers.loading import batched
 from resolvers.people import visibility as member_visibility
@@ -54,7 +43,7 @@ async def comments_page(
     ratings: list[int] | None = None,
     verified: bool | None = None,
     order: CommentOrder = CommentOrder.NEWEST,
-) -> ShownPage:
+) -> visibility.ShownPage:
     """A page; on request the answer also tells how it was read. A cursor of another filter is refused unread."""
     comment_filter = parse_filter(product, languages, ratings, verified=verified)
     if order is CommentOrder.HELPFUL and not window.forward:
@@ -71,11 +60,13 @@ async def comments_page(
     return page
 
 
-async def _read_page(ctx: Context, comment_filter: Filter, request: PageRequest, order: CommentOrder) -> ShownPage:
+async def _read_page(
+    ctx: Context, comment_filter: Filter, request: PageRequest, order: CommentOrder
+) -> visibility.ShownPage:
     counts = ctx.services.get(CountsCache).recent(comment_filter)
     if order is CommentOrder.NEWEST:
-        return await read_page(ctx, comment_filter, counts, request)
-    return await read_helpful_page(ctx, comment_filter, counts, request)
+        return await visibility.read_page(ctx, comment_filter, counts, request)
+    return await visibility.read_helpful_page(ctx, comment_filter, counts, request)
 
 
 def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, milliseconds: float) -> dict[str, Any]:
@@ -98,7 +89,7 @@ def _explanation(comment_filter: Filter, report: ReadReport, *, units: float, mi
 
 
 @batched
-async def authors(ctx: Context, comments: Sequence[ShownComment], /) -> list[member_visibility.ShownProfile]:
+async def authors(ctx: Context, comments: Sequence[visibility.ShownComment], /) -> list[member_visibility.ShownProfile]:
     return await member_visibility.authors(ctx, [comment.author for comment in comments])
 
 
@@ -113,16 +104,22 @@ async def answerers(ctx: Context, answers: Sequence[Answer], /) -> list[member_v
 # ── latest ──
 
 
-async def latest_comments(ctx: Context, /, *, window: Window, status: Status | None = None) -> ModerationPage:
+async def latest_comments(
+    ctx: Context, /, *, window: Window, status: Status | None = None
+) -> visibility.ModerationPage:
     """The whole site's comments, newest first; for moderators."""
     counted = status or Status.PENDING
-    return await read_for_moderators(ctx, counted, lambda: records.read_latest_comments(ctx.table, status, window))
+    return await visibility.read_for_moderators(
+        ctx, counted, lambda: records.read_latest_comments(ctx.table, status, window)
+    )
 
 
 # ── arrivals ──
 
 
-async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None = None) -> AsyncGenerator[ShownComment]:
+async def comment_posted(
+    ctx: Context, /, *, product: AnyId, after: str | None = None
+) -> AsyncGenerator[visibility.ShownComment]:
     """Comments as they become visible: from now on, or since the last event that the client received."""
     product = validate_product(product, ("product",))
     # A client that reconnects repeats its query, and says in the header what it has received since.
@@ -141,7 +138,7 @@ async def comment_posted(ctx: Context, /, *, product: AnyId, after: str | None =
     async with aclosing(topic) as arrivals:
         async for arrival in arrivals:
             ctx.event_id = arrival.resume_after
-            yield show_published(arrival.record)
+            yield visibility.show_published(arrival.record)
 
 
 async def _load_resume_point(ctx: Context, text: str | None, product: str) -> ResumePoint | None:
@@ -162,7 +159,7 @@ async def _load_resume_point(ctx: Context, text: str | None, product: str) -> Re
             "`after` is the id of an event of this stream, or of a comment that it brought, or a moment with its zone.",
             path=("after",),
         )
-    comment = await load_comment(ctx, key)
+    comment = await visibility.load_comment(ctx, key)
     return ResumePoint.after(comment.arrived or ulid if comment is not None else ulid)
 
 

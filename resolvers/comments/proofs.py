@@ -4,8 +4,6 @@ It says `aud: "ringside-proof"`, the `product`, when it was signed and until whe
 member's id (`sub`) or their confirmed address (`email`). Whatever does not hold refuses the comment.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Validation of what clients send about comments. Everything is bounded before the table is read."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from datastore.comments.planner import MAX_VALUES, RATINGS, Filter

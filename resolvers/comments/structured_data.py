@@ -1,7 +1,5 @@
 """A product's ratings as JSON-LD, which search engines read: their average, and the ten newest rated comments."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from datastore.comments.planner import RATINGS, Filter

@@ -18,8 +18,6 @@ export also writes, is the id of the top-level comment; with it the answered one
 `answer` is the site's own: `{"body": "Thank you.", "at": "2026-11-21T08:00:00Z"}`, with the editor's id as `by`.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -36,16 +34,8 @@ from datastore.values.ids import derived_id, first_id, is_ulid
 from resolvers.comments import rules
 from resolvers.people.identities import Members
 from resolvers.requests.context import LONGEST_NAME, Services
+from resolvers.transfer import readers
 from resolvers.transfer.loop import Added, RecordRefused, Store, json_line
-from resolvers.transfer.readers import (
-    Fields,
-    Row,
-    json_lines,
-    parse_choice,
-    parse_moment,
-    parse_optional_text,
-    parse_text,
-)
 from resolvers.values.languages import parse_language
 from resolvers.values.texts import is_email_address
 from resolvers.values.texts import parse_line as parse_name
@@ -101,7 +91,7 @@ class CommentStore(Store[Line]):
         self._once = services.unit()
         self._one_review = services.policy.one_review
 
-    def parse(self, row: Row) -> Line:
+    def parse(self, row: readers.Row) -> Line:
         return _parse_line(row)
 
     async def add(self, records: Sequence[Line]) -> Added:
@@ -171,12 +161,12 @@ class CommentStore(Store[Line]):
 
 def parse_line(line: bytes) -> Comment:
     """The comment of a line; InvalidInput if it has none."""
-    row = next(json_lines(BytesIO(line)), Row(1, {}, problem="It is blank."))
+    row = next(readers.json_lines(BytesIO(line)), readers.Row(1, {}, problem="It is blank."))
     row.require_read()
     return _parse_line(row).comment
 
 
-def _parse_line(row: Row) -> Line:
+def _parse_line(row: readers.Row) -> Line:
     """Apply the rules for a comment that a member posts."""
     fields = row.fields
     if unknown := sorted(fields.keys() - _FIELDS):
@@ -184,13 +174,13 @@ def _parse_line(row: Row) -> Line:
     created_at = _parse_time(fields, "createdAt")
     author, name, email = _parse_author(fields)
     comment = Comment(
-        product=rules.validate_product(parse_text(fields, "product"), ("product",)),
+        product=rules.validate_product(readers.parse_text(fields, "product"), ("product",)),
         ulid=_parse_id(fields, created_at, row.raw),
-        language=parse_language(parse_text(fields, "language"), ("language",)),
+        language=parse_language(readers.parse_text(fields, "language"), ("language",)),
         rating=_parse_rating(fields),
-        body=rules.validate_body(parse_text(fields, "body")),
+        body=rules.validate_body(readers.parse_text(fields, "body")),
         author=author,
-        title=rules.validate_title(parse_optional_text(fields, "title")),
+        title=rules.validate_title(readers.parse_optional_text(fields, "title")),
         edited_at=_parse_time(fields, "editedAt"),
         held=_parse_held(fields),
         reply_to=_parse_place(fields, "inReplyTo"),
@@ -201,7 +191,7 @@ def _parse_line(row: Row) -> Line:
     return Line(comment, email, name)
 
 
-def _parse_rating(fields: Fields) -> int | None:
+def _parse_rating(fields: readers.Fields) -> int | None:
     if fields.get("rating") is None:
         return None
     if fields.get("inReplyTo") is not None:
@@ -209,15 +199,15 @@ def _parse_rating(fields: Fields) -> int | None:
     return rules.validate_rating(fields["rating"], ("rating",))
 
 
-def _parse_verified(fields: Fields) -> datetime | None:
+def _parse_verified(fields: readers.Fields) -> datetime | None:
     if fields.get("verifiedAt") is not None and fields.get("inReplyTo") is not None:
         raise InvalidInput("A reply is not verified.", path=("verifiedAt",))
     return _parse_time(fields, "verifiedAt")
 
 
-def _parse_place(fields: Fields, name: str) -> str | None:
+def _parse_place(fields: readers.Fields, name: str) -> str | None:
     """The id of a comment that a reply names."""
-    ulid = parse_optional_text(fields, name)
+    ulid = readers.parse_optional_text(fields, name)
     if ulid is None:
         return None
     if not is_ulid(ulid) or fields.get("inReplyTo") is None:
@@ -231,17 +221,17 @@ def _parse_answer(given: object) -> Answer | None:
         return None
     if not isinstance(given, dict) or not {"body", "at"} <= given.keys() <= {"body", "at", "by"}:
         raise InvalidInput('An answer is {"body": …, "at": …}, and from an export has `by`.', path=("answer",))
-    at, by = _parse_time(given, "at"), parse_optional_text(given, "by")
+    at, by = _parse_time(given, "at"), readers.parse_optional_text(given, "by")
     if at is None or (by is not None and not is_ulid(by)):
         raise InvalidInput("An answer has its time, and a member's id of 26 characters if any.", path=("answer",))
-    return Answer(rules.validate_body(parse_text(given, "body")), at, by)
+    return Answer(rules.validate_body(readers.parse_text(given, "body")), at, by)
 
 
-def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
+def _parse_id(fields: readers.Fields, created_at: datetime | None, line: bytes) -> str:
     """The id that the line has, or the same one for the same line, so that a second import finds the comment."""
     if fields.get("id") is None and created_at is None:
         raise InvalidInput("A comment without an id needs the time it was written.", path=("createdAt",))
-    given = parse_optional_text(fields, "id")
+    given = readers.parse_optional_text(fields, "id")
     ulid = derived_id(created_at, line) if given is None and created_at is not None else given or ""
     if not is_ulid(ulid):
         raise InvalidInput("An id has 26 characters, as in an export.", path=("id",))
@@ -252,11 +242,11 @@ def _parse_id(fields: Fields, created_at: datetime | None, line: bytes) -> str:
     return ulid
 
 
-def _parse_author(fields: Fields) -> tuple[str, str | None, str | None]:
+def _parse_author(fields: readers.Fields) -> tuple[str, str | None, str | None]:
     """The id, or instead of it the name and the address."""
     given = fields.get("author")
     if isinstance(given, dict) and given.keys() == {"name", "email"}:
-        name, email = parse_text(given, "name"), parse_text(given, "email")
+        name, email = readers.parse_text(given, "name"), readers.parse_text(given, "email")
         if not is_email_address(email):
             raise InvalidInput("This is no email address.", path=("author", "email"))
         return "", parse_name(name, LONGEST_NAME, "A name", ("author", "name")), email
@@ -268,15 +258,15 @@ def _parse_author(fields: Fields) -> tuple[str, str | None, str | None]:
     return given, None, None
 
 
-def _parse_held(fields: Fields) -> Status | None:
-    status = parse_choice(fields, "status", Status) if fields.get("status") else Status.PUBLISHED
+def _parse_held(fields: readers.Fields) -> Status | None:
+    status = readers.parse_choice(fields, "status", Status) if fields.get("status") else Status.PUBLISHED
     return None if status is Status.PUBLISHED else status
 
 
-def _parse_time(fields: Fields, name: str) -> datetime | None:
+def _parse_time(fields: readers.Fields, name: str) -> datetime | None:
     if fields.get(name) is None:
         return None
-    moment = parse_moment(fields, name)
+    moment = readers.parse_moment(fields, name)
     if moment.year not in _YEARS:
         raise InvalidInput(f"A time is in the years {_YEARS[0]} to {_YEARS[-1]}.", path=(name,))
     return moment

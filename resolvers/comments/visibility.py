@@ -5,8 +5,6 @@ of others. If it has replies, all others see a stub in its place, as they do whe
 Pages are read for the viewer and counted in the same way, so none has holes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, NewType

@@ -3,8 +3,6 @@
 Each change is stored together with the counts that it moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from copy import copy
 from dataclasses import replace
@@ -22,28 +20,11 @@ from datastore.comments.reviews import find_review, is_review
 from datastore.comments.verified import ShownProof
 from datastore.dynamo import Window, gather_or_cancel, optimistic
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound, Refusal, require_revision
+from resolvers.comments import rules, visibility
 from resolvers.comments.counts import CountsCache, LeaderSettler
 from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
 from resolvers.comments.proofs import examine, refused, require_unused
-from resolvers.comments.rules import (
-    LONGEST_REASON,
-    validate_body,
-    validate_product,
-    validate_rating,
-    validate_text,
-    validate_title,
-)
-from resolvers.comments.visibility import (
-    NO_SUCH_COMMENT,
-    CommentId,
-    ModerationPage,
-    load_comment,
-    load_visible_comment,
-    may_change,
-    may_see,
-    read_for_moderators,
-)
 from resolvers.people.challenges import Challenge, new_challenge, require_solution
 from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
 from resolvers.values.languages import parse_language
@@ -61,7 +42,7 @@ async def post_comment(  # noqa: PLR0913 - the fields of its input
     rating: int | None = None,
     title: str | None = None,
     body: str,
-    in_reply_to: CommentId | None = None,
+    in_reply_to: visibility.CommentId | None = None,
     solution: str | None = None,
     proof: str | None = None,
 ) -> Comment:
@@ -69,13 +50,13 @@ async def post_comment(  # noqa: PLR0913 - the fields of its input
     member = ctx.member()
     ctx.services.profiles.prefetch(member.id)  # the answer shows the author
     posted = Comment(
-        product=validate_product(product, ("input", "product")),
+        product=rules.validate_product(product, ("input", "product")),
         ulid=ctx.new_id(),
         language=parse_language(language, ("input", "language")),
-        rating=None if rating is None else validate_rating(rating, _RATING),
-        body=validate_body(body),
+        rating=None if rating is None else rules.validate_rating(rating, _RATING),
+        body=rules.validate_body(body),
         author=member.id,
-        title=validate_title(title),
+        title=rules.validate_title(title),
         held=Status.PENDING if _needs_moderation(ctx) else None,
     )
     if in_reply_to is not None:
@@ -136,7 +117,7 @@ async def _post_reply(ctx: Context, posted: Comment, key: str) -> Comment:
         await store_change(ctx.services, ctx.unit, reply, CommentChange(None, reply), answered)
         return reply
 
-    return await optimistic(lambda: load_visible_comment(ctx, key, "inReplyTo"), post)
+    return await optimistic(lambda: visibility.load_visible_comment(ctx, key, "inReplyTo"), post)
 
 
 _RATING = ("input", "rating")
@@ -152,7 +133,7 @@ async def edit_comment(
     ctx: Context,
     /,
     *,
-    comment: CommentId,
+    comment: visibility.CommentId,
     language: str | None = None,
     rating: int | Unset | None = UNSET,
     title: str | Unset | None = UNSET,
@@ -166,7 +147,7 @@ async def edit_comment(
     await check_rate(ctx, "edit")
 
     async def edited(old: Comment) -> Comment:
-        if not may_change(viewer, old):
+        if not visibility.may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may edit a comment.", path=("input", "comment"))
         new = replace(old, **changes)
         if old.root is not None:
@@ -188,31 +169,31 @@ def _parse_changes(
     if language is not None:
         changes["language"] = parse_language(language, ("input", "language"))
     if rating is not UNSET:
-        changes["rating"] = None if rating is None else validate_rating(rating, _RATING)
+        changes["rating"] = None if rating is None else rules.validate_rating(rating, _RATING)
     if title is not UNSET:
-        changes["title"] = validate_title(title)
+        changes["title"] = rules.validate_title(title)
     if body is not None:
-        changes["body"] = validate_body(body)
+        changes["body"] = rules.validate_body(body)
     return changes
 
 
-async def delete_comment(ctx: Context, /, *, comment: CommentId) -> str:
+async def delete_comment(ctx: Context, /, *, comment: visibility.CommentId) -> str:
     """The id of the deleted comment, even if it was deleted before."""
     viewer = ctx.signed_in()
     deleted_id = node_id("Comment", comment)
 
     async def delete(old: Comment | None) -> str:
-        if old is not None and not may_see(viewer, old):
-            raise NotFound(NO_SUCH_COMMENT, path=("input", "comment"))
+        if old is not None and not visibility.may_see(viewer, old):
+            raise NotFound(visibility.NO_SUCH_COMMENT, path=("input", "comment"))
         if old is None or old.removed:
             await ctx.unit.store_receipt(ctx.table, deleted_id)
             return deleted_id
-        if not may_change(viewer, old):
+        if not visibility.may_change(viewer, old):
             raise NotAllowed("Only its author or a moderator may delete a comment.", path=("input", "comment"))
         await store_change(ctx.services, ctx.unit, deleted_id, CommentChange(old, None))
         return deleted_id
 
-    return await optimistic(lambda: load_comment(ctx, comment), delete, idempotent=True)
+    return await optimistic(lambda: visibility.load_comment(ctx, comment), delete, idempotent=True)
 
 
 async def change_comment(
@@ -228,7 +209,7 @@ async def change_comment(
         await store_change(ctx.services, ctx.unit, new, CommentChange(old, new, decision))
         return new
 
-    return await optimistic(lambda: load_visible_comment(ctx, key), store)
+    return await optimistic(lambda: visibility.load_visible_comment(ctx, key), store)
 
 
 def revised(comment: Comment, **changes: Any) -> Comment:
@@ -282,11 +263,11 @@ def _needs_moderation(ctx: Context) -> bool:
 # ── the site's answer ──
 
 
-async def answer_comment(ctx: Context, /, *, comment: CommentId, body: str) -> Comment:
+async def answer_comment(ctx: Context, /, *, comment: visibility.CommentId, body: str) -> Comment:
     """Answer a comment in the site's name. A second answer replaces the first, an empty one removes it."""
     editor = ctx.with_role(Role.EDITOR)
     author = editor.id if editor.is_member else None
-    answer = Answer(validate_body(body), ctx.now(), author) if body else None
+    answer = Answer(rules.validate_body(body), ctx.now(), author) if body else None
 
     async def answered(old: Comment) -> Comment:
         return old if answer is old.answer else revised(old, answer=answer)
@@ -297,18 +278,22 @@ async def answer_comment(ctx: Context, /, *, comment: CommentId, body: str) -> C
 # ── the moderators' queue ──
 
 
-async def moderation_queue(ctx: Context, /, *, window: Window, status: Status = Status.PENDING) -> ModerationPage:
+async def moderation_queue(
+    ctx: Context, /, *, window: Window, status: Status = Status.PENDING
+) -> visibility.ModerationPage:
     """Comments that need a decision, oldest first."""
-    return await read_for_moderators(ctx, status, lambda: comment_store.read_queue(ctx.table, status, window))
+    return await visibility.read_for_moderators(
+        ctx, status, lambda: comment_store.read_queue(ctx.table, status, window)
+    )
 
 
 # ── reports and decisions ──
 
 
-async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) -> Comment:
+async def report_comment(ctx: Context, /, *, comment: visibility.CommentId, reason: str) -> Comment:
     """Report a comment to the moderators. It stays visible until they decide: no report hides a comment by itself."""
     member = ctx.member()
-    reason = validate_text(reason, "reason", LONGEST_REASON)
+    reason = rules.validate_text(reason, "reason", rules.LONGEST_REASON)
     await check_rate(ctx, "report")
 
     async def report(reported: Comment) -> Comment:
@@ -318,14 +303,14 @@ async def report_comment(ctx: Context, /, *, comment: CommentId, reason: str) ->
         await comment_store.report_comment(ctx.table, ctx.unit, reported, member.id, reason)
         return reported
 
-    return await optimistic(lambda: load_visible_comment(ctx, comment), report)
+    return await optimistic(lambda: visibility.load_visible_comment(ctx, comment), report)
 
 
 async def moderate_comment(
     ctx: Context,
     /,
     *,
-    comment: CommentId,
+    comment: visibility.CommentId,
     status: Status,
     note: str | None = None,
     ground: Ground | None = None,
@@ -337,7 +322,7 @@ async def moderate_comment(
 
 
 def validate_note(note: str | None) -> str | None:
-    return None if note is None else validate_text(note, "note", LONGEST_REASON)
+    return None if note is None else rules.validate_text(note, "note", rules.LONGEST_REASON)
 
 
 async def decide(ctx: Context, key: str, status: Status, decision: Decision, seen: int | None) -> Comment:

@@ -6,8 +6,6 @@ idempotent, and may go on from the place that it last reported. A failure of the
 when the table answers again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress

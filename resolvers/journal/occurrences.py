@@ -1,7 +1,5 @@
 """The journal as moderators read it: one function per field."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from datastore.changes.occurrences import Occurrence

@@ -4,8 +4,6 @@ What a process has counted since its last report counts for the day and hour of 
 is killed.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Webhooks: for admins. One function per field, and the job that delivers again."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import re

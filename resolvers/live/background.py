@@ -1,7 +1,5 @@
 """Work in the background: nobody waits for it, so a failure is logged, and what is repeated goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress

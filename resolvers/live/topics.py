@@ -10,8 +10,6 @@ be missed; `feed` describes what it guarantees. Each of these kinds is bounded b
 address: a listener beyond a bound is refused with Overloaded.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import aclosing, contextmanager

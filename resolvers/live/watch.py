@@ -1,7 +1,5 @@
 """What every process keeps whole: suspensions and roles, hold rules, webhooks. It is read again once it has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from typing import TypeAlias

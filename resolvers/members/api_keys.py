@@ -5,8 +5,6 @@ half a minute in every process. Strangers cause no read unless a text has a key'
 `LOOKUPS_PER_ADDRESS` besides those that are looked up at the same moment. A key that there is counts towards no limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -7,8 +7,6 @@ at the same moment. A session that there is counts towards no limit, or of a net
 let in after a process was started.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import inf

@@ -8,8 +8,6 @@ Members' roles are read with them: one that is taken away ends within a minute, 
 half minute. Those of an erased member stay known until the next change: nobody is that member any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial

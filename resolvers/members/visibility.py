@@ -1,7 +1,5 @@
 """What a viewer sees of suspensions, roles and API keys: fields show a `ShownSuspension`, which is made here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

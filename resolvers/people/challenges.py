@@ -4,8 +4,6 @@ The scheme is ALTCHA's: the service hides a number behind a hash, and who wants 
 stored before a solution is spent: what was asked, for whom and until when is in the signed token.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from dataclasses import dataclass

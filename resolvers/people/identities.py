@@ -7,8 +7,6 @@ Whoever has a valid token and has written nothing is nobody in the table: what t
 become a member before their first mutation, or when they ask who they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace

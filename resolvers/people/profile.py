@@ -1,7 +1,5 @@
 """A member's own profile: its changes, and the rules for its values."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import datetime

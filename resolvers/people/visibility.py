@@ -4,8 +4,6 @@ Everybody sees names and pictures. The rest of a profile is shown by the functio
 says so, to admins or moderators.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NewType

@@ -8,8 +8,6 @@ stored in the background, and the event's picks are shown only after that. So an
 moment neither fails nor delays anything else.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Events and their cards."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,19 +11,9 @@ from datastore.dynamo import Page, chunks, optimistic, page_of
 from datastore.pickem import events as event_store
 from datastore.pickem.events import Event, EventState, Locked, Match, MatchOutcome
 from datastore.refusals import Conflict, InvalidInput, NotFound, require_revision
-from resolvers.pickem import rules
+from resolvers.pickem import rules, visibility
 from resolvers.pickem.cache import load_locked_if_due, pickem_cache
 from resolvers.pickem.rules import TeamInput, TieBreakInput, parse_number, parse_tie_break, with_question
-from resolvers.pickem.visibility import (
-    MatchView,
-    SeasonView,
-    ShownEvent,
-    load_event,
-    show_changed,
-    show_event,
-    show_match,
-    show_seasons,
-)
 from resolvers.requests.context import UNSET, BothWaysWindow, Context, NodeOf, Role, Unset
 
 # ── records ──
@@ -41,65 +29,67 @@ MatchId = Annotated[str, NodeOf("Match")]
 class MatchAndEvent:
     """The answer to adding a match."""
 
-    match: MatchView
-    event: ShownEvent
+    match: visibility.MatchView
+    event: visibility.ShownEvent
 
 
 # ── reading ──
 
 
-async def event(ctx: Context, /, *, id: EventId) -> ShownEvent | None:  # noqa: A002 - the argument's public name
-    return await load_event(ctx, id)
+async def event(ctx: Context, /, *, id: EventId) -> visibility.ShownEvent | None:  # noqa: A002 - the argument's public name
+    return await visibility.load_event(ctx, id)
 
 
-async def events(ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow) -> Page[ShownEvent]:
+async def events(
+    ctx: Context, /, *, state: EventState | None = None, window: BothWaysWindow
+) -> Page[visibility.ShownEvent]:
     """Newest first."""
     page = await event_store.read_events_page(ctx.table, state, window, ctx.now())
-    return page.map(await asyncio.gather(*(show_event(ctx, event) for event in page.nodes)))
+    return page.map(await asyncio.gather(*(visibility.show_event(ctx, event) for event in page.nodes)))
 
 
-async def next_event(ctx: Context, /, *, season: str | None = None) -> ShownEvent | None:
+async def next_event(ctx: Context, /, *, season: str | None = None) -> visibility.ShownEvent | None:
     """The next one to lock."""
     now = ctx.now()
     if season is None:
         found = await event_store.read_next_event(ctx.table, now)
-        return None if found is None else await show_event(ctx, found)
+        return None if found is None else await visibility.show_event(ctx, found)
     cache, name = pickem_cache(ctx), rules.validate_season(season, "season")
     entries = await cache.season_entries.load(name) or ()
     coming = sorted((entry.starts_at, entry.event) for entry in entries if entry.starts_at > now)
     for some in chunks([id_ for _, id_ in coming], _LOOKED_AT_ONCE):
         for found in await cache.events.load_many(some):
             if found is not None and found.state is EventState.UPCOMING:
-                return await show_event(ctx, found)
+                return await visibility.show_event(ctx, found)
     return None
 
 
-async def seasons(ctx: Context, /, *, window: BothWaysWindow) -> Page[SeasonView]:
+async def seasons(ctx: Context, /, *, window: BothWaysWindow) -> Page[visibility.SeasonView]:
     """The one with the latest event first."""
     request = window.open("seasons")
-    return page_of(*show_seasons(await pickem_cache(ctx).season_entries.load(None) or ()), request)
+    return page_of(*visibility.show_seasons(await pickem_cache(ctx).season_entries.load(None) or ()), request)
 
 
-async def event_matches(ctx: Context, event: ShownEvent, /) -> list[MatchView]:
+async def event_matches(ctx: Context, event: visibility.ShownEvent, /) -> list[visibility.MatchView]:
     """The card, pre-show first."""
     card = await pickem_cache(ctx).card(event)
-    return [show_match(event, card[match]) for match in event.card if match in card]
+    return [visibility.show_match(event, card[match]) for match in event.card if match in card]
 
 
-async def match_by_key(ctx: Context, key: str) -> MatchView | None:
+async def match_by_key(ctx: Context, key: str) -> visibility.MatchView | None:
     event_id, _, match_id = key.partition(":")
-    event = await load_event(ctx, event_id)
+    event = await visibility.load_event(ctx, event_id)
     if event is None:
         return None
     match = (await pickem_cache(ctx).card(event)).get(match_id)
-    return show_match(event, match) if match is not None and match_id in event.card else None
+    return visibility.show_match(event, match) if match is not None and match_id in event.card else None
 
 
-async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[ShownEvent]:
+async def event_changed(ctx: Context, /, *, event: EventId) -> AsyncGenerator[visibility.ShownEvent]:
     """The event immediately, then again after each change."""
 
-    async def load_current() -> ShownEvent:
-        current = await load_event(ctx, event)
+    async def load_current() -> visibility.ShownEvent:
+        current = await visibility.load_event(ctx, event)
         if current is None:
             raise NotFound("There is no event with this id.", path=("event",))
         return current
@@ -263,14 +253,14 @@ async def add_match(
 
     async def change(before: Event) -> MatchAndEvent:
         if match.id in before.card:  # an earlier attempt was applied, but its answer was lost
-            return MatchAndEvent(show_match(before, match), show_changed(before))
+            return MatchAndEvent(visibility.show_match(before, match), visibility.show_changed(before))
         _validate_upcoming(before)
         if len(before.card) >= rules.MOST_MATCHES:
             raise InvalidInput(f"A card has at most {rules.MOST_MATCHES} matches.", path=("input", "event"))
         new = replace(match, number=before.version + 1, version=before.version + 1)
         matches = {**await pickem_cache(ctx).card(before), new.id: new}
         after = before.changed(card=_preshow_first((*before.card, new.id), matches))
-        answer = MatchAndEvent(show_match(after, new), show_changed(after))
+        answer = MatchAndEvent(visibility.show_match(after, new), visibility.show_changed(after))
         await event_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, new=new)
         return answer
 
@@ -288,16 +278,16 @@ async def update_match(
     championships: list[str] | None = None,
     preshow: bool | None = None,
     revision: int | None = None,
-) -> MatchView:
+) -> visibility.MatchView:
     """Picks refer to a team's position, so a picked team can be changed but not removed."""
     ctx.with_role(Role.EDITOR)
     event_id, _, match_id = match.partition(":")
 
-    async def change(before: Event) -> MatchView:
+    async def change(before: Event) -> visibility.MatchView:
         matches = await pickem_cache(ctx).card(before)
         old = validate_match(before, matches, match_id)
         _validate_upcoming(before)
-        require_revision(show_match(before, old).revision, revision)
+        require_revision(visibility.show_match(before, old).revision, revision)
         new = replace(
             old,
             version=before.version + 1,
@@ -308,7 +298,7 @@ async def update_match(
             preshow=old.preshow if preshow is None else preshow,
         )
         after = before.changed(card=_preshow_first(before.card, {**matches, match_id: new}))
-        answer = show_match(after, new)
+        answer = visibility.show_match(after, new)
         await event_store.change_card(ctx.table, before, after, ctx.unit, answer, ctx.services.clock, old, new)
         return answer
 
@@ -382,24 +372,24 @@ async def record_result(
     outcome: MatchOutcome,
     winner: int | None = None,
     revision: int | None = None,
-) -> MatchView:
+) -> visibility.MatchView:
     """Record how a match ended. A later result corrects an earlier one; points follow when the event is scored."""
     ctx.with_role(Role.EDITOR)
     event_id, _, match_id = match.partition(":")
 
-    async def change(before: Event) -> MatchView:
+    async def change(before: Event) -> visibility.MatchView:
         ended = validate_match(before, await pickem_cache(ctx).card(before), match_id)
         _validate_locked(before, "Results are", "match")
-        require_revision(show_match(before, ended).revision, revision)
+        require_revision(visibility.show_match(before, ended).revision, revision)
         result = replace(rules.parse_result(ended, outcome, winner), version=before.version + 1)
         known = before.results.get(match_id)
         if known is not None and (known.outcome, known.winner) == (outcome, winner):
-            answer = show_match(before, ended)
+            answer = visibility.show_match(before, ended)
             await ctx.unit.store_receipt(ctx.table, answer)
             return answer
         results = {**before.results, match_id: result}
         after = before.changed(results=results, generation=before.generation + 1)
-        answer = show_match(after, ended)
+        answer = visibility.show_match(after, ended)
         kind = Kind.RESULT_RECORDED
         await event_store.change_event(ctx.table, before, after, ctx.unit, answer, kind=kind, about=ended)
         return answer

@@ -4,8 +4,6 @@ A mutation's answer has only what everybody sees, and is read again before it sh
 nothing to somebody who has left.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +16,9 @@ from datastore.pickem.leagues import Entry, League, LeagueMember, MemberLeagues,
 from datastore.refusals import Conflict, InvalidInput, NotAllowed, NotFound
 from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
-from resolvers.pickem import rules
+from resolvers.pickem import rules, visibility
 from resolvers.pickem.cache import is_league_id, league_cache, league_id
 from resolvers.pickem.rules import admit_attempt, new_code, parse_code
-from resolvers.pickem.visibility import (
-    LeagueView,
-    ShownLeague,
-    ShownLeagueMember,
-    load_league,
-    show_league,
-    show_to_captain,
-    show_to_everybody,
-)
 from resolvers.requests.context import Context, NodeOf, UserId
 from resolvers.values.node_ids import node_id
 from resolvers.values.texts import parse_line
@@ -45,7 +34,7 @@ LONGEST_NAME = 80
 class Joined:
     """The answer to joining a league."""
 
-    league: ShownLeague
+    league: visibility.ShownLeague
     membership: Membership
 
 
@@ -53,39 +42,45 @@ class Joined:
 class Admitted:
     """The answer to admitting a member."""
 
-    league: ShownLeague
-    member: ShownLeagueMember
+    league: visibility.ShownLeague
+    member: visibility.ShownLeagueMember
 
 
 # ── reading ──
 
 
-async def league(ctx: Context, /, *, id: LeagueId | None = None, code: str | None = None) -> LeagueView | None:  # noqa: A002 - the argument's public name
+async def league(
+    ctx: Context,
+    /,
+    *,
+    id: LeagueId | None = None,  # noqa: A002 - the argument's public name
+    code: str | None = None,
+) -> visibility.LeagueView | None:
     if (id is None) == (code is None):
         raise InvalidInput("Ask for a league by its id or by its code.", path=("id",))
     if code is None:
-        return None if id is None else await load_league(ctx, id)
+        return None if id is None else await visibility.load_league(ctx, id)
     ctx.member()
     return await _league_of_code(ctx, code)
 
 
-async def _league_of_code(ctx: Context, text: str) -> LeagueView | None:
+async def _league_of_code(ctx: Context, text: str) -> visibility.LeagueView | None:
     """The league of a code; each call counts as an attempt. An old code of the league finds nothing."""
     await admit_attempt(ctx)
     code = parse_code(text)
     coded = await leagues.read_league_of_code(ctx.table, code) if code else None
-    found = await load_league(ctx, coded) if coded else None
+    found = await visibility.load_league(ctx, coded) if coded else None
     return found if found is not None and found.code == code else None
 
 
 @batched
-async def league_member_users(ctx: Context, members: Sequence[ShownLeagueMember], /) -> list[ShownProfile]:
+async def league_member_users(ctx: Context, members: Sequence[visibility.ShownLeagueMember], /) -> list[ShownProfile]:
     return await authors(ctx, [member.user for member in members])
 
 
 async def user_leagues(
     ctx: Context, profile: Profile, /, *, season: str | None = None, window: Window
-) -> Page[LeagueView]:
+) -> Page[visibility.LeagueView]:
     """The member's own leagues, newest first; none for others."""
     season = None if season is None else rules.validate_season(season, "season")
     request = window.open(f"leagues:{profile.user}:{season}")
@@ -94,16 +89,16 @@ async def user_leagues(
         own = await leagues.read_member_leagues(ctx.table, profile.user)
         ids = sorted((league for league, of in own.leagues.items() if season in (None, of)), reverse=True)
     records = await league_cache(ctx).leagues.load_many([(each, profile.user) for each in ids])
-    found = [(each.league.id, show_league(each)) for each in records if each is not None]
+    found = [(each.league.id, visibility.show_league(each)) for each in records if each is not None]
     rest = [item for item in found if request.position is None or item[0] < request.position]
-    page: Page[LeagueView] = Page.cut(rest[: request.wanted], request)
+    page: Page[visibility.LeagueView] = Page.cut(rest[: request.wanted], request)
     return page
 
 
 # ── joining ──
 
 
-async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> ShownLeague:
+async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry) -> visibility.ShownLeague:
     """A new league, with the viewer as its first captain."""
     member, now = ctx.member(), ctx.now()
     valid_season = rules.validate_season(season, "input", "season")
@@ -118,10 +113,10 @@ async def create_league(ctx: Context, /, *, name: str, season: str, entry: Entry
     )
     captain = LeagueMember(empty.id, member.id, Membership.CAPTAIN, now, empty.id)
 
-    async def create(own: MemberLeagues) -> ShownLeague:
+    async def create(own: MemberLeagues) -> visibility.ShownLeague:
         new = replace(empty, code=new_code() if entry is Entry.CODE else None)
-        await leagues.create_league(ctx.table, new, captain, own, ctx.unit, show_to_everybody(new))
-        return show_to_everybody(new)
+        await leagues.create_league(ctx.table, new, captain, own, ctx.unit, visibility.show_to_everybody(new))
+        return visibility.show_to_everybody(new)
 
     return await _with_own_leagues(ctx, create)
 
@@ -162,7 +157,7 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
             )
         membership = Membership.WAITING if found.entry is Entry.APPROVAL else Membership.MEMBER
         place = LeagueMember(found.id, member.id, membership, ctx.now(), token)
-        answer = Joined(show_to_everybody(found), membership)
+        answer = Joined(visibility.show_to_everybody(found), membership)
         async with league_cache(ctx).turn(found.id):
             await leagues.join_league(ctx.table, found, place, own, ctx.unit, answer)
         return answer
@@ -171,14 +166,14 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
     return await _with_own_leagues(ctx, join)
 
 
-async def load_for_change(ctx: Context, league_id: str) -> LeagueView:
-    league = await load_league(ctx, league_id)
+async def load_for_change(ctx: Context, league_id: str) -> visibility.LeagueView:
+    league = await visibility.load_league(ctx, league_id)
     if league is None:
         raise NotFound(path=("input", "league"))
     return league
 
 
-async def _load_to_join(ctx: Context, key: str) -> LeagueView:
+async def _load_to_join(ctx: Context, key: str) -> visibility.LeagueView:
     found = await load_for_change(ctx, key)
     if found.entry is Entry.CODE and not found.is_member:
         raise NotAllowed("This league takes members by its code. Ask one of its captains for it.")
@@ -195,21 +190,21 @@ async def admit_to_league(ctx: Context, /, *, league: LeagueId, user: UserId, ca
     if before is None:
         raise NotFound("This member has not asked to join the league.", path=("input", "user"))
     wanted = Membership.CAPTAIN if captain else Membership.MEMBER
-    answer = Admitted(show_to_everybody(current), show_to_captain(before))
+    answer = Admitted(visibility.show_to_everybody(current), visibility.show_to_captain(before))
     if before.membership in (Membership.CAPTAIN, wanted) or user == own_place.user:  # they are that already
         await ctx.unit.store_receipt(ctx.table, answer)
         return answer
     since = ctx.now() if before.membership is Membership.WAITING else before.since
     after = replace(before, membership=wanted, since=since, token=ctx.new_id())
-    answer = replace(answer, member=show_to_captain(after))
+    answer = replace(answer, member=visibility.show_to_captain(after))
     await leagues.admit(ctx.table, own_place, before, after, ctx.unit, answer)
     return answer
 
 
-async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> ShownLeague:
+async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId) -> visibility.ShownLeague:
     """Turn away somebody who is waiting, or take a member out. Captains stay until they leave."""
 
-    async def remove(found: tuple[LeagueView, LeagueMember]) -> ShownLeague:
+    async def remove(found: tuple[visibility.LeagueView, LeagueMember]) -> visibility.ShownLeague:
         current, captain = found
         place = await leagues.read_place(ctx.table, league, user)
         if place is None:
@@ -217,31 +212,31 @@ async def remove_from_league(ctx: Context, /, *, league: LeagueId, user: UserId)
         if place.membership is Membership.CAPTAIN:
             raise Conflict("Captains cannot be removed. They may leave the league themselves.", path=("input", "user"))
         own = await leagues.read_member_leagues(ctx.table, user)
-        answer = show_to_everybody(current)
+        answer = visibility.show_to_everybody(current)
         await leagues.remove(ctx.table, captain, place, own, ctx.unit, answer)
         return answer
 
     return await optimistic(lambda: _load_as_captain(ctx, league), remove)
 
 
-async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> ShownLeague:
+async def leave_league(ctx: Context, /, *, league: LeagueId, successor: UserId | None = None) -> visibility.ShownLeague:
     """Leave, or stop waiting. The last captain names a successor."""
     ctx.member()
 
-    async def leave(current: LeagueView) -> ShownLeague:
+    async def leave(current: visibility.LeagueView) -> visibility.ShownLeague:
         if current.place is None:
             raise Conflict("You are not a member of this league.", path=("input", "league"))
         if successor is not None:
             _validate_successor(current, successor)
         own = await leagues.read_member_leagues(ctx.table, ctx.viewer.id)
-        answer = show_to_everybody(current)
+        answer = visibility.show_to_everybody(current)
         await leagues.leave(ctx.table, current.place, successor, own, ctx.unit, answer)
         return answer
 
     return await optimistic(lambda: load_for_change(ctx, league), leave)
 
 
-def _validate_successor(league: LeagueView, successor: str) -> None:
+def _validate_successor(league: visibility.LeagueView, successor: str) -> None:
     if not league.is_captain:
         raise InvalidInput("Only a captain names a successor.", path=("input", "successor"))
     if league.place is not None and successor == league.place.user:
@@ -251,7 +246,7 @@ def _validate_successor(league: LeagueView, successor: str) -> None:
 # ── captains ──
 
 
-async def _load_as_captain(ctx: Context, key: str) -> tuple[LeagueView, LeagueMember]:
+async def _load_as_captain(ctx: Context, key: str) -> tuple[visibility.LeagueView, LeagueMember]:
     ctx.member()
     current = await load_for_change(ctx, key)
     if current.place is None or not current.is_captain:
@@ -259,16 +254,16 @@ async def _load_as_captain(ctx: Context, key: str) -> tuple[LeagueView, LeagueMe
     return current, current.place
 
 
-async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> ShownLeague:
+async def rotate_league_code(ctx: Context, /, *, league: LeagueId) -> visibility.ShownLeague:
     """Give the league another code. The old one admits nobody from then on."""
 
-    async def rotate(found: tuple[LeagueView, LeagueMember]) -> ShownLeague:
+    async def rotate(found: tuple[visibility.LeagueView, LeagueMember]) -> visibility.ShownLeague:
         current, captain = found
         if current.entry is not Entry.CODE:
             raise Conflict("This league has no code: people join it without one.", path=("input", "league"))
         after = replace(current, code=new_code())
-        await leagues.rotate_code(ctx.table, captain, current, after, ctx.unit, show_to_everybody(current))
-        return show_to_everybody(current)
+        await leagues.rotate_code(ctx.table, captain, current, after, ctx.unit, visibility.show_to_everybody(current))
+        return visibility.show_to_everybody(current)
 
     return await optimistic(lambda: _load_as_captain(ctx, league), rotate)
 

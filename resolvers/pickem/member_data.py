@@ -4,8 +4,6 @@ Events that had given points for a removed prediction are scored again. The job 
 prediction is removed, so it counts them again after an interruption too.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import orjson

@@ -1,7 +1,5 @@
 """Predictions: a member's, an event's, and submitting one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

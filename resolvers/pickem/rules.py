@@ -14,8 +14,6 @@ The question can be replaced until the lock; guesses for an earlier one then cou
 number of the question, so no prediction has to be changed, and a submission under way needs no gate.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import unicodedata

@@ -20,8 +20,6 @@ pass over the predictions again: those that have their share are read and not wr
 since the same pass counts all of them. One that ended early stays in its event, and the next one takes its place.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace

@@ -12,46 +12,21 @@ An event without an `id` gets one derived from its season, name and start, and a
 its index. So the same file can be imported again, after a crash or an addition, and existing events are left alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from datastore.dynamo import Table, iso
-from datastore.pickem.events import (
-    Event,
-    EventChanged,
-    EventState,
-    Match,
-    MatchOutcome,
-    Result,
-    TieBreak,
-    create_event,
-    every_event,
-    read_events,
-    read_matches,
-)
+from datastore.pickem import events as event_store
 from datastore.refusals import InvalidInput
 from datastore.values import ids
 from datastore.values.ids import is_ulid
 from resolvers.pickem import rules
 from resolvers.pickem.rules import TieBreakInput, parse_number, parse_tie_break
 from resolvers.requests.context import Services
+from resolvers.transfer import readers
 from resolvers.transfer.loop import Added, PreviewedStore
-from resolvers.transfer.readers import (
-    Fields,
-    Row,
-    listed,
-    parse_choice,
-    parse_kind,
-    parse_moment,
-    parse_optional_text,
-    parse_text,
-    parse_texts,
-    parse_whole,
-)
 
 T = TypeVar("T")
 _DETAILS = ("description", "place", "imageUrl")
@@ -61,13 +36,13 @@ _DETAILS = ("description", "place", "imageUrl")
 class Card:
     """An event and its matches."""
 
-    event: Event
-    matches: tuple[Match, ...]
+    event: event_store.Event
+    matches: tuple[event_store.Match, ...]
 
 
-def season_rows(document: Any) -> Iterator[Row]:
+def season_rows(document: Any) -> Iterator[readers.Row]:
     """The events of a file."""
-    return listed(document, "events", "A season file")
+    return readers.listed(document, "events", "A season file")
 
 
 class SeasonStore(PreviewedStore[Card]):
@@ -79,30 +54,32 @@ class SeasonStore(PreviewedStore[Card]):
         self._now = services.clock()
         self._places: dict[str, str] = {}
 
-    def parse(self, row: Row) -> Card:
+    def parse(self, row: readers.Row) -> Card:
         """An event that has begun is locked unless it is cancelled."""
         card = _parse_card(row.fields, self._now, self._services.policy.image_hosts)
         _refuse_repeated(self._places, card.event.id, row.place)
         return card
 
     async def are_missing(self, records: Sequence[Card]) -> Sequence[bool]:
-        existing = await read_events(self._services.table, [card.event.id for card in records])
+        existing = await event_store.read_events(self._services.table, [card.event.id for card in records])
         return [card.event.id not in existing for card in records]
 
     async def add(self, cards: Sequence[Card]) -> Added:
         [card] = cards
         try:
-            await create_event(self._services.table, card.event, card.matches, self._services.unit(self._actor))
-        except EventChanged:
+            await event_store.create_event(
+                self._services.table, card.event, card.matches, self._services.unit(self._actor)
+            )
+        except event_store.EventChanged:
             return Added(0)
         return Added(1)
 
 
 async def read_cards(table: Table, season: str | None) -> list[Card]:
     """Oldest first, as the table has them: an index may lack an event of a moment ago, or its latest results."""
-    events = sorted(await every_event(table), key=lambda event: (event.starts_at, event.id))
+    events = sorted(await event_store.every_event(table), key=lambda event: (event.starts_at, event.id))
     return [
-        Card(event, tuple((await read_matches(table, event.id)).values()))
+        Card(event, tuple((await event_store.read_matches(table, event.id)).values()))
         for event in events
         if season in (None, event.season)
     ]
@@ -124,12 +101,12 @@ def _parse_at(place: tuple[str, ...], parse: Callable[..., T], given: Any, *more
         raise InvalidInput(refused.message, path=(*place, *path)) from None
 
 
-def _parse_card(given: Fields, now: datetime, image_hosts: Collection[str]) -> Card:
-    starts_at = rules.validate_start(parse_moment(given, "startsAt"))
-    name = rules.validate_name(parse_text(given, "name"), "input", "name")
-    season = rules.validate_season(parse_text(given, "season"), "season")
+def _parse_card(given: readers.Fields, now: datetime, image_hosts: Collection[str]) -> Card:
+    starts_at = rules.validate_start(readers.parse_moment(given, "startsAt"))
+    name = rules.validate_name(readers.parse_text(given, "name"), "input", "name")
+    season = rules.validate_season(readers.parse_text(given, "season"), "season")
     event_id = _parse_id(given, starts_at, season, name, iso(starts_at))
-    given_matches: list[Any] = parse_kind(given, "matches", list, [])
+    given_matches: list[Any] = readers.parse_kind(given, "matches", list, [])
     if len(given_matches) > rules.MOST_MATCHES:
         raise InvalidInput(f"a card has at most {rules.MOST_MATCHES} matches", path=("matches",))
     places: dict[str, str] = {}
@@ -139,7 +116,7 @@ def _parse_card(given: Fields, now: datetime, image_hosts: Collection[str]) -> C
     ]
     matches = tuple(match for match, _ in parsed)
     results = {match.id: result for match, result in parsed if result is not None}
-    event = Event(
+    event = event_store.Event(
         id=event_id,
         name=name,
         season=season,
@@ -148,9 +125,9 @@ def _parse_card(given: Fields, now: datetime, image_hosts: Collection[str]) -> C
         card=rules.preshow_first([match.id for match in matches], (match.id for match in matches if match.preshow)),
         results=results,
         tie_break=_parse_tie_break(given),
-        **rules.parse_details(image_hosts, *(parse_optional_text(given, key) for key in _DETAILS)),
+        **rules.parse_details(image_hosts, *(readers.parse_optional_text(given, key) for key in _DETAILS)),
     )
-    state = None if given.get("state") is None else parse_choice(given, "state", EventState)
+    state = None if given.get("state") is None else readers.parse_choice(given, "state", event_store.EventState)
     return Card(_in_state(event, state, now), matches)
 
 
@@ -160,12 +137,12 @@ def _refuse_repeated(places: dict[str, str], id_: str, place: str) -> None:
         raise InvalidInput(f"{first} has the same id; give one of them another", path=("id",))
 
 
-def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:
+def _in_state(event: event_store.Event, state: event_store.EventState | None, now: datetime) -> event_store.Event:
     """The event in the state that the file has, if any. One that was scored is locked: points are not in the file."""
     has_ended = bool(event.results) or (event.tie_break is not None and event.tie_break.thousandths is not None)
-    if state is EventState.CANCELLED:
+    if state is event_store.EventState.CANCELLED:
         return (event.locked().reveal(now) if has_ended else event).changed(state=state)
-    if event.is_due(now) or state in (EventState.LOCKED, EventState.SCORED):
+    if event.is_due(now) or state in (event_store.EventState.LOCKED, event_store.EventState.SCORED):
         return event.locked().reveal(now)
     if has_ended:
         raise InvalidInput(
@@ -175,7 +152,7 @@ def _in_state(event: Event, state: EventState | None, now: datetime) -> Event:
     return event
 
 
-def _parse_tie_break(given: Fields) -> TieBreak | None:
+def _parse_tie_break(given: readers.Fields) -> event_store.TieBreak | None:
     """The question, and the answer if it is known."""
     if given.get("tieBreak") is None:
         return None
@@ -184,8 +161,10 @@ def _parse_tie_break(given: Fields) -> TieBreak | None:
     return parsed if answer is None else replace(parsed, thousandths=parse_number(answer, "tieBreak", "answer"))
 
 
-def _read_tie_break(given: Fields) -> tuple[TieBreakInput, float | None]:
-    asked = TieBreakInput(question=parse_text(given, "question"), unit=parse_optional_text(given, "unit"))
+def _read_tie_break(given: readers.Fields) -> tuple[TieBreakInput, float | None]:
+    asked = TieBreakInput(
+        question=readers.parse_text(given, "question"), unit=readers.parse_optional_text(given, "unit")
+    )
     answer = given.get("answer")
     if answer is not None and (isinstance(answer, bool) or not isinstance(answer, int | float)):
         raise InvalidInput("write a number", path=("answer",))
@@ -193,38 +172,38 @@ def _read_tie_break(given: Fields) -> tuple[TieBreakInput, float | None]:
 
 
 def _parse_match(
-    given: Fields, event: str, starts_at: datetime, index: int, places: dict[str, str]
-) -> tuple[Match, Result | None]:
-    given_teams: list[Any] = parse_kind(given, "teams", list)
+    given: readers.Fields, event: str, starts_at: datetime, index: int, places: dict[str, str]
+) -> tuple[event_store.Match, event_store.Result | None]:
+    given_teams: list[Any] = readers.parse_kind(given, "teams", list)
     teams = [_parse_at(("teams", f"{place}"), _parse_team, team) for place, team in enumerate(given_teams)]
-    match = Match(
+    match = event_store.Match(
         event=event,
         id=_parse_id(given, starts_at, event, str(index)),
-        name=rules.validate_name(parse_text(given, "name"), "input", "name"),
-        points=rules.validate_points(parse_whole(given, "points")),
+        name=rules.validate_name(readers.parse_text(given, "name"), "input", "name"),
+        points=rules.validate_points(readers.parse_whole(given, "points")),
         teams=rules.parse_teams(teams),
-        championships=rules.validate_championships(parse_texts(given, "championships", [])),
-        preshow=parse_kind(given, "preshow", bool, False),
+        championships=rules.validate_championships(readers.parse_texts(given, "championships", [])),
+        preshow=readers.parse_kind(given, "preshow", bool, False),
     )
     _refuse_repeated(places, match.id, f"matches.{index}")
     result = given.get("result")
     return match, None if result is None else _parse_at(("result",), _parse_result, result, match)
 
 
-def _parse_result(given: Fields, match: Match) -> Result:
-    winner = None if given.get("winner") is None else parse_whole(given, "winner")
-    return rules.parse_result(match, parse_choice(given, "outcome", MatchOutcome), winner)
+def _parse_result(given: readers.Fields, match: event_store.Match) -> event_store.Result:
+    winner = None if given.get("winner") is None else readers.parse_whole(given, "winner")
+    return rules.parse_result(match, readers.parse_choice(given, "outcome", event_store.MatchOutcome), winner)
 
 
-def _parse_team(given: Fields) -> rules.TeamInput:
-    members, champion = parse_texts(given, "members"), parse_kind(given, "champion", bool, False)
-    return rules.TeamInput(name=parse_optional_text(given, "name"), members=members, champion=champion)
+def _parse_team(given: readers.Fields) -> rules.TeamInput:
+    members, champion = readers.parse_texts(given, "members"), readers.parse_kind(given, "champion", bool, False)
+    return rules.TeamInput(name=readers.parse_optional_text(given, "name"), members=members, champion=champion)
 
 
-def _parse_id(given: Fields, starts_at: datetime, *words: str) -> str:
+def _parse_id(given: readers.Fields, starts_at: datetime, *words: str) -> str:
     if given.get("id") is None:
         return derived_id(starts_at, *words)
-    if not is_ulid(parse_text(given, "id")):
+    if not is_ulid(readers.parse_text(given, "id")):
         raise InvalidInput("this is not a ULID; leave it out to have one made", path=("id",))
     return str(given["id"])
 
@@ -254,7 +233,7 @@ def _without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _match_document(match: Match, result: Result | None) -> dict[str, Any]:
+def _match_document(match: event_store.Match, result: event_store.Result | None) -> dict[str, Any]:
     document: dict[str, Any] = {
         "id": match.id,
         "name": match.name,

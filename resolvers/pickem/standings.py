@@ -1,7 +1,5 @@
 """Standings of a season, with their ranks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -17,63 +15,55 @@ from datastore.pickem.standings import Standing, read_standing, read_standings, 
 from datastore.refusals import InvalidInput, NotFound
 from resolvers.loading import batched
 from resolvers.people.visibility import ShownProfile, authors
+from resolvers.pickem import visibility
 from resolvers.pickem.cache import Entries, LeagueCache, PickemCache, RosterKey, pickem_cache
 from resolvers.pickem.events import EventId
 from resolvers.pickem.leagues import LeagueId
 from resolvers.pickem.rules import validate_season
-from resolvers.pickem.visibility import (
-    LeagueEvent,
-    LeagueView,
-    PredictionView,
-    StandingView,
-    current_view,
-    load_event,
-    load_league,
-    show_league,
-    show_prediction,
-    show_ranked,
-    show_standing,
-)
 from resolvers.requests.context import Context, Services
 
 # ── standings ──
 
 
-async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[StandingView]:
+async def standings(ctx: Context, /, *, season: str, window: Window) -> Page[visibility.StandingView]:
     """By points, then correct picks, then nearer guesses, then time of joining. Equal points share a rank."""
     name = validate_season(season, "season")
     cache, reading = pickem_cache(ctx), read_standings_page(ctx.table, name, window)
     if window.cursor is None:
         reading = cache.with_prefetched_profiles(f"standings of {name}", reading)
     page, (season_record, histogram) = await asyncio.gather(reading, cache.season_ranks(name))
-    return page.map([show_ranked(standing, histogram) for standing in page.nodes]).counted(season_record.members)
+    return page.map([visibility.show_ranked(standing, histogram) for standing in page.nodes]).counted(
+        season_record.members
+    )
 
 
-async def user_standings(ctx: Context, profile: Profile, /) -> list[StandingView]:
+async def user_standings(ctx: Context, profile: Profile, /) -> list[visibility.StandingView]:
     """One standing for each season, in descending order of the seasons' names."""
     cache = pickem_cache(ctx)
     member = await cache.members.load((profile.user, None))
     standings = member.standings if member else ()
     seasons = await asyncio.gather(*(cache.season_ranks(standing.season) for standing in standings))
-    return [show_ranked(standing, histogram) for standing, (_, histogram) in zip(standings, seasons, strict=True)]
+    return [
+        visibility.show_ranked(standing, histogram) for standing, (_, histogram) in zip(standings, seasons, strict=True)
+    ]
 
 
-async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> StandingView | None:
+async def user_standing(ctx: Context, profile: Profile, /, *, season: str) -> visibility.StandingView | None:
     name = validate_season(season, "season")
     standing, (_, histogram) = await asyncio.gather(
         read_standing(ctx.table, profile.user, name), pickem_cache(ctx).season_ranks(name)
     )
-    return show_ranked(standing, histogram) if standing else None
+    return visibility.show_ranked(standing, histogram) if standing else None
 
 
 @batched
-async def standing_users(ctx: Context, standings: Sequence[StandingView], /) -> list[ShownProfile]:
+async def standing_users(ctx: Context, standings: Sequence[visibility.StandingView], /) -> list[ShownProfile]:
     return await authors(ctx, [standing.user for standing in standings])
 
 
 async def standings_changed(
     ctx: Context, /, *, season: str, league: LeagueId | None = None, first: int | None = None
-) -> AsyncGenerator[list[StandingView]]:
+) -> AsyncGenerator[list[visibility.StandingView]]:
     """The first rows, of the season or of a league, immediately; then again after each change."""
     name, size = validate_season(season, "season"), page_size(first)
     if league is not None:
@@ -86,10 +76,10 @@ async def standings_changed(
     if not await cache.season_entries.load(name):  # else anyone could have this process read invented seasons forever
         raise NotFound("There is no event in this season.", path=("season",))
 
-    async def read_rows(number: int) -> list[StandingView]:
+    async def read_rows(number: int) -> list[visibility.StandingView]:
         page = await read_standings_page(services.table, name, Window(number, services.seal))
         _, histogram = await cache.season_ranks(name)
-        return [show_ranked(standing, histogram) for standing in page.nodes]
+        return [visibility.show_ranked(standing, histogram) for standing in page.nodes]
 
     async for rows in services.live.rows(("standings", name), read_rows, size, ctx.address):
         yield list(rows)
@@ -124,7 +114,7 @@ class LeagueTable(NamedTuple):
     """The standings of a league's members, best first."""
 
     positions: tuple[str, ...]
-    rows: tuple[StandingView, ...]
+    rows: tuple[visibility.StandingView, ...]
 
 
 class LeaguePages:
@@ -136,11 +126,11 @@ class LeaguePages:
         self.tables = services.cache.each("league_standings", self._read_table, age=_AGE, most=_LEAGUES)
         self._entries = services.cache.each("league_entries", self._read_entries, age=_AGE, most=_LEAGUES)
 
-    async def table(self, league: LeagueView) -> LeagueTable:
+    async def table(self, league: visibility.LeagueView) -> LeagueTable:
         key = TableKey(roster_key(league), league.season, league.season_record.published)
         return await self.tables.load(key) or LeagueTable((), ())
 
-    async def entries(self, league: LeagueView, event: Event) -> Entries:
+    async def entries(self, league: visibility.LeagueView, event: Event) -> Entries:
         key = EntriesKey(roster_key(league), event.id, event.version, bool(event.scored))
         return await self._entries.load(key, _AGE if event.revealed else _OPEN_AGE) or Entries()
 
@@ -157,22 +147,22 @@ class LeaguePages:
         return Entries(tuple(position for position, _ in placed), tuple(user for _, user in placed))
 
 
-def roster_key(league: LeagueView) -> RosterKey:
+def roster_key(league: visibility.LeagueView) -> RosterKey:
     return RosterKey(league.id, league.revision)
 
 
 def _ranked(standings: Sequence[Standing]) -> LeagueTable:
     """In the season's order. A rank is one more than the number of members with more points."""
     placed = sorted((standing_position(standing), standing) for standing in standings)
-    rows: list[StandingView] = []
+    rows: list[visibility.StandingView] = []
     for index, (_, standing) in enumerate(placed):
         shared = rows[-1].rank if rows and rows[-1].points == standing.points else index + 1
-        rows.append(show_standing(standing, shared))
+        rows.append(visibility.show_standing(standing, shared))
     return LeagueTable(tuple(position for position, _ in placed), tuple(rows))
 
 
-async def league_standings(ctx: Context, league: League, /, *, window: Window) -> Page[StandingView] | None:
-    view = await current_view(ctx, league)
+async def league_standings(ctx: Context, league: League, /, *, window: Window) -> Page[visibility.StandingView] | None:
+    view = await visibility.current_view(ctx, league)
     if view is None or not view.is_visible:
         return None
     request = window.open(f"league standings:{view.id}")
@@ -182,9 +172,9 @@ async def league_standings(ctx: Context, league: League, /, *, window: Window) -
 
 async def league_standings_changed(
     ctx: Context, *, season: str, league: str, size: int
-) -> AsyncGenerator[list[StandingView]]:
+) -> AsyncGenerator[list[visibility.StandingView]]:
     """The league's first rows, then again after each change, for as long as the viewer may see them."""
-    view = await load_league(ctx, league)
+    view = await visibility.load_league(ctx, league)
     if view is None or not view.is_visible:
         raise NotFound("There is no such league, or you are not a member of it.", path=("league",))
     if view.season != season:
@@ -192,27 +182,29 @@ async def league_standings_changed(
     services = ctx.services
     cache, pages = services.get(LeagueCache), services.get(LeaguePages)
 
-    async def read_rows(number: int) -> Sequence[StandingView | None]:
+    async def read_rows(number: int) -> Sequence[visibility.StandingView | None]:
         """The rows of a league; of one that is gone, a row that no league has, so that listeners see a change."""
         found = await cache.leagues.load((league, None))
-        return (await pages.table(show_league(found))).rows[:number] if found else (None,)
+        return (await pages.table(visibility.show_league(found))).rows[:number] if found else (None,)
 
     async for rows in services.live.rows(("league standings", league), read_rows, size, ctx.address):
-        view = await load_league(ctx, league)
+        view = await visibility.load_league(ctx, league)
         if view is None or not view.is_visible:
             raise NotFound("You are not a member of this league any more.", path=("league",))
         yield [row for row in rows if row is not None]
 
 
-async def league_event(ctx: Context, league: League, /, *, event: EventId) -> LeagueEvent | None:
+async def league_event(ctx: Context, league: League, /, *, event: EventId) -> visibility.LeagueEvent | None:
     """None for an event of another season, and for those who may not see the league."""
-    view, found = await asyncio.gather(current_view(ctx, league), load_event(ctx, event))
+    view, found = await asyncio.gather(visibility.current_view(ctx, league), visibility.load_event(ctx, event))
     if view is None or found is None or not view.is_visible or found.season != view.season:
         return None
     return view.with_event(found, await ctx.services.get(LeaguePages).entries(view, found))
 
 
-async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, window: Window) -> Page[PredictionView]:
+async def league_predictions(
+    ctx: Context, league_event: visibility.LeagueEvent, /, *, window: Window
+) -> Page[visibility.PredictionView]:
     """Of the members, in the event's order; none before picks are public."""
     event, entries = league_event.event, league_event.entries
     request = window.open(f"league predictions:{league_event.league.id}:{event.id}:{event.scored}")
@@ -220,5 +212,5 @@ async def league_predictions(ctx: Context, league_event: LeagueEvent, /, *, wind
         return Page.cut([], request)
     users = page_of(entries.positions, entries.users, request)
     predictions = await read_predictions(ctx.table, event.id, users.nodes)
-    by_user = {prediction.user: show_prediction(event, prediction) for prediction in predictions}
+    by_user = {prediction.user: visibility.show_prediction(event, prediction) for prediction in predictions}
     return users.map(by_user.get(user) for user in users.nodes)  # all are there, unless a member was erased since

@@ -14,8 +14,6 @@ on a board they have never voted on, or start a visit, unless this process has c
 visit's token proves nothing, since these can be collected; people who only look at pages are not counted.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial

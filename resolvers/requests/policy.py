@@ -1,7 +1,5 @@
 """The community's rules that an operator sets; `Settings.policy` fills them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

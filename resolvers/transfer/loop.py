@@ -4,8 +4,6 @@ An import that was interrupted is completed by running it again. Most stores rem
 exists, and tell how many records were new. So the file may also have grown meanwhile, and two runs may overlap.
 """
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A row that cannot be read has a `problem` in place of fields; the loop decides w
 whole is at fault, a reader raises Unreadable.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import errno

@@ -5,8 +5,6 @@ becomes `zh-Hant`. CLDR's likely subtags, which langcodes brings, say which scri
 writes.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Final

@@ -6,8 +6,6 @@ The checksum makes a mistyped or shortened id a clear error instead of an unknow
 not against intent: nothing may depend on an id being hard to guess.
 """
 
-from __future__ import annotations
-
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache

@@ -3,8 +3,6 @@
 An address is only checked, and never fetched by this service.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection

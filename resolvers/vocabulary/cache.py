@@ -1,7 +1,5 @@
 """Lists, words and a day's words, at most two seconds old. An index may be behind them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """Daily words: one function per field."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, date, timedelta
@@ -20,24 +18,15 @@ from datastore.vocabulary.daily import (
 from resolvers.loading import batched
 from resolvers.people import visibility as member_visibility
 from resolvers.requests.context import Context
+from resolvers.vocabulary import visibility
 from resolvers.vocabulary.cache import VocabularyCache, collect
 from resolvers.vocabulary.lists import ListId
 from resolvers.vocabulary.schedules import local_day, time_zone
-from resolvers.vocabulary.visibility import (
-    ShownDailyWord,
-    ShownList,
-    ShownWord,
-    load_list,
-    require_editable,
-    show_current_word,
-    show_daily_word,
-    show_list,
-)
 
 MOST_DAYS_AHEAD: Final = 31
 
 
-async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[ShownDailyWord]:
+async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[visibility.ShownDailyWord]:
     """The words of all lists that the viewer may see, by the lists' names.
 
     While a list is being published, both parts of the index may lead to its word.
@@ -48,33 +37,41 @@ async def daily_words(ctx: Context, /, *, on: date | None = None) -> list[ShownD
     drawn = {daily.list: daily for daily_words in by_owner for daily in daily_words}
     lists = await ctx.services.get(VocabularyCache).lists.load_many([*drawn])
     named = [
-        (shown.alphabetical, shown.list, show_daily_word(shown, daily))
+        (shown.alphabetical, shown.list, visibility.show_daily_word(shown, daily))
         for word_list, daily in zip(lists, drawn.values(), strict=True)
-        if (shown := show_list(ctx, word_list)) is not None
+        if (shown := visibility.show_list(ctx, word_list)) is not None
     ]
     return [daily for _, _, daily in sorted(named, key=lambda row: row[:2])]
 
 
-async def daily_word(ctx: Context, word_list: ShownList, /, *, on: date | None = None) -> ShownDailyWord | None:
+async def daily_word(
+    ctx: Context, word_list: visibility.ShownList, /, *, on: date | None = None
+) -> visibility.ShownDailyWord | None:
     """The list's word of a date. The first request of a day draws its word; past days without a request have none."""
     day = await _validated_day(ctx, on)
     if day < _utc_today(ctx):
         daily = await read_daily_word(ctx.table, word_list.list, day)
     else:
         daily = await draw_daily_word(ctx.table, word_list.list, day)
-    return None if daily is None else show_daily_word(word_list, daily)
+    return None if daily is None else visibility.show_daily_word(word_list, daily)
 
 
 async def review(
-    ctx: Context, word_list: ShownList, /, *, from_: date | None = None, to: date | None = None, window: Window
-) -> Page[ShownDailyWord]:
+    ctx: Context,
+    word_list: visibility.ShownList,
+    /,
+    *,
+    from_: date | None = None,
+    to: date | None = None,
+    window: Window,
+) -> Page[visibility.ShownDailyWord]:
     newest = await _newest_day(ctx)
     page = await read_past_daily_words(ctx.table, word_list.list, from_, to, window, newest)
-    return page.map([show_daily_word(word_list, daily) for daily in page.nodes])
+    return page.map([visibility.show_daily_word(word_list, daily) for daily in page.nodes])
 
 
 @batched
-async def daily_word_words(ctx: Context, dailies: Sequence[ShownDailyWord], /) -> list[ShownWord]:
+async def daily_word_words(ctx: Context, dailies: Sequence[visibility.ShownDailyWord], /) -> list[visibility.ShownWord]:
     """The words as they are now: those of lists with corrected words are read again."""
     cache = ctx.services.get(VocabularyCache)
     lists = await cache.lists.load_many([daily.list for daily in dailies])
@@ -84,20 +81,22 @@ async def daily_word_words(ctx: Context, dailies: Sequence[ShownDailyWord], /) -
         if word_list is not None and word_list.corrected
     ]
     words = dict(zip(corrected, await cache.words.load_many(corrected), strict=True))
-    return [show_current_word(daily, words.get((daily.list, daily.word.ordinal))) for daily in dailies]
+    return [visibility.show_current_word(daily, words.get((daily.list, daily.word.ordinal))) for daily in dailies]
 
 
-async def upcoming_words(ctx: Context, /, *, list: ListId, days: int = 14) -> Sequence[ShownDailyWord]:  # noqa: A002
+async def upcoming_words(ctx: Context, /, *, list: ListId, days: int = 14) -> Sequence[visibility.ShownDailyWord]:  # noqa: A002
     """For those who may change the list, who may then correct or remove a word before its day."""
     ctx.signed_in()
-    word_list = await load_list(ctx, list, 0)
+    word_list = await visibility.load_list(ctx, list, 0)
     if word_list is None:
         raise NotFound("There is no such list.", path=("list",))
-    require_editable(ctx, word_list)
+    visibility.require_editable(ctx, word_list)
     if not 1 <= days <= MOST_DAYS_AHEAD:
         raise InvalidInput(f"Ask for 1 to {MOST_DAYS_AHEAD} days.", path=("days",))
     dates = [_utc_today(ctx) + timedelta(days=day) for day in range(days)]
-    return [show_daily_word(word_list, daily) for daily in await read_upcoming_words(ctx.table, word_list, dates)]
+    return [
+        visibility.show_daily_word(word_list, daily) for daily in await read_upcoming_words(ctx.table, word_list, dates)
+    ]
 
 
 def _utc_today(ctx: Context) -> date:

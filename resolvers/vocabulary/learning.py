@@ -1,7 +1,5 @@
 """Quiz results, practice sentences and streaks: one function per field."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,21 +19,11 @@ from resolvers.people.visibility import ShownProfile, authors
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.node_ids import node_id
 from resolvers.values.texts import LINE, is_line
+from resolvers.vocabulary import visibility
 from resolvers.vocabulary.cache import VocabularyCache, load_screen, profile_screens
 from resolvers.vocabulary.lists import ListId, WordId, require_word
 from resolvers.vocabulary.quiz_leaderboard import QuizLeaderboards
 from resolvers.vocabulary.schedules import Grade, Streak, compute_streak, local_day, reviewed, time_zone
-from resolvers.vocabulary.visibility import (
-    ShownCard,
-    ShownQuizResult,
-    ShownQuizStanding,
-    ShownWord,
-    load_word,
-    require_input_list,
-    show_own_result,
-    show_own_word,
-    show_quiz_result,
-)
 
 # ── cards ──
 
@@ -55,12 +43,12 @@ async def review_word(ctx: Context, /, *, word: WordId, grade: Grade) -> Card:
 
 
 @batched
-async def card_words(ctx: Context, cards: Sequence[ShownCard], /) -> list[ShownWord]:
+async def card_words(ctx: Context, cards: Sequence[visibility.ShownCard], /) -> list[visibility.ShownWord]:
     """The words. Cards whose words are gone leave the queue, and are shown for the last time."""
     keys = [(card.list, card.ordinal) for card in cards]
     words = await ctx.services.get(VocabularyCache).words.load_many(keys)
     await quizzes.drop_cards(ctx.table, [card for card, word in zip(cards, words, strict=True) if word is None])
-    return [show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
+    return [visibility.show_own_word(key, word) for key, word in zip(keys, words, strict=True)]
 
 
 # ── answers ──
@@ -78,7 +66,7 @@ MAX_AGE = timedelta(days=31)
 class QuizRecorded:
     """A result, and the member's streak with it."""
 
-    result: ShownQuizResult
+    result: visibility.ShownQuizResult
     streak: Streak
 
 
@@ -101,7 +89,7 @@ async def record_quiz(
         raise InvalidInput(f"Of {total} questions, 0 to {total} can be answered correctly.", path=("input", "correct"))
     ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
     word_list, (profile, days) = await asyncio.gather(
-        require_input_list(ctx, list), learning.read_profile_and_days(ctx.table, member.id)
+        visibility.require_input_list(ctx, list), learning.read_profile_and_days(ctx.table, member.id)
     )
     result = QuizResult(
         user=member.id,
@@ -118,7 +106,7 @@ async def record_quiz(
         ctx.table,
         result,
         days,
-        lambda after: QuizRecorded(show_own_result(result), compute_streak(after.dates(), today)),
+        lambda after: QuizRecorded(visibility.show_own_result(result), compute_streak(after.dates(), today)),
         ctx.unit,
     )
     ctx.services.get(QuizLeaderboards).add_written(result)
@@ -242,25 +230,25 @@ async def streak(ctx: Context, profile: Profile, /) -> Streak:
 
 @batched
 async def users(
-    ctx: Context, records: Sequence[ShownQuizResult | Sentence | ShownQuizStanding], /
+    ctx: Context, records: Sequence[visibility.ShownQuizResult | Sentence | visibility.ShownQuizStanding], /
 ) -> list[ShownProfile]:
     return await authors(ctx, [record.user for record in records])
 
 
-async def sentence_word(ctx: Context, sentence: Sentence, /) -> ShownWord | None:
+async def sentence_word(ctx: Context, sentence: Sentence, /) -> visibility.ShownWord | None:
     """None without a word, and for other viewers if the word is in a private list."""
     if sentence.list is None or sentence.ordinal is None:
         return None
-    return await load_word(ctx, sentence.list, sentence.ordinal)
+    return await visibility.load_word(ctx, sentence.list, sentence.ordinal)
 
 
 # ── nodes ──
 
 
-async def quiz_node(ctx: Context, key: str) -> ShownQuizResult | None:
+async def quiz_node(ctx: Context, key: str) -> visibility.ShownQuizResult | None:
     result_key = _split_key(key)
     result = await learning.read_quiz_result(ctx.table, *result_key) if result_key else None
-    return show_quiz_result(ctx, result)
+    return visibility.show_quiz_result(ctx, result)
 
 
 async def sentence_node(ctx: Context, key: str) -> Sentence | None:

@@ -4,8 +4,6 @@ Editors change public lists and their words, owners their private ones. What oth
 daily words, quizzes and sentences go on showing a removed word, and quizzes the name of a deleted list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -18,16 +16,9 @@ from datastore.vocabulary.words import LONGEST_LIST, MOST_WORDS, AddedWords, Wor
 from resolvers.people.visibility import ShownProfile, author
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.node_ids import node_id
+from resolvers.vocabulary import visibility
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.texts import NewWord, as_new_word, parse_list_name, parse_word, validate_level
-from resolvers.vocabulary.visibility import (
-    ShownList,
-    ShownWord,
-    load_list,
-    load_word,
-    require_editable,
-    require_input_list,
-)
 
 ListId = Annotated[str, NodeOf("WordList")]
 WordId = Annotated[str, NodeOf("Word")]
@@ -41,16 +32,16 @@ _ORDINAL_DIGITS = 6
 # ── reading ──
 
 
-async def word_list(ctx: Context, /, *, id: ListId) -> ShownList | None:  # noqa: A002 - the argument's public name
-    return await load_list(ctx, id, 0)
+async def word_list(ctx: Context, /, *, id: ListId) -> visibility.ShownList | None:  # noqa: A002 - the argument's public name
+    return await visibility.load_list(ctx, id, 0)
 
 
-async def owner(ctx: Context, word_list: ShownList, /) -> ShownProfile | None:
+async def owner(ctx: Context, word_list: visibility.ShownList, /) -> ShownProfile | None:
     """None for a public list: all editors maintain it."""
     return None if word_list.public or word_list.owner is None else await author(ctx, word_list.owner)
 
 
-async def subscriber_count(ctx: Context, word_list: ShownList, /) -> int:
+async def subscriber_count(ctx: Context, word_list: visibility.ShownList, /) -> int:
     return await subscriptions.read_subscriber_count(ctx.table, word_list.list)
 
 
@@ -78,8 +69,8 @@ async def create_word_list(ctx: Context, /, *, name: str, level: int | None = No
 async def add_words(ctx: Context, /, *, list: ListId, words: Sequence[NewWord]) -> AddedWords:  # noqa: A002
     """Editors add to public lists, owners to their own; all of the words or none."""
     ctx.signed_in()
-    word_list = await require_input_list(ctx, list)
-    require_editable(ctx, word_list)
+    word_list = await visibility.require_input_list(ctx, list)
+    visibility.require_editable(ctx, word_list)
     if not 1 <= len(words) <= MOST_WORDS:
         raise InvalidInput(f"Add 1 to {MOST_WORDS} words at a time, not {len(words)}.", path=("input", "words"))
     parsed = tuple(parse_word(list, word, ("input", "words", str(index))) for index, word in enumerate(words))
@@ -148,7 +139,7 @@ async def _require_editable_word(ctx: Context, key: str) -> tuple[str, int]:
     """List and ordinal of a word that the viewer may change."""
     viewer = ctx.signed_in()
     word = await require_word(ctx, key)
-    require_editable(ctx, await require_input_list(ctx, word.list))
+    visibility.require_editable(ctx, await visibility.require_input_list(ctx, word.list))
     ctx.services.rates.hit(CHANGE_RATE, "words", viewer.id)
     return word.list, word.ordinal
 
@@ -203,7 +194,7 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
     stored = await lists.read_list(ctx.table, list, consistent=True)
     if stored is None or not stored.was_visible_to(ctx.viewer.member_id):
         raise NotFound("There is no such list.", path=("input", "list"))
-    require_editable(ctx, stored)
+    visibility.require_editable(ctx, stored)
     ctx.services.rates.hit(CHANGE_RATE, "lists", ctx.viewer.id)
     await lists.delete_list(ctx.table, list, deleted_id, ctx.unit)
     after = await lists.read_list(ctx.table, list, consistent=True)
@@ -215,8 +206,8 @@ async def delete_word_list(ctx: Context, /, *, list: ListId) -> str:  # noqa: A0
 
 async def _require_editable_list(ctx: Context, list_id: str) -> WordList:
     viewer = ctx.signed_in()
-    word_list = await require_input_list(ctx, list_id)
-    require_editable(ctx, word_list)
+    word_list = await visibility.require_input_list(ctx, list_id)
+    visibility.require_editable(ctx, word_list)
     ctx.services.rates.hit(CHANGE_RATE, "lists", viewer.id)
     return word_list
 
@@ -224,12 +215,12 @@ async def _require_editable_list(ctx: Context, list_id: str) -> WordList:
 # ── nodes ──
 
 
-async def word_node(ctx: Context, key: str) -> ShownWord | None:
+async def word_node(ctx: Context, key: str) -> visibility.ShownWord | None:
     word_key = _split_key(key)
-    return await load_word(ctx, *word_key) if word_key else None
+    return await visibility.load_word(ctx, *word_key) if word_key else None
 
 
-async def require_word(ctx: Context, key: str) -> ShownWord:
+async def require_word(ctx: Context, key: str) -> visibility.ShownWord:
     """The word that an input names."""
     word = await word_node(ctx, key)
     if word is None:

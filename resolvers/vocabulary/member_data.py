@@ -1,7 +1,5 @@
 """Taking back and erasing a member's results; erasing their subscriptions and private lists."""
 
-from __future__ import annotations
-
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.vocabulary import member_items
 from datastore.vocabulary.learning import QuizResult, Sentence

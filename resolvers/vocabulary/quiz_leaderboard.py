@@ -7,8 +7,6 @@ A day's leaderboard is built from all of the day's results and kept for two seco
 building it took. The process's own writes are added to it at once.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

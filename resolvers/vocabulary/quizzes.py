@@ -6,8 +6,6 @@ about the list's first ones. If too few of the random words can be asked about, 
 a very long one.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence

@@ -8,8 +8,6 @@ Each seventh active day in a row earns a freeze, of which a member has two at mo
 breaking the streak, and does not lengthen it. When a streak breaks, its freezes are spent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo

@@ -1,7 +1,5 @@
 """Subscriptions to daily words: one function per field."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from copy import copy

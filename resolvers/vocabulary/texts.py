@@ -1,7 +1,5 @@
 """Rules for the texts of lists and words."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from datastore.refusals import InvalidInput

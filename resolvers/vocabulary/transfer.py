@@ -1,24 +1,12 @@
 """Words from a table into a public list. Words that it has, or that were removed from it, are left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from datastore.dynamo import Stale, optimistic
 from datastore.vocabulary import lists
+from datastore.vocabulary import words as word_store
 from datastore.vocabulary.lists import ListNameTaken, WordList
-from datastore.vocabulary.words import (
-    LONGEST_LIST,
-    WORDS_AT_ONCE,
-    ListGrown,
-    Word,
-    WordBatch,
-    WordContent,
-    add_words,
-    all_words,
-    removed_words,
-)
 from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, PreviewedStore
 from resolvers.transfer.readers import Row
@@ -30,13 +18,13 @@ REQUIRED = (("definition",), ("term", "simplified"))
 """A word of any language and a Chinese one: a file has one of these columns, or both for different rows."""
 
 
-class WordStore(PreviewedStore[Word]):
+class WordStore(PreviewedStore[word_store.Word]):
     """Adds words to a list."""
 
-    at_once = WORDS_AT_ONCE
+    at_once = word_store.WORDS_AT_ONCE
 
     _list: WordList
-    _contents: set[WordContent]
+    _contents: set[word_store.WordContent]
     """Of the words that the list had when it was last read, removed ones included."""
 
     def __init__(
@@ -51,7 +39,7 @@ class WordStore(PreviewedStore[Word]):
         self._contents = await self._read_contents(0)
         return 0
 
-    def parse(self, row: Row) -> Word:
+    def parse(self, row: Row) -> word_store.Word:
         given = row.fields
         new = NewWord(
             simplified=given.get("simplified"),
@@ -65,13 +53,13 @@ class WordStore(PreviewedStore[Word]):
         )
         return parse_word(self._list.list, new, ("input",))
 
-    async def are_missing(self, records: Sequence[Word]) -> Sequence[bool]:
+    async def are_missing(self, records: Sequence[word_store.Word]) -> Sequence[bool]:
         first = {word.content: place for place, word in reversed([*enumerate(records)])}
         return [
             first[word.content] == place and word.content not in self._contents for place, word in enumerate(records)
         ]
 
-    async def add(self, records: Sequence[Word]) -> Added:
+    async def add(self, records: Sequence[word_store.Word]) -> Added:
         """Add those that the list lacks, even if somebody else adds words at the same time."""
         by_content = {word.content: word for word in records}
 
@@ -79,10 +67,12 @@ class WordStore(PreviewedStore[Word]):
             missing = [word for content, word in by_content.items() if content not in self._contents]
             if missing:
                 services = self._services
-                batch = WordBatch(services.ids.next(services.clock()), missing, LONGEST_LIST, current.next_ordinal)
+                batch = word_store.WordBatch(
+                    services.ids.next(services.clock()), missing, word_store.LONGEST_LIST, current.next_ordinal
+                )
                 try:
-                    added = await add_words(services.table, current.list, batch, services.unit(self._actor))
-                except ListGrown as grown:
+                    added = await word_store.add_words(services.table, current.list, batch, services.unit(self._actor))
+                except word_store.ListGrown as grown:
                     self._list = grown.word_list
                     self._contents |= await self._read_contents(current.next_ordinal)
                     raise Stale from None
@@ -97,11 +87,11 @@ class WordStore(PreviewedStore[Word]):
         self._contents |= by_content.keys()
         return Added(new)
 
-    async def _read_contents(self, start: int) -> set[WordContent]:
+    async def _read_contents(self, start: int) -> set[word_store.WordContent]:
         """Those of the words from an ordinal on. A removed word moves behind the others, so it is not missed."""
         table, word_list = self._services.table, self._list
-        words = all_words(table, word_list, start=start, consistent=True)
-        removed = removed_words(table, word_list.list)
+        words = word_store.all_words(table, word_list, start=start, consistent=True)
+        removed = word_store.removed_words(table, word_list.list)
         return {word.content for group in (words, removed) async for word in group}
 
 

@@ -6,8 +6,6 @@ it: whoever has a `ShownList` may see its words and daily words. Quizzes of a pr
 shown to their member only; they are left out when pages are read, so none has holes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

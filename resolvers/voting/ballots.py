@@ -4,8 +4,6 @@ A draw answers a ballot: a sealed token for one pair. Nothing is stored until a 
 number makes sure that it counts once. Where a vote came from is remembered for a week (`Origins`).
 """
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace

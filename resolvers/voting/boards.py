@@ -1,7 +1,5 @@
 """Boards, contenders, the leaderboard and head-to-head records: one function per field."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -13,36 +11,16 @@ from datastore.dynamo import Page, Window, page_size
 from datastore.refusals import InvalidInput, NotFound, require_revision
 from datastore.values.folding import MOST_MARKS
 from datastore.voting import boards as board_store
+from datastore.voting import contenders as contender_store
 from datastore.voting import editing, votes
 from datastore.voting.boards import MAIN, Board, Electorate, ResultsVisible
-from datastore.voting.contenders import (
-    Contender,
-    CountedContender,
-    Details,
-    contenders_request,
-    folded_for_keys,
-    leaderboard_request,
-)
 from datastore.voting.editing import ContenderChange
 from resolvers.loading import batched
 from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
 from resolvers.values.texts import is_line, parse_image_address, parse_link
+from resolvers.voting import visibility
 from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours
 from resolvers.voting.svg import PicturePreview, parse_picture, preview_picture
-from resolvers.voting.visibility import (
-    LeaderboardPage,
-    LeaderboardRow,
-    Matchup,
-    Results,
-    ShownBoard,
-    ShownContender,
-    board_cache,
-    contenders_of,
-    empty_leaderboard,
-    results,
-    results_of,
-    settled_results,
-)
 
 # ── ids ──
 
@@ -62,87 +40,97 @@ def parse_contender_key(key: str) -> tuple[str, int] | None:
 # ── boards ──
 
 
-async def board(ctx: Context, /, *, slug: str = MAIN) -> ShownBoard | None:
+async def board(ctx: Context, /, *, slug: str = MAIN) -> visibility.ShownBoard | None:
     found = await _load_results(ctx, slug)
     return found.board if found else None
 
 
-async def _load_results(ctx: Context, slug: str) -> Results | None:
+async def _load_results(ctx: Context, slug: str) -> visibility.Results | None:
     """A board's results, which include all votes of two seconds ago; None if there is no such board."""
-    return await settled_results(ctx, slug) if board_store.is_slug(slug) else None
+    return await visibility.settled_results(ctx, slug) if board_store.is_slug(slug) else None
 
 
-async def boards(ctx: Context, /, *, window: Window) -> Page[ShownBoard]:
+async def boards(ctx: Context, /, *, window: Window) -> Page[visibility.ShownBoard]:
     """Each board is read again, since the index is not settled; if that fails, it is shown as the index has it."""
     page = await board_store.read_boards_page(ctx.table, window)
-    found = await asyncio.gather(*(settled_results(ctx, each.slug) for each in page.nodes), return_exceptions=True)
+    found = await asyncio.gather(
+        *(visibility.settled_results(ctx, each.slug) for each in page.nodes), return_exceptions=True
+    )
     return page.map(
         [
-            (settled if isinstance(settled, Results) else await results(ctx, listed)).board
+            (settled if isinstance(settled, visibility.Results) else await visibility.results(ctx, listed)).board
             for listed, settled in zip(page.nodes, found, strict=True)
         ]
     )
 
 
-def closed(ctx: Context, board: ShownBoard, /) -> bool:
+def closed(ctx: Context, board: visibility.ShownBoard, /) -> bool:
     return not is_open(board, ctx.now())
 
 
-async def contender_board(ctx: Context, contender: ShownContender, /) -> ShownBoard:
-    return (await results_of(ctx, contender.board)).board
+async def contender_board(ctx: Context, contender: visibility.ShownContender, /) -> visibility.ShownBoard:
+    return (await visibility.results_of(ctx, contender.board)).board
 
 
 # ── contenders ──
 
 
-async def contender(ctx: Context, /, *, id: ContenderId) -> ShownContender | None:  # noqa: A002 - the argument's public name
+async def contender(ctx: Context, /, *, id: ContenderId) -> visibility.ShownContender | None:  # noqa: A002 - the argument's public name
     key = parse_contender_key(id)
     of_board = await _load_results(ctx, key[0]) if key else None
     return await of_board.contender(key[1]) if key and of_board else None
 
 
-async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[ShownContender]:
-    request = contenders_request(board, window)
+async def contenders(ctx: Context, /, *, board: str = MAIN, window: Window) -> Page[visibility.ShownContender]:
+    request = contender_store.contenders_request(board, window)
     of_board = await _load_results(ctx, board)
     return await of_board.contenders(request) if of_board else Page.cut((), request).counted(0)
 
 
-async def board_contenders(ctx: Context, board: ShownBoard, /, *, window: Window) -> Page[ShownContender]:
-    return await (await results(ctx, board)).contenders(contenders_request(board.slug, window))
+async def board_contenders(
+    ctx: Context, board: visibility.ShownBoard, /, *, window: Window
+) -> Page[visibility.ShownContender]:
+    return await (await visibility.results(ctx, board)).contenders(
+        contender_store.contenders_request(board.slug, window)
+    )
 
 
-async def svg(ctx: Context, contender: ShownContender, /) -> str | None:
-    return await board_cache(ctx).pictures.load((contender.board, contender.ordinal)) or None
+async def svg(ctx: Context, contender: visibility.ShownContender, /) -> str | None:
+    return await visibility.board_cache(ctx).pictures.load((contender.board, contender.ordinal)) or None
 
 
-async def description(ctx: Context, contender: ShownContender, /) -> str | None:
+async def description(ctx: Context, contender: visibility.ShownContender, /) -> str | None:
     return (await _details(ctx, contender)).description
 
 
-async def link(ctx: Context, contender: ShownContender, /) -> str | None:
+async def link(ctx: Context, contender: visibility.ShownContender, /) -> str | None:
     return (await _details(ctx, contender)).link
 
 
-async def image_url(ctx: Context, contender: ShownContender, /) -> str | None:
+async def image_url(ctx: Context, contender: visibility.ShownContender, /) -> str | None:
     return (await _details(ctx, contender)).image_url
 
 
-async def _details(ctx: Context, contender: ShownContender) -> Details:
+async def _details(ctx: Context, contender: visibility.ShownContender) -> contender_store.Details:
     key = (contender.board, contender.ordinal)
-    return await board_cache(ctx).details.load(key) or Details(*key)
+    return await visibility.board_cache(ctx).details.load(key) or contender_store.Details(*key)
 
 
 # ── the leaderboard ──
 
 
-async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> LeaderboardPage:
-    request = leaderboard_request(board, window)
+async def leaderboard(ctx: Context, /, *, board: str = MAIN, window: Window) -> visibility.LeaderboardPage:
+    request = contender_store.leaderboard_request(board, window)
     of_board = await _load_results(ctx, board)
-    return await of_board.leaderboard(request) if of_board else empty_leaderboard(request)
+    return await of_board.leaderboard(request) if of_board else visibility.empty_leaderboard(request)
 
 
-async def board_leaderboard(ctx: Context, board: ShownBoard, /, *, window: Window) -> LeaderboardPage:
-    return await (await results(ctx, board)).leaderboard(leaderboard_request(board.slug, window))
+async def board_leaderboard(
+    ctx: Context, board: visibility.ShownBoard, /, *, window: Window
+) -> visibility.LeaderboardPage:
+    return await (await visibility.results(ctx, board)).leaderboard(
+        contender_store.leaderboard_request(board.slug, window)
+    )
 
 
 class _Moment(NamedTuple):
@@ -155,14 +143,14 @@ class _Moment(NamedTuple):
 
 async def leaderboard_changed(
     ctx: Context, /, *, board: str = MAIN, first: int | None = None
-) -> AsyncGenerator[list[LeaderboardRow]]:
+) -> AsyncGenerator[list[visibility.LeaderboardRow]]:
     """The first rows now, and again after each change; nothing while they are hidden."""
     size = page_size(first)
     if await _load_results(ctx, board) is None:
         raise board_store.board_not_found(board)
-    cache = board_cache(ctx)
+    cache = visibility.board_cache(ctx)
 
-    async def read(number: int) -> Sequence[tuple[_Moment | None, CountedContender]]:
+    async def read(number: int) -> Sequence[tuple[_Moment | None, contender_store.CountedContender]]:
         current = await cache.board(board)
         if current is None:
             return ()
@@ -174,7 +162,7 @@ async def leaderboard_changed(
     shown = None
     async for leaders in ctx.services.live.rows(("leaderboard", board), read, size, ctx.address):
         cache.may_have_voted(ctx.viewer.id, board)
-        of_board = await results_of(ctx, board)
+        of_board = await visibility.results_of(ctx, board)
         rows = None if of_board.hidden else of_board.from_the_top([leader for _, leader in leaders])
         if rows is not None and rows != shown:
             yield rows
@@ -184,20 +172,20 @@ async def leaderboard_changed(
 # ── head to head ──
 
 
-async def matchup(ctx: Context, /, *, left: ContenderId, right: ContenderId) -> Matchup | None:
+async def matchup(ctx: Context, /, *, left: ContenderId, right: ContenderId) -> visibility.Matchup | None:
     first, second = parse_contender_key(left), parse_contender_key(right)
     if first is None or second is None or first[0] != second[0]:
         return None
     if first == second:
         raise InvalidInput("Name two different contenders.", path=("right",))
-    if None in await board_cache(ctx).contenders.load_many([first, second]):
+    if None in await visibility.board_cache(ctx).contenders.load_many([first, second]):
         return None
-    return await (await results_of(ctx, first[0])).matchup(first[1], second[1])
+    return await (await visibility.results_of(ctx, first[0])).matchup(first[1], second[1])
 
 
 async def matchups(
     ctx: Context, /, *, board: str = MAIN, contender: ContenderId | None = None, window: Window
-) -> Page[Matchup]:
+) -> Page[visibility.Matchup]:
     """The pairs with votes: a board's in the order of joining, or one contender's."""
     if contender is not None:
         return await _matchups_of(ctx, parse_contender_key(contender), window)
@@ -206,27 +194,29 @@ async def matchups(
     return await of_board.matchups(request) if of_board else Page.cut((), request).counted(0)
 
 
-async def _matchups_of(ctx: Context, key: tuple[str, int] | None, window: Window) -> Page[Matchup]:
+async def _matchups_of(ctx: Context, key: tuple[str, int] | None, window: Window) -> Page[visibility.Matchup]:
     request = votes.contender_pairs_request(*key or ("", 0), window)
-    found = await board_cache(ctx).contenders.load(key) if key else None
+    found = await visibility.board_cache(ctx).contenders.load(key) if key else None
     if found is None:
         return Page.cut((), request).counted(0)
-    return await (await results_of(ctx, found.board)).matchups_of(found, request)
+    return await (await visibility.results_of(ctx, found.board)).matchups_of(found, request)
 
 
-async def contender_matchups(ctx: Context, contender: ShownContender, /, *, window: Window) -> Page[Matchup]:
+async def contender_matchups(
+    ctx: Context, contender: visibility.ShownContender, /, *, window: Window
+) -> Page[visibility.Matchup]:
     request = votes.contender_pairs_request(contender.board, contender.ordinal, window)
-    return await (await results_of(ctx, contender.board)).matchups_of(contender, request)
+    return await (await visibility.results_of(ctx, contender.board)).matchups_of(contender, request)
 
 
 @batched
-async def matchup_left(_: Context, matchups: Sequence[Matchup], /) -> list[ShownContender]:
-    return await contenders_of([(each.results, each.left_ordinal) for each in matchups])
+async def matchup_left(_: Context, matchups: Sequence[visibility.Matchup], /) -> list[visibility.ShownContender]:
+    return await visibility.contenders_of([(each.results, each.left_ordinal) for each in matchups])
 
 
 @batched
-async def matchup_right(_: Context, matchups: Sequence[Matchup], /) -> list[ShownContender]:
-    return await contenders_of([(each.results, each.right_ordinal) for each in matchups])
+async def matchup_right(_: Context, matchups: Sequence[visibility.Matchup], /) -> list[visibility.ShownContender]:
+    return await visibility.contenders_of([(each.results, each.right_ordinal) for each in matchups])
 
 
 # ── changing boards ──
@@ -256,7 +246,7 @@ async def create_board(
     validate_hours(new, None, ctx.now())
     validate_electorate(new)
     created = await board_store.create_board(ctx.table, new, ctx.unit)
-    board_cache(ctx).changed(slug)
+    visibility.board_cache(ctx).changed(slug)
     return created
 
 
@@ -290,7 +280,7 @@ async def update_board(  # noqa: PLR0913 - the arguments of the mutation
         validate_electorate(after)
 
     changed = await editing.change_board(ctx.table, slug, change, check, ctx.unit)
-    board_cache(ctx).changed(slug)
+    visibility.board_cache(ctx).changed(slug)
     return changed
 
 
@@ -307,7 +297,7 @@ async def add_contender(
     description: str | None = None,
     link: str | None = None,
     image_url: str | None = None,
-) -> Contender:
+) -> contender_store.Contender:
     ctx.with_role(Role.EDITOR)
     if not board_store.is_slug(board):
         raise board_store.board_not_found(board)
@@ -318,7 +308,7 @@ async def add_contender(
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
     added = await editing.add_contender(ctx.table, board, change, ctx.now(), ctx.unit)
-    board_cache(ctx).changed(board, added, change)
+    visibility.board_cache(ctx).changed(board, added, change)
     return added
 
 
@@ -339,7 +329,7 @@ async def update_contender(
     link: str | Unset | None = UNSET,
     image_url: str | Unset | None = UNSET,
     revision: int | None = None,
-) -> Contender:
+) -> contender_store.Contender:
     """Change the given fields. Null removes all but the name."""
     ctx.with_role(Role.EDITOR)
     change = ContenderChange(
@@ -351,7 +341,7 @@ async def update_contender(
         details=parse_details(ctx.services.policy.image_hosts, description, link, image_url),
     )
     changed = await editing.change_contender(ctx.table, _parse_contender(contender), change, ctx.unit)
-    board_cache(ctx).changed(changed.board, changed, change)
+    visibility.board_cache(ctx).changed(changed.board, changed, change)
     return changed
 
 
@@ -372,17 +362,17 @@ def parse_details(
     return {name: value for name, value in parsed.items() if not isinstance(value, Unset)}
 
 
-async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
+async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> contender_store.Contender:
     ctx.with_role(Role.EDITOR)
     retired = await editing.retire_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
-    board_cache(ctx).changed(retired.board, retired)
+    visibility.board_cache(ctx).changed(retired.board, retired)
     return retired
 
 
-async def restore_contender(ctx: Context, /, *, contender: ContenderId) -> Contender:
+async def restore_contender(ctx: Context, /, *, contender: ContenderId) -> contender_store.Contender:
     ctx.with_role(Role.EDITOR)
     restored = await editing.restore_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
-    board_cache(ctx).changed(restored.board, restored)
+    visibility.board_cache(ctx).changed(restored.board, restored)
     return restored
 
 
@@ -412,7 +402,7 @@ def parse_title(text: str) -> str:
 
 def parse_name(text: str) -> str:
     name = _parse_line(text, "name", LONGEST_NAME)
-    if len(folded_for_keys(name).encode()) > LONGEST_FOLDED:
+    if len(contender_store.folded_for_keys(name).encode()) > LONGEST_FOLDED:
         raise InvalidInput(
             "This name is too long once its ligatures are spelled out. Choose a shorter one.", path=("input", "name")
         )

@@ -13,8 +13,6 @@ The fit runs in a thread, never in a request. Its result is kept until the board
 seconds for a newer one and then shows the older.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a visitor has begun on boards goes on as the member's who signs in (`datastore.voting.continuing`)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from datastore.dynamo import gather_or_cancel

@@ -4,8 +4,6 @@ Both are judged from a state of the board that this process read at most `LEAD` 
 a change holds everywhere within `LEAD`, also for ballots that were drawn before it, and a vote reads nothing for it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 

@@ -8,8 +8,6 @@ Guarantee: a vote acknowledged two seconds ago is included in what `board`, and 
 process that counted it was killed. A reader waits for a settling only if one is overdue, and only for a while.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress

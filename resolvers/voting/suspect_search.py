@@ -7,8 +7,6 @@ All items of a voter lie side by side in the table, first the origins and then t
 memory at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -4,8 +4,6 @@ A process of its own reads the votes and computes (`suspect_search`), so request
 nobody: a voter's pseudonym on the board is a keyed hash, and `voidVoters` takes it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -21,8 +21,6 @@ Bonferroni no greater than the chance that an honest voter gets it. A burst is a
 the share of those who may be honest, once the group itself could not be.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

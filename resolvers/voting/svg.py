@@ -11,8 +11,6 @@ because a few kilobytes of `<use>` can stand for millions.
 A picture of 48 KB takes up to 80 ms, so a server sanitises it in a thread.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Contenders from a table or a folder of SVG files, and votes as lines. docs/imports.md describes the formats."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

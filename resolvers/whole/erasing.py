@@ -10,8 +10,6 @@ until then is erased two minutes after the answer, when the job is done once mor
 Each step may be repeated, so a job that was interrupted starts over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

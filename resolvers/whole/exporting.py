@@ -4,8 +4,6 @@ The job writes the file into the table in pieces. Its link is sealed, and good o
 done.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import secrets
 from base64 import b64encode

@@ -3,8 +3,6 @@
 A text is checked while its editor waits. If all of it may be imported, a job does that, whose answer is waited for.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,22 +1,13 @@
 """What each kind of job does; the runner is told at the start."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from resolvers.comments.claiming import CLAIM_COMMENTS, claim_comments_job
 from resolvers.jobs.running import Work
 from resolvers.journal.webhooks import REDELIVER, redeliver_job
 from resolvers.pickem.scoring import SCORE_EVENT, UNSCORE_EVENT, score_event_job, unscore_event_job
+from resolvers.voting import voiding
 from resolvers.voting.suspects import FIND_SUSPECTS, find_suspects_job
-from resolvers.voting.voiding import (
-    RESTORE_VOTERS,
-    VOID_VOTER,
-    VOID_VOTERS,
-    restore_voters_job,
-    void_voter_job,
-    void_voters_job,
-)
 from resolvers.whole.erasing import ERASE_MEMBER, TAKE_BACK, erase_member_job, take_back_job
 from resolvers.whole.exporting import EXPORT_MEMBER, export_member_job
 from resolvers.whole.importing import IMPORT_TEXT, import_text_job
@@ -28,10 +19,10 @@ JOB_KINDS: Mapping[str, Work] = {
     FIND_SUSPECTS: find_suspects_job,
     IMPORT_TEXT: import_text_job,
     REDELIVER: redeliver_job,
-    RESTORE_VOTERS: restore_voters_job,
+    voiding.RESTORE_VOTERS: voiding.restore_voters_job,
     SCORE_EVENT: score_event_job,
     TAKE_BACK: take_back_job,
     UNSCORE_EVENT: unscore_event_job,
-    VOID_VOTER: void_voter_job,
-    VOID_VOTERS: void_voters_job,
+    voiding.VOID_VOTER: voiding.void_voter_job,
+    voiding.VOID_VOTERS: voiding.void_voters_job,
 }

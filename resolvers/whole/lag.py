@@ -1,7 +1,5 @@
 """How far the service is behind: with settling votes, and with its jobs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Carrying out mutations: once for each idempotency key, and by members, whom the first one makes."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping

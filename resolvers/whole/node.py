@@ -1,7 +1,5 @@
 """Any object by its id: a loading function for each node type."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

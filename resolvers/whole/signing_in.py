@@ -4,8 +4,6 @@ An address that nobody has signed in by makes a member. From a guest's session i
 they wrote; if it is another member's, it signs in as that member, and what the guest wrote stays the guest's.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

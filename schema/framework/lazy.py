@@ -1,7 +1,5 @@
 """The member's type before it is made: every part refers to members, and a member has fields of several parts."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated
 
 import strawberry

@@ -6,8 +6,6 @@ words is a breach: where a count is being written, its numbers change from pass 
 consistent and begin without a cache. The pauses are longer than an index of DynamoDB is usually behind.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 

@@ -4,8 +4,6 @@ Threads count their replies, are marked on their comments, and stubs stand where
 a comment helpful equal their marks. Reviews have the places that they say they have, and nothing else has one.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ occurrences name, by their own time or by today's settings: the one that tells o
 The time to live, by which the engine removes occurrences, is checked as one of their keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """A league has the members that it counts, a captain and the code that finds it; its members list it as theirs."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The index of members lists every profile once, in its own shard; a profile names the identities that lead to it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncIterator
 

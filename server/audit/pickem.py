@@ -3,8 +3,6 @@
 While an event is being scored its points are incomplete, so run the audit when scoring is done.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TypeAlias

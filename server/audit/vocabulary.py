@@ -1,7 +1,5 @@
 """Lists have the words they count and one daily word a date, no word twice in a cycle; subscriber counts are exact."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Votes, tallies and contenders agree; no voter sees a pair twice in a cycle; every name leads to its contender."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field

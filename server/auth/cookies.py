@@ -4,8 +4,6 @@ A session's cookie is kept by browsers for exactly this host, over TLS (`__Host-
 machine cannot set one, so there its name has no prefix; anywhere else nobody signs in by a page without TLS.
 """
 
-from __future__ import annotations
-
 import re
 
 COOKIE = "ringside_visitor"

@@ -1,7 +1,5 @@
 """Verifies a token's signature, by the key of its issuer alone. tokens.py has the rules of claims."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What verifying credentials gives: the claims that a signature proves, or why a request is nobody's."""
 
-from __future__ import annotations
-
 import math
 from enum import Enum, auto
 from typing import Any, NamedTuple

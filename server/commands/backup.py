@@ -1,7 +1,5 @@
 """`ringside backup` and `ringside restore`: the embedded engine's table as one file."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Annotated

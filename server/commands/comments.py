@@ -1,7 +1,5 @@
 """`ringside comments rules test`: what hold rules would have held of the comments that exist."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path

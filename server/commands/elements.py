@@ -1,7 +1,5 @@
 """`ringside elements`: the tags of the elements' script, for a page."""
 
-from __future__ import annotations
-
 import typer
 
 from server.commands import out

@@ -1,7 +1,5 @@
 """`ringside emails`, and `ringside emails bounced`."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path

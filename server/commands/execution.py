@@ -1,7 +1,5 @@
 """`ringside schema`, `manifest` and `explain`: the schema, and how documents fit it and are executed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

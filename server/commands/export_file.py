@@ -20,8 +20,6 @@ export. Other engines have no such copy; `whole_table` says what that means.
 | any of them with `#NAME` at its end | of that name, not of RINGSIDE_TABLE                                    |
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """`ringside export`."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path

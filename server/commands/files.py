@@ -4,8 +4,6 @@ A file is an argument, and `-` stands for standard input or output. A command th
 file. An option names a further file: the output of a command that reads several, a report of what was skipped.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

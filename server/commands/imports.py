@@ -1,7 +1,5 @@
 """`ringside import`: readers, and the stores that they fill. docs/imports.md describes the formats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from csv import writer
 from functools import partial

@@ -13,8 +13,6 @@ the new table, such as a word drawn or a subscription ended, is never overwritte
 migrated again.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 from collections import Counter
@@ -38,20 +36,10 @@ from datastore.people.profiles import Profile
 from datastore.refusals import Conflict, InvalidInput, Refusal
 from datastore.values.folding import folded
 from datastore.vocabulary import daily
+from datastore.vocabulary import words as word_store
 from datastore.vocabulary.daily import DailyWord
 from datastore.vocabulary.lists import ListNameTaken, WordList, create_list, read_list, read_public_list_id
 from datastore.vocabulary.subscriptions import CharacterSet, Subscription, import_subscription, read_same_subscriptions
-from datastore.vocabulary.words import (
-    LONGEST_LIST,
-    WORDS_AT_ONCE,
-    ListGrown,
-    Word,
-    WordBatch,
-    WordContent,
-    add_words,
-    all_words,
-    removed_words,
-)
 from resolvers.people.profile import validate_email_address
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import parse_node_key
@@ -130,8 +118,8 @@ class _OldList:
     """The list that an old one becomes, with its words and the rows that they come from."""
 
     new: WordList
-    words: list[tuple[SourceRow, Word]] = field(default_factory=list)
-    by_term: dict[str, Word] = field(default_factory=dict)
+    words: list[tuple[SourceRow, word_store.Word]] = field(default_factory=list)
+    by_term: dict[str, word_store.Word] = field(default_factory=dict)
     """The first word that is written like this."""
 
 
@@ -298,19 +286,19 @@ class Migration:
             except ListNameTaken:  # a moment ago
                 raise taken from None
 
-    async def _ordinals(self, word_list: WordList) -> dict[WordContent, int]:
+    async def _ordinals(self, word_list: WordList) -> dict[word_store.WordContent, int]:
         """The ordinal of each of a list's words, also of those that were removed here."""
-        words = all_words(self._table, word_list, consistent=True)
-        removed = removed_words(self._table, word_list.list)
+        words = word_store.all_words(self._table, word_list, consistent=True)
+        removed = word_store.removed_words(self._table, word_list.list)
         return {word.content: word.ordinal for group in (words, removed) async for word in group}
 
-    async def _add_words(self, word_list: WordList, words: Sequence[Word]) -> WordList:
-        for some in chunks(words, WORDS_AT_ONCE):
+    async def _add_words(self, word_list: WordList, words: Sequence[word_store.Word]) -> WordList:
+        for some in chunks(words, word_store.WORDS_AT_ONCE):
             batch_id = self._services.ids.next(self._services.clock())
-            batch = WordBatch(batch_id, some, LONGEST_LIST, word_list.next_ordinal)
+            batch = word_store.WordBatch(batch_id, some, word_store.LONGEST_LIST, word_list.next_ordinal)
             try:
-                word_list = (await add_words(self._table, word_list.list, batch, self._once)).list
-            except ListGrown:
+                word_list = (await word_store.add_words(self._table, word_list.list, batch, self._once)).list
+            except word_store.ListGrown:
                 raise Failed(f"Somebody else has added words to {word_list.name} meanwhile. Run this again.") from None
         return word_list
 

@@ -1,7 +1,5 @@
 """Commands about who may sign in as what: `member`, `apikey`, and `token` for development."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Running a command's work: with an engine, on the table, with the services that resolvers use."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress

@@ -1,7 +1,5 @@
 """`ringside serve`: prepares the table and serves it, in this process or in several."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """`ringside table`, which creates and checks it, and `ringside demo`, which adds the demo data."""
 
-from __future__ import annotations
-
 import asyncio
 
 import typer

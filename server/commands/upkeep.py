@@ -1,7 +1,5 @@
 """Commands that look after what is stored: `audit`, `jobs`, `score`, `board reshard`, `webhooks deliver`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection
 from typing import Annotated

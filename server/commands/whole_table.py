@@ -24,17 +24,7 @@ from resolvers.requests.context import Services
 from resolvers.transfer.loop import Added, Advance, OnProblem, Store, import_records
 from resolvers.transfer.readers import Row
 from server import Failed
-from server.commands import err, out
-from server.commands.export_file import (
-    End,
-    ExportReader,
-    at_place,
-    identity,
-    is_export,
-    table_to_fill,
-    table_to_read,
-    write_export,
-)
+from server.commands import err, export_file, out
 from server.commands.files import STANDARD, named_output, open_input, owner_only, progress_bar
 from server.commands.running import load_settings
 from server.engine.folder import refuse_own_file, sync
@@ -89,19 +79,19 @@ def copy(
     end, it names a table other than RINGSIDE_TABLE.
     """
     settings = load_settings()
-    old, new = at_place(settings, source), at_place(settings, target)
-    if identity(old) == identity(new):
+    old, new = export_file.at_place(settings, source), export_file.at_place(settings, target)
+    if export_file.identity(old) == export_file.identity(new):
         raise Failed(f"{source} and {target} are the same table.")
     with progress_bar("") as advance:
         end, broken = _copy(old, new, settings.data, advance)
     _report(new, end, broken)
 
 
-def _import(settings: Settings, file: Path, advance: Advance) -> tuple[End, list[str]]:
+def _import(settings: Settings, file: Path, advance: Advance) -> tuple[export_file.End, list[str]]:
     """The end of the export, and the breaches that the audit finds."""
 
-    async def fill(source: BinaryIO, end: End) -> list[str]:
-        async with table_to_fill(settings) as table:
+    async def fill(source: BinaryIO, end: export_file.End) -> list[str]:
+        async with export_file.table_to_fill(settings) as table:
             await import_table(table, source, end, advance)
             return await _audit(settings, table, advance)
 
@@ -109,9 +99,9 @@ def _import(settings: Settings, file: Path, advance: Advance) -> tuple[End, list
         return end, asyncio.run(fill(source, end))
 
 
-def _copy(old: Settings, new: Settings, data: Path, advance: Advance) -> tuple[End, list[str]]:
+def _copy(old: Settings, new: Settings, data: Path, advance: Advance) -> tuple[export_file.End, list[str]]:
     """What was exported is kept in the data folder until it is imported."""
-    pair = hashlib.sha256(f"{identity(old)} {identity(new)}".encode()).hexdigest()[:16]
+    pair = hashlib.sha256(f"{export_file.identity(old)} {export_file.identity(new)}".encode()).hexdigest()[:16]
     folder = data / f"copy-{pair}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -129,7 +119,7 @@ def _copy(old: Settings, new: Settings, data: Path, advance: Advance) -> tuple[E
 
 async def _was_begun(new: Settings, file: Path) -> bool:
     """Whether an earlier run began to fill the table from this file; ImportRefused if it holds anything else."""
-    async with table_to_fill(new) as table:
+    async with export_file.table_to_fill(new) as table:
         state = await whole_table.read_state(table)
         if state is not None and state.imported is not None and await asyncio.to_thread(file.exists):
             return True
@@ -148,7 +138,7 @@ async def _audit(settings: Settings, table: Table, advance: Advance) -> list[str
         await services.close()
 
 
-def _report(settings: Settings, end: End, broken: list[str]) -> None:
+def _report(settings: Settings, end: export_file.End, broken: list[str]) -> None:
     out.print(f"The table {settings.table} holds the {end.items:,} items of the export.")
     _warn(end)
     for breach in broken:
@@ -157,7 +147,7 @@ def _report(settings: Settings, end: End, broken: list[str]) -> None:
         raise Failed("The import is complete, but not all checks passed. `ringside audit` repeats them.")
 
 
-def _warn(end: End) -> None:
+def _warn(end: export_file.End) -> None:
     if end.changed:
         err.print(
             f"{end.changed:,} items were written while the table was read: the export may hold halves of some "
@@ -194,10 +184,10 @@ ON CONFLICT (pk, sk) DO UPDATE SET
 """
 
 
-def export_table(settings: Settings, file: Path, advance: Advance) -> End:
+def export_table(settings: Settings, file: Path, advance: Advance) -> export_file.End:
     """Export the table of these settings to a file, which appears once it is complete."""
     refuse_own_file(file)
-    if file.exists() and not (file.is_file() and is_export(file)):
+    if file.exists() and not (file.is_file() and export_file.is_export(file)):
         raise Failed(f"{file} exists and is not an export. Choose another file.")
     part = file.with_name(f"{file.name}.part")
     whole = part / "whole"
@@ -206,7 +196,7 @@ def export_table(settings: Settings, file: Path, advance: Advance) -> End:
         with open_spool(part / "rows") as spool:
             changed = asyncio.run(_read(settings, spool, part / "copy", advance))
             with open(whole, "wb", opener=owner_only) as target:
-                end = write_export(target, spool.lines(), changed, advance)
+                end = export_file.write_export(target, spool.lines(), changed, advance)
                 target.flush()
                 os.fsync(target.fileno())
         whole.rename(file)
@@ -227,8 +217,8 @@ async def _read(settings: Settings, spool: Spool, copy: Path, advance: Advance) 
     After what an earlier run has read a whole pass follows even so: what was kept may be days old.
     """
     changed = 0
-    async with table_to_read(settings, copy) as table:
-        start = spool.begin(None if settings.embedded else identity(settings))
+    async with export_file.table_to_read(settings, copy) as table:
+        start = spool.begin(None if settings.embedded else export_file.identity(settings))
         for number in range(1, PASSES + 1):
             read = 0
             async for rows, position in read_pages(table, start):
@@ -324,13 +314,13 @@ _MAY_EXPIRE_SECONDS: Final = 24 * 3600
 
 
 @contextmanager
-def open_export(file: Path, advance: Advance) -> Iterator[tuple[BinaryIO, End]]:
+def open_export(file: Path, advance: Advance) -> Iterator[tuple[BinaryIO, export_file.End]]:
     """A file whose whole content was checked, and its last line. Standard input is kept in a file meanwhile."""
     with open_input(file) as (given, _), tempfile.TemporaryFile(prefix="ringside-") as received:
         source = given if file != STANDARD else cast("BinaryIO", received)
         if file == STANDARD:
             shutil.copyfileobj(given, received)
-        reader = ExportReader(source, f"{file}")
+        reader = export_file.ExportReader(source, f"{file}")
         for row in reader.rows():
             if row.number % TableStore.at_once == 0:
                 advance(row.number, title="checking the file")
@@ -345,7 +335,7 @@ class TableStore(Store[bytes]):
     at_once = 2_000
     _state: Layout
 
-    def __init__(self, table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
+    def __init__(self, table: Table, source: BinaryIO, end: export_file.End, advance: Advance) -> None:
         self._table = table
         self._source = source
         self._end = end
@@ -396,10 +386,10 @@ class TableStore(Store[bytes]):
         return f"it has {stored.items:,} items, and the export has {wanted.items:,}"
 
 
-async def import_table(table: Table, source: BinaryIO, end: End, advance: Advance) -> None:
+async def import_table(table: Table, source: BinaryIO, end: export_file.End, advance: Advance) -> None:
     """Import a checked export."""
     await import_records(_checked_rows(source), TableStore(table, source, end, advance), OnProblem.STOP)
 
 
 def _checked_rows(source: BinaryIO) -> Iterator[Row]:
-    return ExportReader(source, "the export", checked=True).rows()
+    return export_file.ExportReader(source, "the export", checked=True).rows()

@@ -15,17 +15,7 @@ from typing import Any
 
 from graphql import GraphQLSchema, is_abstract_type, is_leaf_type, is_list_type, is_non_null_type
 
-from server.compiler.core import (
-    ORDINARY_CLASSES,
-    SLOT,
-    CompiledField,
-    CompiledPlan,
-    answer_struct,
-    enum_names,
-    is_ordinary,
-    leaf_completer,
-    unchanged_test,
-)
+from server.compiler import core
 from server.compiler.plan import (
     ArgumentReader,
     Attribute,
@@ -139,14 +129,14 @@ class CodeContext:
 
     def is_not_ordinary(self, variable: str) -> str:
         """An expression that is true of an exception or an awaitable."""
-        self.writer.namespace |= {"ORDINARY_CLASSES": ORDINARY_CLASSES, "is_ordinary": is_ordinary}
+        self.writer.namespace |= {"ORDINARY_CLASSES": core.ORDINARY_CLASSES, "is_ordinary": core.is_ordinary}
         return f"type({variable}) not in ORDINARY_CLASSES and not is_ordinary({variable})"
 
     def complete_leaf(self, type_: Any, variable: str, if_null: str) -> None:
         """Write statements that complete a leaf; `if_null` is the one for null where the type forbids it."""
         writer, leaf, required = self.writer, nullable(type_), is_non_null_type(type_)
         header = "" if required else f"if {variable} is not None:"
-        if test := unchanged_test(leaf, variable):
+        if test := core.unchanged_test(leaf, variable):
             header = f"if not ({test}):" if required else f"if {variable} is not None and not ({test}):"
         elif enum := self._enum(leaf):
             python_enum, names = writer.constant("enum_", enum[0]), writer.constant("names_", enum[1])
@@ -159,12 +149,12 @@ class CodeContext:
 
     def _completer(self, leaf: Any) -> str:
         if leaf.name not in self._completers:
-            self._completers[leaf.name] = leaf_completer(leaf)
+            self._completers[leaf.name] = core.leaf_completer(leaf)
         return self.writer.constant(f"complete_{leaf.name}_", self._completers[leaf.name])
 
     def _enum(self, leaf: Any) -> tuple[type, dict[Any, str]] | None:
         if leaf.name not in self._enums:
-            self._enums[leaf.name] = enum_names(leaf)
+            self._enums[leaf.name] = core.enum_names(leaf)
         return self._enums[leaf.name]
 
 
@@ -251,7 +241,7 @@ class PureCode:
         path = self._path(field, f"(path, {field.key!r}, {field.parent.name!r})")
         self._complete(field, field.type, _Value("value", path, _MAX_NESTING - 1))
         writer.line(f"if type(answer) is dict: answer[{field.key!r}] = value")
-        writer.line(f"else: answer.{SLOT}{field.index} = value")
+        writer.line(f"else: answer.{core.SLOT}{field.index} = value")
 
     def _complete(self, field: FieldPlan, type_: Any, value: _Value) -> None:
         """Write statements that complete a value, which may be null where the type allows it."""
@@ -313,7 +303,7 @@ class PureCode:
         """Write statements that make the answer's object of a record."""
         writer, record = self._writer, value.variable
         values = [self._field_value(field, value) for field in selection.fields.values()]
-        struct = writer.constant("struct_", answer_struct(*selection.fields))
+        struct = writer.constant("struct_", core.answer_struct(*selection.fields))
         async_fields = [field for field in selection.fields.values() if field.is_async]
         answer = writer.new_name("answer_") if async_fields else record
         writer.line(f"{answer} = {struct}({', '.join(values)})")
@@ -526,7 +516,7 @@ def _resolver_prefix(resolver: Any) -> str:
 # ── codegen ──
 
 
-def compile_plan(schema: GraphQLSchema, selections: list[SelectionPlan]) -> CompiledPlan:
+def compile_plan(schema: GraphQLSchema, selections: list[SelectionPlan]) -> core.CompiledPlan:
     """Generate and execute the code of these selections of the root."""
     context = CodeContext(schema)
     pure = PureCode(context)
@@ -544,16 +534,16 @@ def compile_plan(schema: GraphQLSchema, selections: list[SelectionPlan]) -> Comp
     for field, name in context.field_names.items():
         complete, assign = namespace.get(guarded.completions.get(field, "")), namespace.get(assignments.get(field, ""))
         namespace[name] = _compiled_field(schema, field, complete, assign)
-    plan = CompiledPlan([(namespace[name], selection) for name, selection in roots], context.writer.source)
+    plan = core.CompiledPlan([(namespace[name], selection) for name, selection in roots], context.writer.source)
     # The functions and their namespace refer to each other: a dropped plan would wait for the garbage collector.
     weakref.finalize(plan, namespace.clear).atexit = False
     return plan
 
 
-def _compiled_field(schema: Any, field: FieldPlan, complete: Any, assign: Any) -> CompiledField:
+def _compiled_field(schema: Any, field: FieldPlan, complete: Any, assign: Any) -> core.CompiledField:
     if not isinstance(field.source, DirectResolver):
-        return CompiledField(field, None, is_batched=False, arguments=None, complete=complete, assign=assign)
+        return core.CompiledField(field, None, is_batched=False, arguments=None, complete=complete, assign=assign)
     resolution, arguments = field.source.resolution, None
     if field.definition.args:
         arguments = ArgumentReader(field, field.source, schema._strawberry_schema.schema_converter)  # noqa: SLF001
-    return CompiledField(field, resolution, resolution.is_batched, arguments, complete, assign)
+    return core.CompiledField(field, resolution, resolution.is_batched, arguments, complete, assign)

@@ -3,8 +3,6 @@
 The texts and pictures are files in `data/`. Each part is added once and reports what it added.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from datastore.whole import layout as layout_store

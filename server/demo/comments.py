@@ -4,8 +4,6 @@ They are generated from a fixed seed and written by the import's own batches: se
 writes the same comments and counts each of them once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Two hundred members with made-up names, what they did, and the files that all parts of the demo read."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import random

@@ -1,7 +1,5 @@
 """A season of three events: one scored, one under way, one to predict. Each asks for the main event's minutes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

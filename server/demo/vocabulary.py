@@ -1,7 +1,5 @@
 """Five public lists, three of them Chinese, with two weeks of daily words, and members who have been learning them."""
 
-from __future__ import annotations
-
 from datetime import UTC, timedelta
 from hashlib import sha256
 from random import Random

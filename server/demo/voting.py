@@ -1,7 +1,5 @@
 """The board `main`: two dozen wrestlers' masks, and the votes of forty members."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta

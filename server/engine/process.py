@@ -6,8 +6,6 @@ bad ports of the Fetch standard (https://fetch.spec.whatwg.org/#bad-port): a bro
 fetches, navigations and WebSockets alike, whatever host name a page uses.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The table that the settings name: opened, and checked to fit the service."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

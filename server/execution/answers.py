@@ -4,8 +4,6 @@ A refusal becomes a GraphQL error with its code; a table that does not answer be
 such as a call that the table rejects, is a fault of the service: it is logged in full, and the client gets INTERNAL.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -27,8 +27,6 @@ As sizes, variables count as graphql-core coerces them: an absent one has its de
 no size counts as the largest page. Fields of the introspection count once, because their depth has a limit of its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The pages for browsers, and their files: explorer, elements, front page, /admin, and what a demo offers."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

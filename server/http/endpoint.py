@@ -1,7 +1,5 @@
 """GraphQL over HTTP at one address: POST, GET, Server-Sent Events, for a browser the explorer; and what wraps it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -11,8 +11,6 @@ The rules of GraphQL over HTTP, and the choices that they leave open:
 - Batching (a list of requests) is not supported, nor are compressed bodies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from collections.abc import Mapping

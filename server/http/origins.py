@@ -1,7 +1,5 @@
 """The hosts that requests may name, and the origins of pages that send them."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ request read ─ viewer identified ─ document found ─ cost checked ─ execu
     4xx              401                400             400        deadline
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

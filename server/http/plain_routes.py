@@ -1,7 +1,5 @@
 """The addresses that answer outside GraphQL: health checks, a member's file, and a product's ratings."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping

@@ -14,8 +14,6 @@ keep the port, and could answer nothing. So each waits for the end of a pipe tha
 stops as if it had been told to. What that takes is bounded: closing the services waits for an engine that is gone.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

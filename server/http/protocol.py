@@ -14,8 +14,6 @@ At the limit of connections a new one takes the place of the one that has waited
 all have requests in progress, and the new one gets 503.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import resource

@@ -10,8 +10,6 @@ A service that stops reads no more messages. It answers the queries and mutation
 without `complete`, so that clients subscribe again elsewhere.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress

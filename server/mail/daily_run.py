@@ -14,8 +14,6 @@ subscribed within the last hour. After a kill another process starts the run aga
 as sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections import defaultdict
@@ -32,25 +30,10 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import DynamoError, ReadCache, batches, gather_or_cancel
 from datastore.people.profiles import Profile, member_shard
 from datastore.refusals import NotFound, Refusal, Unavailable
+from datastore.vocabulary import subscriptions as subscription_store
 from datastore.vocabulary import words
 from datastore.vocabulary.daily import DailyWord, ListBroken, clear_deleted_list, draw_daily_word
 from datastore.vocabulary.lists import WordList, deleted_lists, lists_by_name, read_list
-from datastore.vocabulary.subscriptions import (
-    DAILY_EMAILS,
-    LATEST,
-    NOTE_LIFETIME,
-    RECORD_LIFETIME,
-    Mail,
-    SentNote,
-    Subscription,
-    all_subscribers,
-    begin_mailing,
-    note_sent,
-    read_addressee,
-    read_sent_mails,
-    read_sent_notes,
-    unsubscribe,
-)
 from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
@@ -88,8 +71,8 @@ def due_date(profile: Profile | None, now: datetime) -> date:
 
 
 def due_subscriptions(
-    profile: Profile | None, subscriptions: Sequence[Subscription], on: date, now: datetime
-) -> Sequence[Subscription]:
+    profile: Profile | None, subscriptions: Sequence[subscription_store.Subscription], on: date, now: datetime
+) -> Sequence[subscription_store.Subscription]:
     """Those whose words are due: a new subscription begins today, not with the words of a date before."""
     if on >= _today(profile, now):
         return subscriptions
@@ -128,7 +111,7 @@ class SentMembers:
         return self._hash(user) in noted
 
     async def _read(self, on: date, shard: int) -> set[bytes]:
-        notes = await read_sent_notes(self._services.table, on, shard)
+        notes = await subscription_store.read_sent_notes(self._services.table, on, shard)
         joined = b"".join(note.members for note in notes)
         return {joined[start : start + _SIZE] for start in range(0, len(joined), _SIZE)}
 
@@ -140,8 +123,10 @@ class SentMembers:
         services = self._services
         for (on, shard), hashes in grouped.items():
             now = services.clock()
-            note = SentNote(on, shard, services.ids.next(now), b"".join(hashes), now + NOTE_LIFETIME)
-            await note_sent(services.table, note)
+            note = subscription_store.SentNote(
+                on, shard, services.ids.next(now), b"".join(hashes), now + subscription_store.NOTE_LIFETIME
+            )
+            await subscription_store.note_sent(services.table, note)
 
     def _hash(self, user: str) -> bytes:
         return self._services.seal.keyed_hash(_PURPOSE, user.encode(), size=_SIZE)
@@ -249,8 +234,8 @@ class DailyRun:
         return self.summary
 
     async def _begin(self, on: date) -> None:
-        mailing = await begin_mailing(self._table, on, self._services.clock())
-        if mailing.begun < self._services.clock() - LATEST:
+        mailing = await subscription_store.begin_mailing(self._table, on, self._services.clock())
+        if mailing.begun < self._services.clock() - subscription_store.LATEST:
             raise MailingExpired(
                 f"The emails of {on} were sent on {mailing.begun:%Y-%m-%d}, too long ago to know to whom"
             )
@@ -261,7 +246,7 @@ class DailyRun:
             await self._send_batch(batch)
 
     async def _subscribers(self, *, only_recent: bool) -> AsyncIterator[tuple[str, date]]:
-        async for subscriber in all_subscribers(self._table):
+        async for subscriber in subscription_store.all_subscribers(self._table):
             is_recent = self._has_recent(subscriber.subscriptions)
             if subscriber.user in self._seen_recent or (only_recent and not is_recent):
                 continue
@@ -277,7 +262,7 @@ class DailyRun:
     def _date_for(self, profile: Profile | None) -> date:
         return self._on or due_date(profile, self._services.clock())
 
-    def _has_recent(self, subscriptions: Sequence[Subscription]) -> bool:
+    def _has_recent(self, subscriptions: Sequence[subscription_store.Subscription]) -> bool:
         """Whether one of them was made so late that the first walk of the index may have lacked it."""
         return any(subscription.since > self._recent_since for subscription in subscriptions)
 
@@ -338,7 +323,7 @@ class DailyRun:
 
     async def _send_batch(self, batch: Sequence[tuple[str, date]]) -> None:
         """Send to these members the words of these dates."""
-        sent = await read_sent_mails(self._table, batch)
+        sent = await subscription_store.read_sent_mails(self._table, batch)
         self.summary.already_sent += len(sent)
         unsent = [user for user, on in batch if (user, on) not in sent]
         await send_all(unsent, self._send_to, self._emails.at_once)
@@ -352,7 +337,7 @@ class DailyRun:
 
     async def _send_email(self, user: str) -> None:
         """Decide by what the table has now, not by what the index shows."""
-        addressee = await read_addressee(self._table, user)
+        addressee = await subscription_store.read_addressee(self._table, user)
         if self._has_recent(addressee.subscriptions):
             self._seen_recent.add(user)
         if not addressee.subscriptions:
@@ -376,14 +361,14 @@ class DailyRun:
 
     async def _send_sections(self, user: str, address: str, sections: Sequence[Section], on: date) -> None:
         email = self._emails.template.render(user, address, sections, on)
-        record = Mail(user, on, expires=self._services.clock() + RECORD_LIFETIME)
-        if await self._emails.send_once(DAILY_EMAILS, record, email):
+        record = subscription_store.Mail(user, on, expires=self._services.clock() + subscription_store.RECORD_LIFETIME)
+        if await self._emails.send_once(subscription_store.DAILY_EMAILS, record, email):
             self.summary.sent += 1
             self._just_sent.append((user, on))
         else:
             self.summary.already_sent += 1
 
-    async def _sections(self, subscriptions: Sequence[Subscription], on: date) -> list[Section]:
+    async def _sections(self, subscriptions: Sequence[subscription_store.Subscription], on: date) -> list[Section]:
         """The words of a member's subscriptions. A private list is sent to its owner alone."""
         sections: dict[tuple[str, str], Section] = {}
         for subscription in subscriptions:
@@ -398,8 +383,10 @@ class DailyRun:
                 sections[key] = replace(section, character_set=None) if key in sections else section
         return sorted(sections.values(), key=attrgetter("place"))
 
-    async def _end(self, subscription: Subscription) -> None:
+    async def _end(self, subscription: subscription_store.Subscription) -> None:
         """End a subscription to a list that was deleted."""
         unit = UnitOfWork.unkeyed(self._services.clock())
         with contextlib.suppress(NotFound):
-            await unsubscribe(self._table, subscription.user, subscription.list, subscription.character_set, unit)
+            await subscription_store.unsubscribe(
+                self._table, subscription.user, subscription.list, subscription.character_set, unit
+            )

@@ -1,7 +1,5 @@
 """The small pages that links in emails open: to confirm, and to unsubscribe. They run no scripts."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from html import escape

@@ -4,8 +4,6 @@ A code is six digits, then a link, in the language of the page that asked for it
 mail server codes are written to the log, and shown by the page.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,42 +11,27 @@ from urllib.parse import urlsplit
 from datastore.refusals import InvalidInput
 from resolvers.members.sign_in_codes import MINUTES, CodeEmail, SignInCodes
 from resolvers.members.sign_in_codes import PATH as SIGN_IN_PATH
-from resolvers.people.confirmations import (
-    LINK_HOURS,
-    PATH,
-    Confirmations,
-    Link,
-    NotSent,
-    PerhapsSent,
-    Purpose,
-    Undeliverable,
-)
+from resolvers.people import confirmations
 from resolvers.requests.context import Services
 from server.http.browser_pages import DemoEmails, shows_emails
+from server.mail import sending
 from server.mail.message import Email, EmailKind, EmailTemplate, EmailTemplates, compose, host_of, in_language
-from server.mail.sending import (
-    AddressNotTaken,
-    DeliveryUnknown,
-    EmailRejected,
-    EmailTransport,
-    LogTransport,
-    ServerUnreachable,
-    SmtpTransport,
-    sender_address,
-)
 from server.settings import Settings
 
-_KINDS = {Purpose.SUBSCRIPTION: EmailKind.CONFIRM_SUBSCRIPTION, Purpose.ADDRESS: EmailKind.CONFIRM_ADDRESS}
+_KINDS = {
+    confirmations.Purpose.SUBSCRIPTION: EmailKind.CONFIRM_SUBSCRIPTION,
+    confirmations.Purpose.ADDRESS: EmailKind.CONFIRM_ADDRESS,
+}
 
 
 def send_requested_emails(settings: Settings, services: Services) -> None:
     """Send them from now on: by the mail server or, in a demo without one, codes to its log and page."""
     templates = EmailTemplates(settings.email_templates)
-    template = EmailTemplate(sender_address(settings), settings.public_url, services.seal, templates)
+    template = EmailTemplate(sending.sender_address(settings), settings.public_url, services.seal, templates)
     if settings.smtp_url is not None:
         url = settings.smtp_url.get_secret_value()
-        links, codes = (SmtpTransport(url, template.sender, for_requests=True) for _ in range(2))
-        services.get(Confirmations).start(_RequestedEmails(template, links).send_link)
+        links, codes = (sending.SmtpTransport(url, template.sender, for_requests=True) for _ in range(2))
+        services.get(confirmations.Confirmations).start(_RequestedEmails(template, links).send_link)
         services.get(SignInCodes).start(_RequestedEmails(template, codes).send_code)
     elif shows_emails(settings):
         shown = _DemoTransport(services.get(DemoEmails))
@@ -60,16 +43,20 @@ class _RequestedEmails:
     """Makes the emails, and sends each by a transport."""
 
     template: EmailTemplate
-    transport: EmailTransport
+    transport: sending.EmailTransport
 
-    async def send_link(self, link: Link, values: dict[str, Any]) -> None:
-        address = f"{self.template.public_url.rstrip('/')}{PATH}?token={link.token(self.template.seal)}"
-        shown = {**values, "address": link.email, "link": address, "hours": LINK_HOURS}
-        about = link.address if link.purpose is Purpose.SUBSCRIPTION else f"{link.address}.{self._short(link)}"
+    async def send_link(self, link: confirmations.Link, values: dict[str, Any]) -> None:
+        address = f"{self.template.public_url.rstrip('/')}{confirmations.PATH}?token={link.token(self.template.seal)}"
+        shown = {**values, "address": link.email, "link": address, "hours": confirmations.LINK_HOURS}
+        about = (
+            link.address
+            if link.purpose is confirmations.Purpose.SUBSCRIPTION
+            else f"{link.address}.{self._short(link)}"
+        )
         identifier = f"confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{about}"
         await self._send(link.email, _KINDS[link.purpose], shown, identifier)
 
-    def _short(self, link: Link) -> str:
+    def _short(self, link: confirmations.Link) -> str:
         """Return what identifies the member: two members who ask for the same address get an email each."""
         return self.template.seal.keyed_hash("confirmation id", link.about[0].encode()).hex()[:16]
 
@@ -86,15 +73,15 @@ class _RequestedEmails:
         try:
             rendered = self.template.templates.render(kind, shown)
             await self.transport.send(compose(sender, address, rendered, f"<{identifier}@{host_of(sender)}>"))
-        except AddressNotTaken as error:
-            raise Undeliverable(str(error)) from None
-        except (EmailRejected, ServerUnreachable, InvalidInput) as error:
-            raise NotSent(str(error)) from None
-        except DeliveryUnknown as error:
-            raise PerhapsSent(str(error)) from None
+        except sending.AddressNotTaken as error:
+            raise confirmations.Undeliverable(str(error)) from None
+        except (sending.EmailRejected, sending.ServerUnreachable, InvalidInput) as error:
+            raise confirmations.NotSent(str(error)) from None
+        except sending.DeliveryUnknown as error:
+            raise confirmations.PerhapsSent(str(error)) from None
 
 
-class _DemoTransport(LogTransport):
+class _DemoTransport(sending.LogTransport):
     """Shows emails in the log and, to visitors of the demo's page, there."""
 
     def __init__(self, emails: DemoEmails) -> None:

@@ -3,8 +3,6 @@
 They are sent by a command, or inside the service on a schedule.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
@@ -15,19 +13,8 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from datastore.comments import notices as notice_store
 from datastore.comments.changes import count_queue, read_queue
-from datastore.comments.notices import (
-    DIGEST_EMAILS,
-    RECORD_LIFETIME,
-    REPLY_EMAILS,
-    DigestMail,
-    ReplyMail,
-    ReplyNotice,
-    authors_to_tell,
-    delete_notices,
-    has_notices,
-    read_waiting,
-)
 from datastore.comments.pages import read_comments
 from datastore.comments.records import Comment, Status
 from datastore.dynamo import DynamoError, Window, batches
@@ -44,29 +31,8 @@ from resolvers.people.profile import MOST_REMINDER_HOURS
 from resolvers.requests.context import FORMER_MEMBER, Services
 from resolvers.values.languages import page_language
 from resolvers.vocabulary.schedules import time_zone
+from server.mail import message, sending
 from server.mail.daily_run import INDEX_LAG, DailyRun
-from server.mail.message import (
-    Email,
-    EmailKind,
-    EmailTemplate,
-    EmailTemplates,
-    OtherEmails,
-    Unsubscription,
-    compose,
-    in_language,
-    message_id,
-)
-from server.mail.sending import (
-    AT_ONCE,
-    Emails,
-    LeasedTransport,
-    SendingFailed,
-    SendingSummary,
-    ServerUnreachable,
-    open_transport,
-    send_all,
-    sender_address,
-)
 from server.settings import AWS, Settings
 from server.settings.values import Digest
 
@@ -83,14 +49,14 @@ _log = structlog.get_logger("ringside.emails")
 
 @contextlib.asynccontextmanager
 async def open_emails(
-    services: Services, settings: Settings, lease: Held[Turn], at_once: int = AT_ONCE
-) -> AsyncIterator[Emails]:
+    services: Services, settings: Settings, lease: Held[Turn], at_once: int = sending.AT_ONCE
+) -> AsyncIterator[sending.Emails]:
     """What runs send with, while the process holds the lease of their turn."""
-    templates = EmailTemplates(settings.email_templates)
-    template = EmailTemplate(sender_address(settings), settings.public_url, services.seal, templates)
+    templates = message.EmailTemplates(settings.email_templates)
+    template = message.EmailTemplate(sending.sender_address(settings), settings.public_url, services.seal, templates)
     index_lag = INDEX_LAG if settings.dynamodb_url == AWS else timedelta()  # local engines' are never behind
-    async with open_transport(settings, at_once) as transport:
-        yield Emails(services, template, LeasedTransport(transport, lease), at_once, index_lag)
+    async with sending.open_transport(settings, at_once) as transport:
+        yield sending.Emails(services, template, sending.LeasedTransport(transport, lease), at_once, index_lag)
 
 
 class TurnSchedule(Repeated):
@@ -108,13 +74,13 @@ class TurnSchedule(Repeated):
         self._period = period
         self._until_next = _LOOK_AGAIN
         problem = "sending emails failed; the next run goes on"
-        super().__init__(self.run_if_due, lambda: self._until_next, problem, _log, ServerUnreachable)
+        super().__init__(self.run_if_due, lambda: self._until_next, problem, _log, sending.ServerUnreachable)
 
     async def has_work(self) -> bool:
         """Whether to ask for the turn."""
         return True
 
-    async def send(self, emails: Emails, due_at: str | None) -> None:
+    async def send(self, emails: sending.Emails, due_at: str | None) -> None:
         """Send what is due. `due_at` is when this run was, and None of the first one."""
         raise NotImplementedError
 
@@ -171,7 +137,7 @@ class EmailSchedule(TurnSchedule):
     def __init__(self, services: Services, settings: Settings, minutes: float) -> None:
         super().__init__(services, settings, EMAILS, timedelta(minutes=minutes))
 
-    async def send(self, emails: Emails, _: str | None) -> None:
+    async def send(self, emails: sending.Emails, _: str | None) -> None:
         """The reminders first: they have a deadline."""
         reminders = await ReminderRun(emails).run()
         words = await DailyRun(emails).run()
@@ -195,7 +161,7 @@ _reminders_log = structlog.get_logger("ringside.reminders")
 
 
 @dataclass(slots=True)
-class ReminderSummary(SendingSummary):
+class ReminderSummary(sending.SendingSummary):
     """What a run did."""
 
     events: int = 0
@@ -224,7 +190,7 @@ class _Recipient(NamedTuple):
 class ReminderRun:
     """One run, by the process that holds the lease of the emails."""
 
-    def __init__(self, emails: Emails) -> None:
+    def __init__(self, emails: sending.Emails) -> None:
         self._emails = emails
         self._services = emails.services
         self.summary = ReminderSummary()
@@ -269,7 +235,7 @@ class ReminderRun:
             for user in users
             if (profile := profiles.get(user)) and event and user not in passed_over and _is_due(profile, event, now)
         ]
-        await send_all(recipients, self._send_to, self._emails.at_once)
+        await sending.send_all(recipients, self._send_to, self._emails.at_once)
 
     async def _send_to(self, recipient: _Recipient) -> None:
         with self.summary.failure_counted(recipient.profile.user, _reminders_log):
@@ -285,9 +251,9 @@ class ReminderRun:
         else:
             self.summary.passed_over += 1
 
-    def _render(self, recipient: _Recipient) -> Email:
+    def _render(self, recipient: _Recipient) -> message.Email:
         (event, profile), template = recipient, self._emails.template
-        unsubscribe = template.link(Unsubscription(profile.user, other=OtherEmails.REMINDERS))
+        unsubscribe = template.link(message.Unsubscription(profile.user, other=message.OtherEmails.REMINDERS))
         zone = time_zone(profile.time_zone)
         values = {
             "event": event.name,
@@ -297,9 +263,9 @@ class ReminderRun:
             "time_zone": profile.time_zone or "UTC",
             "unsubscribe": unsubscribe,
         }
-        rendered = template.templates.render(EmailKind.LOCK_REMINDER, values)
-        identifier = message_id("lock", template.sender, profile.user, event.id)
-        return compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
+        rendered = template.templates.render(message.EmailKind.LOCK_REMINDER, values)
+        identifier = message.message_id("lock", template.sender, profile.user, event.id)
+        return message.compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
 
 
 def _is_due(profile: Profile, event: Event, now: datetime) -> bool:
@@ -357,21 +323,21 @@ def _as_told(comment: Comment, *, by_site: bool) -> Comment | None:
 class ReplyRun:
     """One look, by the process that has the turn."""
 
-    def __init__(self, emails: Emails) -> None:
+    def __init__(self, emails: sending.Emails) -> None:
         self._emails = emails
         self._services = emails.services
-        self.summary = SendingSummary()
+        self.summary = sending.SendingSummary()
 
-    async def run(self) -> SendingSummary:
+    async def run(self) -> sending.SendingSummary:
         """ServerUnreachable ends it early."""
-        async for users in batches(authors_to_tell(self._services.table), _BATCH):
-            await send_all(users, self._tell, self._emails.at_once)
+        async for users in batches(notice_store.authors_to_tell(self._services.table), _BATCH):
+            await sending.send_all(users, self._tell, self._emails.at_once)
         return self.summary
 
     async def _tell(self, user: str) -> None:
         with self.summary.failure_counted(user, _replies_log):
             now = self._services.clock()
-            notices, last = await read_waiting(self._services.table, user, now)
+            notices, last = await notice_store.read_waiting(self._services.table, user, now)
             if last is not None and now < last.begun + GATHERED:
                 return
             told = set(last.replies) if last is not None and last.sent is not None else set()
@@ -379,9 +345,11 @@ class ReplyRun:
             profile = await read_profile(self._services.table, user)
             if profile is not None and wants_replies(profile) and new:
                 await self._send(profile, new, last if last is not None and last.sent is None else None)
-            await delete_notices(self._services.table, notices)
+            await notice_store.delete_notices(self._services.table, notices)
 
-    async def _send(self, profile: Profile, notices: Sequence[ReplyNotice], unsent: ReplyMail | None) -> None:
+    async def _send(
+        self, profile: Profile, notices: Sequence[notice_store.ReplyNotice], unsent: notice_store.ReplyMail | None
+    ) -> None:
         places = {notice.place: notice.answered is not None for notice in notices}
         found = zip(places.values(), await read_comments(self._services.table, list(places)), strict=True)
         told = [_as_told(one, by_site=by_site) for by_site, one in found if one is not None and one.held is None]
@@ -391,14 +359,14 @@ class ReplyRun:
         now = self._services.clock()
         id_ = self._services.ids.next(now) if unsent is None else unsent.id
         ids = tuple(notice.reply for notice in notices)
-        record = ReplyMail(profile.user, id_, now, ids, expires=now + RECORD_LIFETIME)
+        record = notice_store.ReplyMail(profile.user, id_, now, ids, expires=now + notice_store.RECORD_LIFETIME)
         email = await self._render(profile, replies, id_)
-        if await self._emails.send_once(REPLY_EMAILS, record, email):
+        if await self._emails.send_once(notice_store.REPLY_EMAILS, record, email):
             self.summary.sent += 1
 
-    async def _render(self, profile: Profile, replies: Sequence[Comment], id_: str) -> Email:
+    async def _render(self, profile: Profile, replies: Sequence[Comment], id_: str) -> message.Email:
         template = self._emails.template
-        unsubscribe = template.link(Unsubscription(profile.user, other=OtherEmails.REPLIES))
+        unsubscribe = template.link(message.Unsubscription(profile.user, other=message.OtherEmails.REPLIES))
         site = urlsplit(template.public_url).netloc
         shown = {
             "site": site,
@@ -406,10 +374,10 @@ class ReplyRun:
             "more": max(0, len(replies) - MOST_SHOWN),
             "unsubscribe": unsubscribe,
         }
-        values = in_language(EmailKind.REPLIES, page_language(replies[-1].language), shown)
-        rendered = template.templates.render(EmailKind.REPLIES, values)
-        identifier = message_id("replies", template.sender, profile.user, id_)
-        return compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
+        values = message.in_language(message.EmailKind.REPLIES, page_language(replies[-1].language), shown)
+        rendered = template.templates.render(message.EmailKind.REPLIES, values)
+        identifier = message.message_id("replies", template.sender, profile.user, id_)
+        return message.compose(template.sender, profile.email or "", rendered, identifier, unsubscribe)
 
 
 class ReplySchedule(TurnSchedule):
@@ -419,9 +387,9 @@ class ReplySchedule(TurnSchedule):
         super().__init__(services, settings, "reply emails", LOOK_EVERY)
 
     async def has_work(self) -> bool:
-        return await has_notices(self._services.table)
+        return await notice_store.has_notices(self._services.table)
 
-    async def send(self, emails: Emails, _: str | None) -> None:
+    async def send(self, emails: sending.Emails, _: str | None) -> None:
         summary = await ReplyRun(emails).run()
         if summary.sent or summary.failed:
             _replies_log.info("emails about replies sent", sent=summary.sent, failed=summary.failed)
@@ -448,17 +416,19 @@ class DigestSchedule(TurnSchedule):
         self._address = services.seal.keyed_hash(_PURPOSE, digest.address.encode()).hex()[:32]
         super().__init__(services, settings, f"digest {self._address}", digest.period)
 
-    async def send(self, emails: Emails, due_at: str | None) -> None:
+    async def send(self, emails: sending.Emails, due_at: str | None) -> None:
         email = await self.render(emails.template, due_at)
         if email is None:
             return
-        record = DigestMail(self._address, due_at or _FIRST, self._services.clock() + RECORD_LIFETIME)
+        record = notice_store.DigestMail(
+            self._address, due_at or _FIRST, self._services.clock() + notice_store.RECORD_LIFETIME
+        )
         try:
-            await emails.send_once(DIGEST_EMAILS, record, email)
-        except (SendingFailed, Refusal) as error:
+            await emails.send_once(notice_store.DIGEST_EMAILS, record, email)
+        except (sending.SendingFailed, Refusal) as error:
             _digests_log.warning("a digest was not sent", reason=str(error))
 
-    async def render(self, template: EmailTemplate, due_at: str | None) -> Email | None:
+    async def render(self, template: message.EmailTemplate, due_at: str | None) -> message.Email | None:
         """The email that was due at a time, a period after the last one; None if nothing waits."""
         table, now = self._services.table, self._services.clock()
         since = min(now, datetime.fromisoformat(due_at) if due_at else now) - self._digest.period
@@ -475,10 +445,10 @@ class DigestSchedule(TurnSchedule):
             "comments": await shown_comments(self._services, await self._oldest()),
             "link": f"{site}/admin",
         }
-        values = in_language(EmailKind.MODERATION_DIGEST, self._digest.language, shown)
-        rendered = template.templates.render(EmailKind.MODERATION_DIGEST, values)
-        identifier = message_id("digest", template.sender, f"{self._address} {due_at}")
-        return compose(template.sender, self._digest.address, rendered, identifier)
+        values = message.in_language(message.EmailKind.MODERATION_DIGEST, self._digest.language, shown)
+        rendered = template.templates.render(message.EmailKind.MODERATION_DIGEST, values)
+        identifier = message.message_id("digest", template.sender, f"{self._address} {due_at}")
+        return message.compose(template.sender, self._digest.address, rendered, identifier)
 
     async def _oldest(self) -> list[Comment]:
         """Those that wait, then those that are reported."""

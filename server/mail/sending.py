@@ -8,8 +8,6 @@ ServerUnreachable  no connection or no login: certainly not sent, and other emai
 DeliveryUnknown    the connection was lost after the email was handed over: it may have been sent
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ssl

@@ -1,7 +1,5 @@
 """The declaration of every setting: its type, its bounds, its meaning and a correct example."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How a setting is declared, and the environment variable that holds it."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

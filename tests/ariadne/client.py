@@ -3,8 +3,6 @@
 python client.py http://127.0.0.1:8000/graphql TOKEN
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

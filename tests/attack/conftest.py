@@ -1,7 +1,5 @@
 """Fixtures: the service with the settings of production, watched while it is attacked."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Bytes over a socket, as no HTTP library would send them, and what the service answers."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The service in this process behind a real socket, with its own settings."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """Every known way to make an SVG act, load, link or restyle: the tricks of `tests.pictures`, and combinations."""
 
-from __future__ import annotations
-
 from tests.pictures import TRICKS
 
 ELSEWHERE = "https://evil.example/x"

@@ -1,7 +1,5 @@
 """Many operations at once: each starts, and new documents are checked, one at a time. Others are answered between."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence

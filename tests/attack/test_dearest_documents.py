@@ -1,7 +1,5 @@
 """The dearest documents that a visitor may send, about every field: what they cost is what was promised."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -1,7 +1,5 @@
 """Which hosts and origins a request may name."""
 
-from __future__ import annotations
-
 import httpx
 import pytest
 from websockets.asyncio.client import connect

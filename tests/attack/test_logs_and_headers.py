@@ -1,7 +1,5 @@
 """Hostile headers, and texts that would like to be lines of the log."""
 
-from __future__ import annotations
-
 import json
 
 import httpx

@@ -1,7 +1,5 @@
 """Sockets and streams: how many there may be, how much they may do, and for how long."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

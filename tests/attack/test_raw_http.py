@@ -1,7 +1,5 @@
 """Hostile and broken HTTP: too much, too slow, malformed. The service answers or closes, and goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import inspect

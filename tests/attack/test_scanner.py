@@ -1,7 +1,5 @@
 """What GraphQL scanners look for, graphql-cop's list and more, in a service with the settings of production."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from typing import Any

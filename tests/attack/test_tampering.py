@@ -1,7 +1,5 @@
 """Altered tokens, cookies, ballots and cursors are refused, before the engine is asked."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import time

@@ -1,7 +1,5 @@
 """Hostile and broken WebSockets: the service closes them with a reason, and goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

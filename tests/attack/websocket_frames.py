@@ -1,7 +1,5 @@
 """Frames of a WebSocket, as no library would send them."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A field of the schema without a rule here fails the suite. Connections, edges, p
 mutations need none: they contain what their caller has just been allowed to see.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, TypeVar

@@ -1,7 +1,5 @@
 """Every query, mutation, subscription and field, used by every kind of viewer, against the stated rules."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping

@@ -4,8 +4,6 @@ What a viewer sees has types of its own, which only these modules make: classes,
 shown as it is stored. Resolvers declare what they answer with; mypy sees to it that they tell the truth.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

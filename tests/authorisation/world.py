@@ -1,7 +1,5 @@
 """One site with an object of every kind and state, and a client for each kind of viewer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta

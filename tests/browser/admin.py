@@ -1,7 +1,5 @@
 """The admin pages in Chromium: opening them with a role, and a keyboard that counts."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """A page that inlines pictures, and how it looks."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

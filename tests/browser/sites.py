@@ -4,8 +4,6 @@ The site is another origin, by its port, and another site, by its host name: the
 localhost.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -3,8 +3,6 @@
 The tests of single areas look at them in the other languages.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

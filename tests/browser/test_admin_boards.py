@@ -1,7 +1,5 @@
 """The area of boards at /admin, in Chromium, by keyboard alone where it says so."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chores at /admin by keyboard alone, in Chromium: their keystrokes are counted and printed."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

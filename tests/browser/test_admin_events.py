@@ -1,7 +1,5 @@
 """The area of events at /admin, in Chromium, by keyboard alone where it says so."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta

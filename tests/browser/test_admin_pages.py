@@ -1,7 +1,5 @@
 """The pages at /admin, in Chromium, by keyboard alone."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """The areas of rules and webhooks at /admin, in Chromium."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

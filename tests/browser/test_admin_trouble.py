@@ -1,7 +1,5 @@
 """What goes wrong while somebody works at /admin: a role that is taken away, a network that drops, impatience."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The area of words at /admin, in Chromium, by keyboard alone where it says so."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`<ringside-board>` on another site's page: voting, the leaderboard, hours, and what can go wrong."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

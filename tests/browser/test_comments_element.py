@@ -1,7 +1,5 @@
 """`<ringside-comments>` on another site's page: reading, threads, writing, marks, answers, and what can go wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The page that the link in an email opens, in a real browser, on a service with a mail server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The states of elements, brought about for real: a stopped service, an ended session, a suspension, empty data."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

@@ -1,7 +1,5 @@
 """Elements on pages that give them a hard time: policies, frames, styles, wrong clocks, full storage, odd values."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """What the guide shows about elements, as a reader would run it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """No page in a browser reaches the embedded engine, which answers every origin and checks no credentials."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable

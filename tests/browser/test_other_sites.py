@@ -1,7 +1,5 @@
 """The examples on another site than the service's, in a browser that blocks third-party cookies."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The elements of the other parts, on a page of another site, as a visitor and as a member use them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

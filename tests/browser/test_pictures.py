@@ -1,7 +1,5 @@
 """Sanitised pictures inside a page of a real browser: nothing acts, nothing is loaded, and the page stays as it is."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Signing in by the elements of another site's page that has no window of the service, or loses it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

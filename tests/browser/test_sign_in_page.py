@@ -4,8 +4,6 @@ The service is two processes behind one address, which are stopped and started a
 The other site is another origin and another site: the service is at 127.0.0.1, its pages at localhost.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Pictures as the API stores them, inlined into a page: whatever an editor sent, none acts, loads or restyles."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

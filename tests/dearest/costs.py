@@ -1,7 +1,5 @@
 """What a document costs: calls and read units as the engine's client saw them, and CPU of the process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

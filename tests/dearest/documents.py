@@ -3,8 +3,6 @@
 A field is reached on the shortest path from `Query`, and, if its type is a node, by `nodes(ids:)`.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Documents as large as the service accepts: grown in one direction after the other, until its checks refuse them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Small documents are run first, of each kind of objects and grown in each order. 
 limits of the service, and run.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A site with the demo's data, an object of every kind and state, and a hundred of each that visitors see."""
 
-from __future__ import annotations
-
 from graphql import get_named_type
 
 from resolvers.pickem.cache import league_id

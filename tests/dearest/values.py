@@ -1,7 +1,5 @@
 """Values for a document's arguments: ids of every node type that exist, that were invented, altered, and mixed."""
 
-from __future__ import annotations
-
 import random
 import re
 import string

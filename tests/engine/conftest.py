@@ -1,7 +1,5 @@
 """Fixtures of several modules about the service on an engine."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The IAM policies: each role can do its work with its own, and none has a permission that it does not use."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Days on which a member was active, while results are written and taken back at the same time."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from datetime import date

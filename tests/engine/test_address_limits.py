@@ -1,7 +1,5 @@
 """Limits per network address: over all processes, whatever the client claims about itself."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The site's own answer to a comment."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

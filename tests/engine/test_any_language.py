@@ -1,7 +1,5 @@
 """Words of any language, over HTTP, in files and in emails; Chinese ones are as they were."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from email import message_from_bytes

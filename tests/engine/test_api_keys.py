@@ -1,7 +1,5 @@
 """API keys: how machines sign in, over HTTP, WebSockets and streams, until a key is revoked or expires."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """`ringside audit` beside writers: no false breaches, and real ones are found all the same."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

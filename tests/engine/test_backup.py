@@ -1,7 +1,5 @@
 """Backups of the embedded engine: of one moment, whole, and never over files of a data folder."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Restoring a backup of the embedded engine: the whole table or nothing, also when it is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

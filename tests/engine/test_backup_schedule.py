@@ -1,7 +1,5 @@
 """Backups that the service makes on a schedule."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading

@@ -1,7 +1,5 @@
 """Settling, ranks and strengths in the life of a process, on the default engine."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Words that are due for review, over HTTP."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Proofs of work: who is asked for one, and that a solution counts once, for whom it was asked, for ten minutes."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from dataclasses import replace

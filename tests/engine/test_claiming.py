@@ -1,7 +1,5 @@
 """Claiming what an address subscribed to: who may, what moves, and whom links from before it mean."""
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Clients that sites use, as npm and PyPI have them, against the running service, set up as the guide prints it."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """The `ringside` command line; what serves, in a process of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """How many engine calls a request about comments waits for, one after the other."""
 
-from __future__ import annotations
-
 from time import monotonic
 
 from resolvers.comments.counts import LeaderSettler

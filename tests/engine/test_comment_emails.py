@@ -1,7 +1,5 @@
 """Emails about comments: replies to one's own, for those who want them, and what waits, for moderators."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Pointers: the lists of a member's comments and of the site's latest, and what keeps them as the comments are."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

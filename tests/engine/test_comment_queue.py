@@ -1,7 +1,5 @@
 """How many comments wait for a moderator."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Refusals of comments: their codes and paths, before any engine call."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings for comments, the plan of a page, and the stream of new comments; on the default engine."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing

@@ -1,7 +1,5 @@
 """Comments over a WebSocket: they arrive, and an invalid argument is the operation's error."""
 
-from __future__ import annotations
-
 import asyncio
 
 import httpx

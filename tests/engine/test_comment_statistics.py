@@ -1,7 +1,5 @@
 """Statistics of many products at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

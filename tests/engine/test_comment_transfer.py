@@ -1,7 +1,5 @@
 """Importing and exporting comments, with and without the command line; on the default engine."""
 
-from __future__ import annotations
-
 import asyncio
 import codecs
 import io

@@ -1,7 +1,5 @@
 """What a page of comments costs: read units as the engine reports them, over all 31 sets of ratings and many cells."""
 
-from __future__ import annotations
-
 import itertools
 from random import Random
 from statistics import mean

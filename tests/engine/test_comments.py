@@ -1,7 +1,5 @@
 """Comments, over HTTP on every engine."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from typing import Any
 

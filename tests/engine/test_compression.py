@@ -1,7 +1,5 @@
 """Answers and pages are compressed for clients that accept gzip; the rest is sent as it is."""
 
-from __future__ import annotations
-
 import gzip
 from typing import Any
 

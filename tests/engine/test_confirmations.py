@@ -1,7 +1,5 @@
 """Emails with a link that confirms an address, over HTTP with a real mail server: who gets one, and what it changes."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import replace

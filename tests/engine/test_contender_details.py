@@ -1,7 +1,5 @@
 """What editors tell about contenders: description, link, and pictures by address or as SVG."""
 
-from __future__ import annotations
-
 from threading import get_ident
 from typing import Any
 

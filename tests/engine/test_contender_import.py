@@ -1,7 +1,5 @@
 """`ringside import contenders`: folders, CSV in every encoding, repeated, killed, and with every kind of mistake."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Mapping

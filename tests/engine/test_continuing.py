@@ -1,7 +1,5 @@
 """What somebody began as a visitor goes on as the member's who signs in: no pair twice, no person twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A clock that was hours ahead and is corrected: nothing waits until the time that it showed."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Correcting and removing words, lists and sentences, over HTTP: what changes, and what stays."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from contextlib import suppress
 from datetime import timedelta

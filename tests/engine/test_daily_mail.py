@@ -1,7 +1,5 @@
 """The daily run against a real mail server: who gets which email, once, and how it fails."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace

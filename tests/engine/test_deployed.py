@@ -3,8 +3,6 @@
 Only the addresses differ, and the ports: DynamoDB's is that of the tests' engine. `.ci/container.py` runs the image.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

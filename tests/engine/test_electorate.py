@@ -1,7 +1,5 @@
 """Boards on which members only may vote, or members since a date."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from time import monotonic
 from typing import Any

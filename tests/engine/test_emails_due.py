@@ -1,7 +1,5 @@
 """The emails that are due: words at each member's hour, reminders before the lock, their opt-outs, bounces."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace

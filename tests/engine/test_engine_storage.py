@@ -1,7 +1,5 @@
 """The embedded engine's storage in trouble: a full disk, a damaged file, an empty one. The reason is always named."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sqlite3

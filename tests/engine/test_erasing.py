@@ -1,7 +1,5 @@
 """Erasing a member: what is theirs is gone, nobody signs in as them, and counts are those without them, or stay."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The Python client in examples/, run against the service as `make run` starts it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Members are found by moderators: by the beginning of a name, an id, or for admins an address."""
 
-from __future__ import annotations
-
 import pytest
 
 from datastore.dynamo import Window, metered

@@ -4,8 +4,6 @@ Before there was this page it took an owner 28 documents written by hand: 16 for
 chores. The page is `examples/page.html` now, which needs none; this counts what the chores need.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What elements ask for as a page is opened: each with one GET, without a preflight, and few dependent calls."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

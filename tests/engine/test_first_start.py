@@ -1,7 +1,5 @@
 """The first start: what is there, what `/` answers, and how an operator learns of an origin that is not listed."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What a scanner sends: every operation of the schema with generated values, against the running service."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import schemathesis

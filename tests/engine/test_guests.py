@@ -1,7 +1,5 @@
 """Guests: what they may do by name, and nothing else; and what becomes of them once they have an address."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta

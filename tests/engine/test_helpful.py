@@ -1,7 +1,5 @@
 """What members find helpful, and the order by it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

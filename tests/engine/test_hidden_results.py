@@ -1,7 +1,5 @@
 """Boards whose results are hidden until they close, or until the viewer has voted: through every field and stream."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Rules that hold comments: which ones wait for a moderator, who learns why, and what setting them costs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

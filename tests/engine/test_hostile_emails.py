@@ -1,7 +1,5 @@
 """Texts of strangers in the daily email, from the API to a real mail server: they stay texts."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from pathlib import Path

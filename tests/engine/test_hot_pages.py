@@ -1,7 +1,5 @@
 """Pages that everybody asks for, over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import gather
 from typing import Any

@@ -1,7 +1,5 @@
 """Boards open and close at exact moments, by the clock of each process."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import datetime, timedelta
 from time import monotonic

@@ -1,7 +1,5 @@
 """GraphQL over HTTP: what the address answers to all kinds of requests, good and bad."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Jobs: begun by a request, worked on by one process, taken up by another, and kept for 30 days after they ended."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The journal: what a change leaves, who may read it, exact pages, and what costs nothing."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

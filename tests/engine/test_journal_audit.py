@@ -1,7 +1,5 @@
 """`ringside audit` of the journal and the deliveries: nothing after real work, and each kind of planted breach."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta

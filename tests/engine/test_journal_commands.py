@@ -1,7 +1,5 @@
 """What the command line changes is in the journal as what the API changes is, and webhooks are told of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """The table's layout: named by the table, required by the service."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A league's standings and events: the season's own, of its members, and shown to nobody else."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import gather
 from contextlib import aclosing

@@ -1,7 +1,5 @@
 """Leagues: entering and leaving them, captains, codes, limits."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from contextlib import suppress
 from datetime import timedelta

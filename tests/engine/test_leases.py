@@ -1,7 +1,5 @@
 """Leases: one process at a time does the work, and only the holder of the latest term writes on its item."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 

@@ -1,7 +1,5 @@
 """What no key and no item can hold is refused in words, before the engine is asked; what gets past is our fault."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

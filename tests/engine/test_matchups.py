@@ -1,7 +1,5 @@
 """Pages of one contender's head-to-head records: what they read, and that a traversal finds every record."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

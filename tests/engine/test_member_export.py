@@ -1,7 +1,5 @@
 """A member's file: complete, explained, and fetched once by anyone who has its link."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Members under ids of their own: who they are, made once however often and wherever they come at once, their roles."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import ExitStack

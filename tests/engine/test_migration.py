@@ -1,7 +1,5 @@
 """The old layout is migrated completely and once, invalid rows are reported, and the source is not changed."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 from collections.abc import AsyncIterator

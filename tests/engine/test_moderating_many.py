@@ -1,7 +1,5 @@
 """One decision about many comments: each is decided by itself, and none twice."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager

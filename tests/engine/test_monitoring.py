@@ -1,7 +1,5 @@
 """Alerts and dashboard: they parse, they use what a running service exposes, and each alert has its runbook."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

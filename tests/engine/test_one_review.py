@@ -1,7 +1,5 @@
 """One rated comment of each member on a product, where the site wants that."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from collections.abc import AsyncIterator

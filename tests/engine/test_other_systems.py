@@ -1,7 +1,5 @@
 """Comments of other systems: what their files have, in threads, by whom, and what is wrong with files."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import sqlite3

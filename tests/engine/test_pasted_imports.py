@@ -1,7 +1,5 @@
 """What editors paste: contenders, a season, words. A job adds it; a dry run says what that would do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Members, over HTTP on every engine."""
 
-from __future__ import annotations
-
 import re
 from asyncio import gather
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Season files and scoring from the command line."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What an event is about, where it takes place, and its picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.client import Client, serving

@@ -1,7 +1,5 @@
 """Events and their cards, over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import gather
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Predictions: submitting them until the lock, and hiding them until then."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from collections import Counter
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Pick'em over a WebSocket: a subscriber sees the lock, and then the picks."""
 
-from __future__ import annotations
-
 import httpx
 
 from tests.queries import ADD_MATCH, CREATE_EVENT, LOCK_EVENT, SUBMIT_PREDICTION

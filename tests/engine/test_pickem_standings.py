@@ -1,7 +1,5 @@
 """Standings: sums, ranks, pages, corrections, and what a screen costs."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import gather
 from contextlib import aclosing

@@ -1,7 +1,5 @@
 """Scoring without all results, and taking back an event's points."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Proofs of purchase: what a shop signs and what is refused; lists and numbers of verified comments."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

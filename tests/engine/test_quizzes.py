@@ -1,7 +1,5 @@
 """Quizzes that the service asks and grades, over HTTP."""
 
-from __future__ import annotations
-
 import contextlib
 from asyncio import gather, sleep
 from dataclasses import replace

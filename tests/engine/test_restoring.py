@@ -1,7 +1,5 @@
 """Contenders that come back: counts, ranks, names, draws, and the audit."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import combinations
 from random import Random

@@ -1,7 +1,5 @@
 """Two editors of one thing: a change names the revision that its editor saw, and is refused if there is another one."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Taking back all votes from a voter's network addresses: exactly those, once, however often it is repeated."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing

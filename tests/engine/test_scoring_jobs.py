@@ -1,7 +1,5 @@
 """Scoring and unscoring as jobs: answered in time, visible to editors, completed by any process, one at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

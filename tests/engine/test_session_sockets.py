@@ -1,7 +1,5 @@
 """Sessions on WebSockets and event streams: where a cookie counts, and what ends with a session."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """How long sessions last, how many there are, where they count, and where a sign-in leads back to."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Settling by several processes: one at a time for all of them, whatever their clocks say and whichever is killed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

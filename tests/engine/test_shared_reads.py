@@ -1,7 +1,5 @@
 """Identical requests at the same time: the service in its own process, and its reads counted at the engine."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finding out who is a member, and guessing codes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """The authorization code flow over HTTP: whom the provider names is signed in, and nobody by a forged answer."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncIterator, Iterator

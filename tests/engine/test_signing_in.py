@@ -1,7 +1,5 @@
 """Signing in by email: digits and links, each once; the session that begins, where it counts, and how it ends."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Subscriptions' sockets: graphql-transport-ws against the running service."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress

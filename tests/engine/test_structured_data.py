@@ -1,7 +1,5 @@
 """What search engines read of a product's ratings, at /products/<id>.jsonld."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

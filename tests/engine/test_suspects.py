@@ -1,7 +1,5 @@
 """Looking for suspects over the API: a job, what it shows, and voiding whom it found."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Searching for suspects and voiding them while the process is killed, or voters are erased or suspended."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

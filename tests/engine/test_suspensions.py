@@ -1,7 +1,5 @@
 """Suspensions: writes are refused with the reason, reading works, and every process and open socket notices."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 from functools import partial

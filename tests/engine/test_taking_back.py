@@ -1,7 +1,5 @@
 """Taking back what a member contributed: every count equals that of a site on which they never were."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Comments without a rating, replies to comments, and the stubs of comments that are gone."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from collections.abc import Sequence

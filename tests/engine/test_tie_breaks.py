@@ -1,7 +1,5 @@
 """Tie-breaks: they decide the order of equals, exactly and after every correction, and never a rank."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The direct client and the SDK's, compared on real engines: each reads what the other writes, and fails alike."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,7 +1,5 @@
 """The words of the days ahead, as editors see them: what is drawn later, without drawing it."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How much is done, by day and by operation: what all processes have reported, whichever of them has stopped."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Word lists, daily words, subscriptions, quizzes and sentences, over HTTP."""
 
-from __future__ import annotations
-
 from asyncio import gather
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta

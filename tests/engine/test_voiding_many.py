@@ -1,7 +1,5 @@
 """Voiding several voters as a job, and restoring what it voided."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Boards, ballots and votes, over HTTP on every engine."""
 
-from __future__ import annotations
-
 from asyncio import Event, create_task, gather, sleep
 from datetime import timedelta
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Boards and votes from the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import orjson

@@ -1,7 +1,5 @@
 """What every process keeps whole: read again once another process has changed it, and not otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

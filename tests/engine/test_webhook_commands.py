@@ -1,7 +1,5 @@
 """`ringside webhooks deliver`, and the example of a receiver, run as their users run them."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import runpy

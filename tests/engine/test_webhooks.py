@@ -1,7 +1,5 @@
 """Webhooks: what reaches a receiver, how it is signed, who sends it, and where nothing is sent."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """The whole table moves: exported, imported, copied between engines, with every value as it was, or refused."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import io

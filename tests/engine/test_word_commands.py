@@ -1,7 +1,5 @@
 """`ringside import words`, `migrate legacy` and `emails`, as an operator runs them."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 from datetime import UTC, datetime, timedelta

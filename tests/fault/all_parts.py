@@ -9,8 +9,6 @@ a new process and compared with what was acknowledged, the table is searched for
 `ringside audit` checks it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections import Counter

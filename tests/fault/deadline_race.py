@@ -8,8 +8,6 @@ another; each is accepted, refused as LOCKED, or unknown (UNAVAILABLE, or no ans
 - revealed early: the picks shown after the lock are not the ones that are stored in the end
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """An editor who works while the members do: runs events and lists, moderates, suspends, takes back and erases."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from random import Random

@@ -5,8 +5,6 @@ the service must show; `FactReader` reads all of them over HTTP. A fact that is 
 read is duplicated.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -6,8 +6,6 @@ is being locked, and what is taken back while its author waits. A place in a lea
 league's captain, one after the other.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace

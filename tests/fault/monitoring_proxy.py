@@ -1,7 +1,5 @@
 """An engine behind a proxy that counts the reads of a service, and how many of them are in flight at a time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

@@ -4,8 +4,6 @@ The data path retries each write, and the member repeats each action that got no
 errors of this design in every run with faults; otherwise the checker proves nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random

@@ -1,7 +1,5 @@
 """What all clients of a run share, and a client that records what the journal must say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

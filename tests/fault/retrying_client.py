@@ -1,7 +1,5 @@
 """A client over HTTP that repeats unanswered requests, with the same input and the same idempotency key."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Mapping, Sequence

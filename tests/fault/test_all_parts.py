@@ -3,8 +3,6 @@
 `make soak` makes twenty such runs; `RINGSIDE_FAULT_SEEDS=4,5,6` chooses other seeds for the tests.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest

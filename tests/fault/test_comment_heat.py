@@ -1,7 +1,5 @@
 """Comments on partitions that fill up: what a comment costs the hottest keys, and what happens beyond their limit."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Imports that are killed at every step, while members go on: what they changed since stays as they left it."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from contextlib import suppress

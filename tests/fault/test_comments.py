@@ -1,7 +1,5 @@
 """Comments on bad days: every acknowledged change is there, counted once, whatever the engine answered."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import random

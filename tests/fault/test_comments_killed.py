@@ -1,7 +1,5 @@
 """kill -9 while members post, edit and delete: what was acknowledged is there, and the counts are a recount."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from contextlib import ExitStack

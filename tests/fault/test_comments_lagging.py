@@ -1,7 +1,5 @@
 """Comments where indexes and reads are behind: all exact at the end, and every listener is told everything once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress

@@ -1,7 +1,5 @@
 """Services that are killed while they send an email to be confirmed: none is lost unnoticed, and none comes twice."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs of emails that are killed, or meet a late index: who must get an email gets one, and nobody else."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections import Counter

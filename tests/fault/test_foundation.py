@@ -1,7 +1,5 @@
 """The foundation on bad days: faults of every kind between the service and its table, and an engine that is gone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from functools import partial

@@ -1,7 +1,5 @@
 """The engine that behaves like DynamoDB: it lags, it fills up, and it says so as DynamoDB does."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path

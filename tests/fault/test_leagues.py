@@ -1,7 +1,5 @@
 """Leagues when processes are killed and answers are lost."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

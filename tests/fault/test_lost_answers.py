@@ -1,7 +1,5 @@
 """Changes whose transaction is applied, while the engine's answer is lost: they are made and recorded once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial

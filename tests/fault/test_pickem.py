@@ -1,7 +1,5 @@
 """Pick'em on bad days: nobody late, nobody missing, nobody miscounted."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Gates under load: what a submission costs each key, locks that find gates busy, and changes that were interrupted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Season ranks on an engine whose indexes lag, under two scorers, kills and corrections; and what scoring costs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Sequence

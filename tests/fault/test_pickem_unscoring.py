@@ -1,7 +1,5 @@
 """Taking points back when processes are killed, and beside scorers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """An engine that accepts connections and requests and answers none: the service answers all the same."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from contextlib import ExitStack

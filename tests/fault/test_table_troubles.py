@@ -1,7 +1,5 @@
 """What DynamoDB answers when it is busy or refuses the credentials: waited for, and told in one line."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Threads in trouble: more replies at once than one takes, ten thousand of them, and indexes that are behind."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Words, subscriptions, quizzes and sentences under fault injection: nothing is lost or stored twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from functools import partial

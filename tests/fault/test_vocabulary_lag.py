@@ -1,7 +1,5 @@
 """Vocabulary on an engine that is behind or far away: nothing acknowledged is refused, and no call waits needlessly."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 from pathlib import Path
 

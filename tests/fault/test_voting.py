@@ -1,7 +1,5 @@
 """Votes on bad days: whatever is lost on the way, retried or killed, each acknowledged vote counts, once."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections import Counter

@@ -1,7 +1,5 @@
 """The units that voting asks of the hottest partition keys, as DynamoDB counts them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping

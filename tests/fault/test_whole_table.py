@@ -1,7 +1,5 @@
 """Exports, imports and copies that are killed with kill -9, and on an engine that throttles and fails."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import signal

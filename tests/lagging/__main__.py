@@ -5,8 +5,6 @@ uses 0.1 s, or RINGSIDE_TEST_LAG. From a second on all plain reads are behind: a
 needs then fails each time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

@@ -4,8 +4,6 @@ A bucket holds one second's units. A request passes while its buckets are not em
 DynamoDB allows a burst; the debt is paid before the next request passes.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Copies a table that exists already to the engine that follows."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 

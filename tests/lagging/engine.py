@@ -12,8 +12,6 @@ queries, index scans and a share of the reads that did not ask for consistency a
 `tests/fault/proxy.py` apply on top.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A second engine that follows the first: each item with its own lag, in order per item, in no order across items."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """What a request to DynamoDB touches: the items it writes, the partition keys it reads. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The service in this process on a table of a lagging engine."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fresh tables on an engine that lags."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

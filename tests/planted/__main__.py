@@ -1,7 +1,5 @@
 """The commands of `python -m tests.planted`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The planted bugs: drawn with a seed, written to `bugs.json`, made in a copy of the tree."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ order       two neighbouring statements, or the first two arguments of a call, c
 bound       `<` for `<=`, `>` for `>=`, or a number that is one more
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 RINGSIDE_CHOSEN=folder python -m pytest -p tests.planted.chosen tests/engine/test_x.py
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

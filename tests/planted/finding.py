@@ -1,7 +1,5 @@
 """Whether the tests find a planted bug: those that execute its lines run until one fails, the cheapest first."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

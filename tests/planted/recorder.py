@@ -6,8 +6,6 @@ Each process of pytest-xdist writes a file of its own into the folder, and how l
 test includes its fixtures; what a fixture of the session executes counts for the first test that needs it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict

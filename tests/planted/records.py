@@ -1,7 +1,5 @@
 """What `recorder` has written: the tests that execute a line, how long they take, and what each layer has covered."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Strategies for DynamoDB's attributes."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as some

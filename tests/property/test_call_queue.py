@@ -1,7 +1,5 @@
 """The order of calls under random schedules of clients, requests, shared work and cancellations."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The planner's invariant: whatever the counts say, a plan reads every comment that its filter takes, exactly once."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from hypothesis import given

@@ -4,8 +4,6 @@
 tests.property.test_compiled 200 7` runs 200 operations on each of 200 schemas, drawn with the seed 7.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import random

@@ -4,8 +4,6 @@ Random operations on the real schema are executed by graphql-core on a schema of
 large as they are asked for. Fields are counted while they are resolved.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from graphql import (

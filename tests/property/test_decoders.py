@@ -1,7 +1,5 @@
 """Items that are read as records."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import IntEnum, StrEnum

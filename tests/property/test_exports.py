@@ -1,7 +1,5 @@
 """Items as lines, numbers in one notation, and a file of which no changed or missing byte goes unnoticed."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from decimal import Decimal

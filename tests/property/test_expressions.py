@@ -4,8 +4,6 @@ The embedded engine's releases before 1.3.0 end when an expression has a charact
 (GHSA-gwhp-7jch-7xj6).
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Any

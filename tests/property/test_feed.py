@@ -1,7 +1,5 @@
 """Feeds under random schedules of departures, returns, late commits and failures: each record is told exactly once."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field

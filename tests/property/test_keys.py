@@ -1,7 +1,5 @@
 """Invariants of keys: their text orders as their meaning does, and nobody can forge one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Folding a language tag twice is folding it once, whatever the tag."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from langcodes.data_dicts import ALL_SCRIPTS, LANGUAGE_REPLACEMENTS, LIKELY_SUBTAGS

@@ -1,7 +1,5 @@
 """Tokens are graphql-core's, but for comments; long ones take no more steps than short ones."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from types import FrameType

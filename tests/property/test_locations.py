@@ -1,7 +1,5 @@
 """Lines and columns in a document are those that graphql-core tells."""
 
-from __future__ import annotations
-
 from graphql import GraphQLError, Source
 from hypothesis import given
 from hypothesis import strategies as st

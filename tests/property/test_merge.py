@@ -1,7 +1,5 @@
 """The invariant of the merge: whatever the sources and their first limits, the result is the sorted whole, cut."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The walk through all pairs, held to its invariant by random lives of a board."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import combinations

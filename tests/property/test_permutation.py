@@ -1,7 +1,5 @@
 """The invariant of the keyed permutation, for any key and size."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

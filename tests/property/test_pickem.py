@@ -1,7 +1,5 @@
 """Random seasons: after any picks, results and corrections in any order, the standings are the plain sums."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count

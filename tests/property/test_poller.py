@@ -1,7 +1,5 @@
 """Pollers under random schedules of listeners that come, leave and are cancelled, and of looks that fail."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

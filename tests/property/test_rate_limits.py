@@ -1,7 +1,5 @@
 """Rate limits keep their invariant for any sequence of hits."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import pytest

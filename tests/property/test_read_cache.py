@@ -1,7 +1,5 @@
 """Cached and current reads under random schedules of loads, writes, failures and cancellations."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A board's results: what is stored of the sums, and the order that follows from them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from hypothesis import given

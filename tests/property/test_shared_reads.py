@@ -1,7 +1,5 @@
 """Shared reads under random schedules of readers and writers that come, are cancelled, or meet a throttled engine."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Shared work under random schedules: callers come, are cancelled, and make others begin anew."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections import Counter

@@ -1,7 +1,5 @@
 """Pages that leave out some of what they read: a walk over them sees all the rest, in order, and comes to its end."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Streaks with freezes, on any days, in any time zone and across its transitions."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones

@@ -1,7 +1,5 @@
 """The loop of imports: interrupted anywhere and run again it ends as if it had run once, and no row is passed over."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import io

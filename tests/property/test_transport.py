@@ -1,7 +1,5 @@
 """The direct client, compared with the SDK: the same answers and errors, the same signatures."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

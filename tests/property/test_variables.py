@@ -1,7 +1,5 @@
 """Variables read with and without graphql-core."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from graphql import GraphQLError, OperationDefinitionNode, build_schema, get_variable_values, parse

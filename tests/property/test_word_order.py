@@ -1,7 +1,5 @@
 """A list's daily words over time, while words are added."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

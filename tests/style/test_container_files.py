@@ -1,7 +1,5 @@
 """Dockerfile, .dockerignore and compose.yaml, read; .ci/container.py goes through the steps."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

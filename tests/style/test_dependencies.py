@@ -1,7 +1,5 @@
 """What pyproject.toml asks for: everything imported, bounded where internals are used; and what the audit reports."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json

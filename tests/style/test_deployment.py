@@ -1,7 +1,5 @@
 """The deployment files: linted with their tools' own schemas, and what they say about Ringside is true."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

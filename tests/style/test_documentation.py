@@ -1,7 +1,5 @@
 """The texts for people, held to what they speak of: queries fit, links lead somewhere, targets exist."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The figures on the guide's page about limits are those of the code."""
 
-from __future__ import annotations
-
 import re
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """The guide's pages about elements: what they name exists, and the page that they show is the one that is tested."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What is generated and committed: the SDL and tables in the texts; and what they say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

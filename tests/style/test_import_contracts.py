@@ -1,7 +1,5 @@
 """Each import contract of pyproject.toml is broken by an import that it forbids, and by no other contract's."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """A test module is imported by pytest alone: what several of them need is in a module of its own."""
 
-from __future__ import annotations
-
 import ast
 import re
 

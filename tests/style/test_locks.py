@@ -1,7 +1,5 @@
 """The locks: what is asked for is in them, they agree, and they name hashes and no addresses."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Mapping

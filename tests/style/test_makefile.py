@@ -1,7 +1,5 @@
 """What `make` prints."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

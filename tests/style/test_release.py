@@ -1,7 +1,5 @@
 """The release: its workflow is linted and pins what it uses, and its notes are the changelog's."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import subprocess

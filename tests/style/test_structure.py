@@ -1,7 +1,5 @@
 """The shape of the code: short functions, no import cycles, tables that name what there is, prose in one style."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

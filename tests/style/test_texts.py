@@ -3,8 +3,6 @@
 What elements and admin pages have in common addresses nobody.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

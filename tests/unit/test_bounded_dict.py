@@ -1,7 +1,5 @@
 """A bounded dictionary forgets what was set the longest ago."""
 
-from __future__ import annotations
-
 from datastore.dynamo import BoundedDict
 
 

@@ -1,7 +1,5 @@
 """Strengths, beside an independent implementation and by what must hold."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import combinations
 from math import exp, isfinite, log, sqrt

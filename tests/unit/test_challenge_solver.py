@@ -1,7 +1,5 @@
 """The solver of challenges that pages load: it finds the number that the service hid."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """The command line before a command runs: its help and version are light, and all commands treat files alike."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

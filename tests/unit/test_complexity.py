@@ -1,7 +1,5 @@
 """The complexity of an operation: what it counts, and that counting it is never the problem."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes that are made again when somebody else's comes first, and work in batches and at once."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Connections to an engine: used again, and never trusted after anything went wrong; on both event loops."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """Documents and their cache: what a process keeps of them, however many there are."""
 
-from __future__ import annotations
-
 import gc
 import re
 import subprocess

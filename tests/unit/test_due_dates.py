@@ -1,7 +1,5 @@
 """When daily words are due: at each member's hour, in their zone, once for each date."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 
 import pytest

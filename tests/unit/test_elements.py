@@ -1,7 +1,5 @@
 """The elements as they are built: how much a page loads, and the tags that load them."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

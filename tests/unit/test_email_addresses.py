@@ -1,7 +1,5 @@
 """Which texts are email addresses."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The templates of emails: the built-in ones, and a folder that replaces some of them."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from pathlib import Path
 

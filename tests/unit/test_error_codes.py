@@ -1,7 +1,5 @@
 """The list of error codes names exactly those that the code uses; ids in payloads are objects' own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

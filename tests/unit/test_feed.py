@@ -1,7 +1,5 @@
 """The invariant of arrivals, with a list in the table's place: once each, in order, none missed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Texts are brought into a form of Unicode only if that takes time by their length."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from unicodedata import combining, normalize
 

@@ -1,7 +1,5 @@
 """Idempotent requests: how their input is hashed, and which keys are taken."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Ids that sort by time."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Every mutation of the schema is recorded in the journal, or says why not."""
 
-from __future__ import annotations
-
 import re
 
 from datastore.changes.occurrences import ON_DEMAND, Kind

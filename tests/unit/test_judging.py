@@ -1,7 +1,5 @@
 """The words and links that hold rules find in a text, however it is disguised."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """The daily email: text from outside cannot add a header or markup."""
 
-from __future__ import annotations
-
 import base64
 import quopri
 from datetime import date

@@ -1,7 +1,5 @@
 """The objects that an operation names in lists: at most a hundred, however they are written and spread over it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The rules of the game, and the arithmetic of ranks."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What a group of voters pushes: the evidence holds on honest boards, finds groups, and nobody makes one alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from math import exp

@@ -1,7 +1,5 @@
 """The day's leaderboard, against a ranking written down a second way."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime

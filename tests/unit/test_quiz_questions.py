@@ -1,7 +1,5 @@
 """A quiz's questions, as rules."""
 
-from __future__ import annotations
-
 from random import Random
 from unicodedata import normalize
 

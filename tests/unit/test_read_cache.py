@@ -1,7 +1,5 @@
 """Records remembered for some seconds: read in batches, never twice at a time, own writes seen at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from math import inf

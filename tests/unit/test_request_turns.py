@@ -1,7 +1,5 @@
 """Requests begin in turns of their clients, and the event loop goes round between them."""
 
-from __future__ import annotations
-
 import asyncio
 
 from server.http.pipeline import Client, RequestTurns

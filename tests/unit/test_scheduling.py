@@ -1,7 +1,5 @@
 """FSRS as this service uses it: the vectors that its authors publish with the package (tests/test_basic.py)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

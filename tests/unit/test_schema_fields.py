@@ -1,7 +1,5 @@
 """Fields and mutations made of resolvers: their arguments, their input types, and what the resolvers receive."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -3,8 +3,6 @@
 The engines and the givers of credentials here are small servers, since what they are sent is the question.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import ipaddress

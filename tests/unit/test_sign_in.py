@@ -3,8 +3,6 @@
 The provider serves discovery and keys over HTTP. What a recipe writes is what the test sets, but for the addresses.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Days and streaks, by rules alone."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Each event of a subscription has the deadline of a request."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from types import SimpleNamespace

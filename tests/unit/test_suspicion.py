@@ -1,7 +1,5 @@
 """Which voters are suspicious: the null holds, each kind of cheating is seen, and nobody else is named."""
 
-from __future__ import annotations
-
 from math import exp
 from random import Random
 

@@ -1,7 +1,5 @@
 """Known tricks in an SVG, and what is left of them."""
 
-from __future__ import annotations
-
 from time import process_time
 from typing import Any
 from xml.etree import ElementTree as ET

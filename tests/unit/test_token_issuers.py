@@ -1,7 +1,5 @@
 """A token counts by the key of its issuer alone: the provider's, a site's, or where nobody else signs our secret."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import time

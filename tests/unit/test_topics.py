@@ -1,7 +1,5 @@
 """Live topics: one poll for all listeners, each change once, the end with the last listener."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing

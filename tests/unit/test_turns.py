@@ -1,7 +1,5 @@
 """Turns: work that must not stop the event loop, one piece after the other."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading

@@ -1,7 +1,5 @@
 """Walks are counted again without holding up other requests, and once for all who ask."""
 
-from __future__ import annotations
-
 import asyncio
 
 from datastore.values.seal import Seal

@@ -1,7 +1,5 @@
 """Webhooks in memory: signatures, addresses that nothing is sent to, and pauses."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 

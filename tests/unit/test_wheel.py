@@ -1,7 +1,5 @@
 """The wheel: it contains the explorer and the elements or is not built, and says what it is for."""
 
-from __future__ import annotations
-
 import email
 import re
 import shutil

@@ -18,8 +18,6 @@ it always does: the tests compare both ways. It repeats nothing, since it does n
 repeats no cancelled transactions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

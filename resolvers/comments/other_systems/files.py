@@ -1,7 +1,5 @@
 """Readers of the files that other systems export: each yields what was written, in any order."""
 
-from __future__ import annotations
-
 import gzip
 import sqlite3
 import zlib

@@ -4,8 +4,6 @@ Whoever wrote them becomes a member of the other system's name, in whom nobody c
 has the same id in each run, so a second one finds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime

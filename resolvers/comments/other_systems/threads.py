@@ -4,8 +4,6 @@ What a file has is written to a temporary file first. So a reply may come before
 need no memory but 24 bytes each.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator

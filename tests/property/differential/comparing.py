@@ -7,8 +7,6 @@ one and cancel the rest. Then each reported error must be one that graphql-core 
 the places that became null must be the same.
 """
 
-from __future__ import annotations
-
 import json
 import types
 from collections import Counter

@@ -1,7 +1,5 @@
 """Random schemas, made as the real one is: types of Strawberry, `record_type`, `field`, resolvers of every kind."""
 
-from __future__ import annotations
-
 import asyncio
 import enum
 import inspect

@@ -4,8 +4,6 @@ Both executors must meet the same value whenever and however often they read a f
 a record is a seed, and the value of its field is a function of the seed and the field.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable

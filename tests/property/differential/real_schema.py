@@ -1,7 +1,5 @@
 """The real schema with records in memory: every resolver is replaced by one that draws its answer, nothing else is."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
