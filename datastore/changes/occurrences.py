@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from datastore.dynamo import SingleFlight, Table, shared_context, within_deadline
-from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition, shard_of
+from datastore.dynamo.entity import Entity, Key, shard_of
 from datastore.dynamo.writes import Put, Write, absent
 from datastore.values.ids import creation_time
 
@@ -259,9 +259,7 @@ class Webhook:
 
 
 WEBHOOK = Entity(Webhook, Key("WEBHOOKS", "WEBHOOK#{id}"))
-WEBHOOKS: Partition[Webhook] = Partition(
-    WEBHOOK, None, WEBHOOK.key.partition.text, low="WEBHOOK#", high=f"WEBHOOK#{HIGHEST}"
-)
+WEBHOOKS = WEBHOOK.on()
 """All webhooks."""
 
 

@@ -77,14 +77,14 @@ class PlacedRule:
 
 RULES_REVISION = Entity(RulesRevision, Key("HOLDRULES", "REVISION"))
 PLACED_RULE = Entity(PlacedRule, Key("HOLDRULES", "RULE#{place:02d}"))
-_ALL: Partition[RulesRevision | PlacedRule] = Partition(RULES_REVISION, None, RULES_REVISION.key.partition.text)
 
 
 async def read_hold_rules(table: Table) -> HoldRules:
     """The rules as they were set last."""
 
     async def read() -> list[RulesRevision | PlacedRule]:
-        return [item async for item in table.iterate(_ALL, RULES_REVISION, PLACED_RULE, consistent=True)]
+        every = RULES_REVISION.collection()
+        return [item async for item in table.iterate(every, RULES_REVISION, PLACED_RULE, consistent=True)]
 
     async def checked(items: list[RulesRevision | PlacedRule]) -> HoldRules:
         if not items:

@@ -101,8 +101,7 @@ def _partition(
     if read.rating is not None:
         key_values["rating"] = read.rating
     entity = VERIFIED if wanted.verified else COMMENT
-    partition: Partition[Comment] = entity.on(read.index, **key_values)
-    partition = replace(partition, filter=plan.residual, descending=forward)
+    partition = replace(entity.on(read.index, **key_values), filter=plan.residual, descending=forward)
     if position is None:
         return partition
     return partition.past(position if read.index else f"COMMENT#{position}")

@@ -273,7 +273,7 @@ def member_pointers(table: Table, author: str) -> AsyncIterator[Pointer]:
 
 
 def _of_member(author: str, *, with_held: bool) -> Partition[Pointer]:
-    pointers: Partition[Pointer] = POINTER.on(author=author).newest_first()
+    pointers = POINTER.on(author=author).newest_first()
     return pointers if with_held else pointers.where(absent("held"))
 
 
@@ -282,9 +282,7 @@ async def read_latest_comments(table: Table, status: Status | None, window: Wind
     request = window.open(f"latest:{status}")
     if status in (Status.PENDING, Status.REJECTED):
         return await table.page([HELD.on("gsi1", status=status).newest_first()], request)
-    shards: list[Partition[Pointer]] = [
-        POINTER.on("gsi1", shard=shard).newest_first() for shard in range(LATEST_SHARDS)
-    ]
+    shards = [POINTER.on("gsi1", shard=shard).newest_first() for shard in range(LATEST_SHARDS)]
     if status is Status.PUBLISHED:
         shards = [shard.where(absent("held")) for shard in shards]
     page = await table.page(shards, request, limit=shard_limit(request.wanted, LATEST_SHARDS))

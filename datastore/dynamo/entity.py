@@ -381,6 +381,11 @@ class Entity(Generic[R]):
         pk, start = key.partition.fill(values), key.sort.fill(values, partly=True)
         return Partition(self, index, pk, low=start or None, high=start + HIGHEST if start else None)
 
+    def collection(self, index: str | None = None, /, **values: Any) -> Partition[Any]:
+        """Everything under a partition key, of whatever entities."""
+        key = self.key if index is None else self.indexes[index]
+        return Partition(self, index, key.partition.fill(values))
+
     def sort_key(self, record: R, index: str | None = None) -> str:
         key = self.key if index is None else self.indexes[index]
         return key.sort.fill_from(record)

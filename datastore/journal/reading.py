@@ -38,7 +38,7 @@ def _partitions(actor: str | None, name: str | None) -> list[Partition[occurrenc
         return [of_object if actor is None else of_object.where(where(actor=actor))]
     if actor is not None:
         return _of_actor(actor)
-    return [occurrences.OCCURRENCE.on(None, shard=shard) for shard in range(occurrences.SHARDS)]
+    return [occurrences.OCCURRENCE.on(shard=shard) for shard in range(occurrences.SHARDS)]
 
 
 def _of_actor(actor: str) -> list[Partition[occurrences.Occurrence]]:

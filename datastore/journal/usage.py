@@ -91,6 +91,6 @@ def activity_reports(table: Table, first: date, last: date) -> AsyncIterator[Act
 async def operation_reports(table: Table, since: datetime, until: datetime) -> AsyncIterator[Operations]:
     """What each process has reported of the hours that begin at or after `since` and before `until`."""
     for number in range((until.date() - since.date()).days + 1):
-        async for report in table.iterate(OPERATIONS.on(None, day=since.date() + timedelta(days=number))):
+        async for report in table.iterate(OPERATIONS.on(day=since.date() + timedelta(days=number))):
             if since <= report.begins_at < until:
                 yield report

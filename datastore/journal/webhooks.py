@@ -153,7 +153,7 @@ async def clear_webhook(table: Table, webhook: str) -> None:
     """Delete a removed webhook, and first its deliveries."""
     for state in DeliveryState:
         for shard in range(DELIVERY_SHARDS):
-            partition = DELIVERY.on(None, webhook=webhook, state=state, shard=shard)
+            partition = DELIVERY.on(webhook=webhook, state=state, shard=shard)
             while found := (await table.query(partition, limit=500, consistent=True)).records:
                 await table.write_many(DELIVERY.delete(DELIVERY.item_key(one)) for one in found)
     await table.write(WEBHOOK.delete(WEBHOOK.at(id=webhook)))
@@ -178,7 +178,7 @@ async def read_waiting(
 
 
 def _partition(webhook: str, state: DeliveryState, shard: int) -> Partition[Delivery]:
-    return DELIVERY.on(None, webhook=webhook, state=state, shard=shard)
+    return DELIVERY.on(webhook=webhook, state=state, shard=shard)
 
 
 async def read_deliveries_page(
@@ -260,7 +260,7 @@ async def deliveries_between(table: Table, webhook: str, since: datetime, until:
     """
     low, high = first_id(since), first_id(until)
     for shard in range(SHARDS):
-        async for occurrence in table.iterate(OCCURRENCE.on(None, shard=shard).between(low, high), consistent=True):
+        async for occurrence in table.iterate(OCCURRENCE.on(shard=shard).between(low, high), consistent=True):
             yield new_delivery(webhook, occurrence)
     for shard in range(DELIVERY_SHARDS):
         dead = _partition(webhook, DeliveryState.DEAD, shard).between(low, high)

@@ -23,7 +23,7 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.revisions import changed
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table
-from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
+from datastore.dynamo.entity import Entity, ItemKey, Key
 from datastore.dynamo.writes import ALWAYS, Write, absent, more, present, where
 
 ADMIN_ROLE = "admin"
@@ -68,8 +68,8 @@ async def read_rights(table: Table) -> tuple[Mapping[str, Suspension], Mapping[s
     """Every suspension and every member's roles, by member."""
     suspensions: dict[str, Suspension] = {}
     roles: dict[str, MemberRoles] = {}
-    rights: Partition[Any] = Partition(SUSPENSION, None, SUSPENSION.key.partition.text)
-    async for right in table.iterate(rights, SUSPENSION, MEMBER_ROLES, consistent=True, at_once=1000):
+    rights = table.iterate(SUSPENSION.collection(), SUSPENSION, MEMBER_ROLES, consistent=True, at_once=1000)
+    async for right in rights:
         (roles if isinstance(right, MemberRoles) else suspensions)[right.user] = right
     return suspensions, roles
 

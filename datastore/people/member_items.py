@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from datastore.dynamo import Table
 from datastore.dynamo.bulk import clear_partition
-from datastore.dynamo.entity import Entity, Partition
+from datastore.dynamo.entity import Entity
 from datastore.people.profiles import PROFILE
 
 
@@ -104,7 +104,7 @@ async def clear_member(table: Table, user: str, parts: Iterable[MemberItems], *,
         for entity, policies in kept.items()
         if (policies.anonymised if anonymised else policies.removed) is ErasurePolicy.DELETED
     ]
-    await clear_partition(table, _own_items(user), *gone)
+    await clear_partition(table, PROFILE.collection(user=user), *gone)
 
 
 async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> AsyncIterator[tuple[Kept, Any]]:
@@ -118,11 +118,7 @@ async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> 
             yield kept[entity], record
 
 
-def _own_items(user: str) -> Partition[Any]:
-    return Partition(PROFILE, None, PROFILE.at(user=user).pk)
-
-
 async def _read_own(table: Table, user: str, entities: Iterable[Entity[Any]]) -> Records:
     own = [entity for entity in entities if entity.key.partition.text == PROFILE.key.partition.text]
-    async for record in table.iterate(_own_items(user), *own, consistent=True):
+    async for record in table.iterate(PROFILE.collection(user=user), *own, consistent=True):
         yield next(entity for entity in own if isinstance(record, entity.record)), record

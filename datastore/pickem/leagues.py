@@ -27,7 +27,7 @@ from typing import Any
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window
-from datastore.dynamo.entity import Entity, ItemKey, Key, Partition
+from datastore.dynamo.entity import Entity, ItemKey, Key
 from datastore.dynamo.writes import ALWAYS, Condition, Write, absent, among, less, more, present, where
 from datastore.pickem.standings import SEASON, Season
 from datastore.refusals import Conflict, NotAllowed, NotFound
@@ -149,9 +149,8 @@ async def read_whole_league(table: Table, league: str) -> tuple[League, list[Lea
     """A league and all its members, waiting ones too, in one consistent Query."""
     found: League | None = None
     members: list[LeagueMember] = []
-    partition: Partition[Any] = replace(LEAGUE.on(id=league), low=None, high=None)
-    at_once = MOST_MEMBERS + MOST_WAITING + 1
-    async for record in table.iterate(partition, LEAGUE, LEAGUE_MEMBER, consistent=True, at_once=at_once):
+    whole, at_once = LEAGUE.collection(id=league), MOST_MEMBERS + MOST_WAITING + 1
+    async for record in table.iterate(whole, LEAGUE, LEAGUE_MEMBER, consistent=True, at_once=at_once):
         if isinstance(record, League):
             found = record
         else:

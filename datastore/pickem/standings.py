@@ -27,12 +27,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate, pairwise
-from typing import Any
 
 import orjson
 
 from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, iso, optimistic
-from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, Partition, from_best_first
+from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Delete, Put, Write, absent, less, where
 from datastore.people.profiles import SHARDS, member_shard
@@ -264,8 +263,7 @@ class MemberPage:
 
 async def read_member_page(table: Table, user: str, size: int) -> MemberPage:
     """A member's standings and newest predictions, up to `size`, in one read of their item collection."""
-    rest: Partition[Any] = STANDING.on("gsi1", user=user).newest_first()
-    rest = replace(rest, low=PREDICTION.indexes["gsi1"].sort.fill({}, partly=True), high=f"SEASON#{HIGHEST}")
+    rest = STANDING.collection("gsi1", user=user).between("PREDICTION#", f"SEASON#{HIGHEST}").newest_first()
     standings: list[Standing] = []
     predictions: list[tuple[str, Prediction]] = []
     while True:

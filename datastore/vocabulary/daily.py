@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
-from datastore.dynamo.entity import Entity, Key, Partition
+from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import absent, present, where
 from datastore.vocabulary.lists import LIST, DrawnWord, WordList, mark_cleared, next_word, owner_scope, read_list
 from datastore.vocabulary.words import REMOVED_WORD, WORD, Word, removed_words
@@ -96,8 +96,7 @@ async def read_upcoming_words(table: Table, word_list: WordList, days: Sequence[
 
     Nothing is drawn. A day that nobody asks about draws no word, so that the later ones come a day later.
     """
-    partition: Partition[DailyWord] = DAILY.on(None, list=word_list.list)
-    stored = partition.between(f"DAILY#{days[0]}", f"DAILY#{days[-1]}")
+    stored = DAILY.on(list=word_list.list).between(f"DAILY#{days[0]}", f"DAILY#{days[-1]}")
     known = {daily.date: daily async for daily in table.iterate(stored, consistent=True)}
     ahead = _draws_ahead(word_list, known.values(), await _removed(table, word_list))
     coming = dict(zip((day for day in days if day not in known), ahead, strict=False))
@@ -145,10 +144,9 @@ async def read_past_daily_words(
 
     That bound moves on with the days, so a cursor does not contain it.
     """
-    partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
     bounds = [f"DAILY#{day}" if day else None for day in (since, until)]
     scope = f"review {list_id} {since or ''} {until or ''}"
-    words = partition.between(*bounds).between(None, f"DAILY#{newest}")
+    words = DAILY.on(list=list_id).between(*bounds).between(None, f"DAILY#{newest}")
     return await table.page([words.newest_first()], window.open(scope), consistent=True)
 
 
@@ -157,8 +155,7 @@ async def read_past_daily_words(
 
 async def show_daily_words_to_everyone(table: Table, list_id: str) -> None:
     """Move a list's daily words from their owner's part of the index to the public one. Safe to repeat."""
-    partition: Partition[DailyWord] = DAILY.on(None, list=list_id)
-    async for daily_word in table.iterate(partition, consistent=True):
+    async for daily_word in table.iterate(DAILY.on(list=list_id), consistent=True):
         if daily_word.owner_scope != owner_scope(None):
             public = replace(daily_word, owner_scope=owner_scope(None))
             await table.try_write(DAILY.update_with_indexes(public, "owner_scope", when=present()))
@@ -169,7 +166,7 @@ async def clear_deleted_list(table: Table, word_list: WordList, most: int) -> bo
     kinds: tuple[Entity[Any], ...] = (DAILY, REMOVED_WORD, WORD)
     left = most
     for kind in kinds:
-        found = await table.query(kind.on(None, list=word_list.list), limit=left + 1, consistent=True)
+        found = await table.query(kind.on(list=word_list.list), limit=left + 1, consistent=True)
         await table.write_many(kind.delete(kind.item_key(record)) for record in found.records[:left])
         left -= len(found.records)
         if left < 0:

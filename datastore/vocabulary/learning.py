@@ -251,9 +251,7 @@ async def read_profile_screen(table: Table, user: str, since: date) -> ProfileSc
     helpful comments, a month of mail records and a week of receipts lie in between. None if that is more than one
     screen may read.
     """
-    collection: Partition[Any] = Partition(
-        PROFILE, None, PROFILE.at(user=user).pk, low=f"DAY#{since}", high=f"SUBSCRIPTION#{HIGHEST}"
-    )
+    collection = PROFILE.collection(user=user).between(f"DAY#{since}", f"SUBSCRIPTION#{HIGHEST}")
     kinds = (QUIZ, SENTENCE, ACTIVE_DAYS, SUBSCRIPTION)
     answer = await table.query(collection, *kinds, limit=_MAX_ITEMS, consistent=True)
     if answer.last is not None:
@@ -277,8 +275,7 @@ async def read_quiz_page(
     if screen is not None:
         return _cut(QUIZ, [quiz for quiz in screen.quizzes if all_lists or not quiz.private], dates, request)
     only = present("correct") if all_lists else present("correct") & where(private=False)
-    partition: Partition[QuizResult] = QUIZ.on(None, user=user)
-    return await _read_page(table, dates.narrow(partition.where(only)), request)
+    return await _read_page(table, dates.narrow(QUIZ.on(user=user).where(only)), request)
 
 
 async def read_sentence_page(
@@ -287,8 +284,7 @@ async def read_sentence_page(
     """A member's sentences, newest day first. A screen is one that contains the page."""
     if screen is not None:
         return _cut(SENTENCE, screen.sentences, dates, request)
-    partition: Partition[Sentence] = SENTENCE.on(None, user=user)
-    return await _read_page(table, dates.narrow(partition.where(present("text"))), request)
+    return await _read_page(table, dates.narrow(SENTENCE.on(user=user).where(present("text"))), request)
 
 
 def _cut(entity: Entity[R], oldest_first: Sequence[R], dates: DateRange, request: PageRequest) -> Page[R]:
@@ -305,8 +301,8 @@ async def read_results_of_day(table: Table, day: date, add: Callable[[QuizResult
     """Add every member's results and sentences of a day, in any order."""
 
     async def read_shard(shard: int) -> None:
-        partition: Partition[Any] = QUIZ.on("gsi1", date=day, shard=shard)
-        async for record in table.iterate(partition, QUIZ, SENTENCE, at_once=1000):
+        of_day = QUIZ.collection("gsi1", date=day, shard=shard)
+        async for record in table.iterate(of_day, QUIZ, SENTENCE, at_once=1000):
             add(record)
 
     await asyncio.gather(*(read_shard(shard) for shard in range(SHARDS)))

@@ -55,7 +55,7 @@ async def _delete(table: Table, word_list: lists.WordList, unit: UnitOfWork) -> 
     deleted = await table.get(lists.LIST.item_key(word_list), consistent=True)
     while deleted is not None and not await clear_deleted_list(table, deleted, _CLEARED_AT_ONCE):
         pass
-    await clear_partition(table, subscriptions.SUBSCRIBER_COUNT.on(None, list=word_list.list))
+    await clear_partition(table, subscriptions.SUBSCRIBER_COUNT.on(list=word_list.list))
     await table.write(lists.LIST.delete(lists.LIST.item_key(word_list)))
 
 
@@ -70,7 +70,7 @@ async def remove_results(
     table: Table, user: str, is_wanted: Callable[[Result], bool], unit: UnitOfWork
 ) -> AsyncIterator[Result]:
     """Remove a member's results that are wanted, and yield each. An interrupted removal can be repeated."""
-    results = await _read(table, learning.QUIZ.on(None, user=user))
+    results = await _read(table, learning.QUIZ.on(user=user))
     for day, of_day in groupby(results, key=lambda one: one.date):
         for removed in await _remove_of_day(table, user, day, list(of_day), is_wanted, unit):
             yield removed
@@ -81,7 +81,7 @@ async def _read(table: Table, collection: Partition[Any]) -> list[Result]:
 
 
 async def _read_day(table: Table, user: str, day: date) -> list[Result]:
-    return await _read(table, learning.DateRange(day, day).narrow(learning.QUIZ.on(None, user=user)))
+    return await _read(table, learning.DateRange(day, day).narrow(learning.QUIZ.on(user=user)))
 
 
 async def _remove_of_day(
@@ -167,7 +167,7 @@ def all_quotas(table: Table) -> AsyncIterator[lists.Quota]:
 
 def all_daily_words(table: Table, list_id: str) -> AsyncIterator[DailyWord]:
     """The daily words of a list, oldest first."""
-    return table.iterate(DAILY.on(None, list=list_id))
+    return table.iterate(DAILY.on(list=list_id))
 
 
 def all_subscriptions(table: Table) -> AsyncIterator[subscriptions.Subscription]:
@@ -190,8 +190,7 @@ _OF_LIST = (lists.LIST, WORD, REMOVED_WORD, DAILY)
 
 async def _records(table: Table, user: str) -> Records:
     async for word_list in lists.lists_by_name(table, user):
-        collection: Partition[Any] = Partition(lists.LIST, None, lists.LIST.item_key(word_list).pk)
-        async for record in table.iterate(collection, *_OF_LIST, consistent=True):
+        async for record in table.iterate(lists.LIST.collection(list=word_list.list), *_OF_LIST, consistent=True):
             yield next(entity for entity in _OF_LIST if isinstance(record, entity.record)), record
 
 

@@ -89,8 +89,7 @@ async def read_cards(table: Table, user: str, list_id: str, ordinals: Sequence[i
 
 
 def _due(user: str, now: datetime) -> Partition[Card]:
-    partition: Partition[Card] = QUEUED_CARD.on(None, user=user)
-    return partition.between(None, f"CARD#{iso(now)}#{HIGHEST}")
+    return QUEUED_CARD.on(user=user).between(None, f"CARD#{iso(now)}#{HIGHEST}")
 
 
 async def _read_queue(table: Table, queue: Partition[Card], limit: int) -> Slice[Card]:

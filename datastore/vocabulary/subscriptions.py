@@ -14,12 +14,11 @@ from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import partial
 from secrets import token_hex
-from typing import Any
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Stale, Table, optimistic, optimistic_from
-from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
+from datastore.dynamo.entity import HIGHEST, Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
 from datastore.people.confirmations import SentEmails, read_confirmation, use_confirmation
 from datastore.people.profiles import NO_EMAIL, PROFILE, SHARDS, Profile, member_shard, read_profile
@@ -77,12 +76,12 @@ SUBSCRIBER_COUNT = Entity(SubscriberCount, Key("LIST#{list}", "SUBSCRIBERS#{shar
 
 
 async def read_subscriber_count(table: Table, list_id: str) -> int:
-    answer = await table.query(SUBSCRIBER_COUNT.on(None, list=list_id), limit=SHARDS, consistent=True)
+    answer = await table.query(SUBSCRIBER_COUNT.on(list=list_id), limit=SHARDS, consistent=True)
     return sum(part.count for part in answer.records)
 
 
 async def read_subscriptions(table: Table, user: str) -> list[Subscription]:
-    return [record async for record in table.iterate(SUBSCRIPTION.on(None, user=user), consistent=True)]
+    return [record async for record in table.iterate(SUBSCRIPTION.on(user=user), consistent=True)]
 
 
 async def subscribe(table: Table, wanted: Subscription, unit: UnitOfWork) -> Subscription:
@@ -211,8 +210,7 @@ async def all_subscribers(table: Table) -> AsyncIterator[Subscriber]:
     for shard in range(SHARDS):
         current: Subscriber | None = None
         profile: Profile | None = None
-        partition: Partition[Any] = PROFILE.on("gsi1", shard=shard)
-        async for record in table.iterate(partition, PROFILE, SUBSCRIPTION, at_once=500):
+        async for record in table.iterate(PROFILE.collection("gsi1", shard=shard), PROFILE, SUBSCRIPTION, at_once=500):
             if isinstance(record, Profile):
                 profile = record
                 continue
@@ -397,7 +395,7 @@ async def note_sent(table: Table, note: SentNote) -> None:
 
 async def read_sent_notes(table: Table, on: date, shard: int) -> list[SentNote]:
     """The notes of a date and shard. A late one only means that a run looks at its members' records."""
-    return [note async for note in table.iterate(SENT_NOTE.on(None, date=on, shard=shard), at_once=1000)]
+    return [note async for note in table.iterate(SENT_NOTE.on(date=on, shard=shard), at_once=1000)]
 
 
 async def read_sent_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Mail]:
@@ -428,8 +426,7 @@ async def read_addressee(table: Table, user: str) -> Addressee:
     It reads the member's items from the profile to the last subscription; sessions, reviews and a week of receipts lie
     in between.
     """
-    key = PROFILE.at(user=user)
-    collection: Partition[Any] = Partition(PROFILE, None, key.pk, low=key.sk, high=f"SUBSCRIPTION#{HIGHEST}")
+    collection = PROFILE.collection(user=user).between("PROFILE", f"SUBSCRIPTION#{HIGHEST}")
     found = table.iterate(collection, PROFILE, SUBSCRIPTION, consistent=True, at_once=1000)
     records = [record async for record in found]
     return Addressee(

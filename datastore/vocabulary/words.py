@@ -115,8 +115,8 @@ def all_words(table: Table, word_list: WordList, *, start: int = 0, consistent: 
 
 
 def _words(word_list: WordList) -> Partition[Word]:
-    partition: Partition[Word] = WORD.on(None, list=word_list.list)
-    return partition.between(None, f"WORD#{word_list.next_ordinal - 1:06d}" if word_list.next_ordinal else "WORD")
+    last = f"WORD#{word_list.next_ordinal - 1:06d}" if word_list.next_ordinal else "WORD"
+    return WORD.on(list=word_list.list).between(None, last)
 
 
 async def read_words_page(table: Table, word_list: WordList, window: Window) -> Page[Word]:
@@ -150,7 +150,7 @@ async def find_words(
 
 
 def removed_words(table: Table, list_id: str) -> AsyncIterator[Word]:
-    return table.iterate(REMOVED_WORD.on(None, list=list_id), consistent=True, at_once=1000)
+    return table.iterate(REMOVED_WORD.on(list=list_id), consistent=True, at_once=1000)
 
 
 async def read_words(

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from math import ceil
-from typing import Any
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork, note_created, read_created
 from datastore.dynamo import ConditionFailed, Page, Table, Window
-from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
+from datastore.dynamo.entity import HIGHEST, Entity, Key
 from datastore.dynamo.writes import absent, less, present, where
 from datastore.jobs.leases import Held, Leases
 from datastore.refusals import Conflict, NotFound
@@ -208,8 +207,7 @@ async def read_board_with_marks(table: Table, slug: str) -> BoardWithMarks | Non
     """A board and its marks, by a consistent read."""
     if not is_slug(slug):
         return None
-    key = BOARD.at(slug=slug)
-    board_and_marks: Partition[Any] = Partition(BOARD, None, key.pk, low=key.sk, high=f"{key.sk}#{HIGHEST}")
+    board_and_marks = BOARD.collection(slug=slug).between("BOARD", f"BOARD#{HIGHEST}")
     found = await table.query(board_and_marks, BOARD, DIRTY_MARK, limit=_MOST_READ, consistent=True)
     board = next((record for record in found.records if isinstance(record, Board)), None)
     if board is None:

@@ -11,11 +11,9 @@
 Deleting votes changes no count: they must already be void.
 """
 
-from typing import Any
-
 from datastore.dynamo import Table
 from datastore.dynamo.bulk import clear_partition
-from datastore.dynamo.entity import Partition, shard_of
+from datastore.dynamo.entity import shard_of
 from datastore.people import member_items
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
@@ -31,7 +29,7 @@ async def clear_voter(table: Table, voter: str, board: str) -> None:
     """Delete everything that names a voter of a board, their own items last. Safe to repeat."""
     await clear_addresses(table, voter, board)
     for each in reversed(await voters_of(table, voter, board)):
-        await clear_partition(table, Partition(VOTE, None, VOTE.on(voter=each, board=board).pk))
+        await clear_partition(table, VOTE.collection(voter=each, board=board))
 
 
 async def clear_addresses(table: Table, voter: str, board: str) -> None:
@@ -56,8 +54,7 @@ async def _read(table: Table, user: str) -> member_items.Records:
         for continuation in await continuations(table, user, board):
             yield CONTINUATION, continuation
         for voter in await voters_of(table, user, board):
-            collection: Partition[Any] = VOTE.on(voter=voter, board=board)
-            async for vote in table.iterate(collection, consistent=True):
+            async for vote in table.iterate(VOTE.on(voter=voter, board=board), consistent=True):
                 yield VOTE, vote
             async for origin in table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True):
                 yield ORIGIN, origin
