@@ -208,7 +208,7 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
     count = 0
     async for some in batches(table.iterate(REPORTS.on("gsi1")), _AT_ONCE):
         places = [published_place(one.product, one.ulid, reply=one.reply) for one in some]
-        count += sum(comment is not None for comment in await table.get_many(places))
+        count += len(await table.find_many(places))
         if count > MOST_COUNTED:
             break
     return min(count, MOST_COUNTED + 1)
@@ -217,8 +217,7 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
 async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
     """The reports of comments, by product and id; consistent: the answer to a decision shows that it cleared them."""
     wanted = [REPORTS.at(product=product, ulid=ulid) for product, ulid in keys]
-    reports = await table.get_many(wanted, consistent=True)
-    return {(one.product, one.ulid): one for one in reports if one is not None}
+    return {(one.product, one.ulid): one for one in await table.find_many(wanted, consistent=True)}
 
 
 async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, reporter: str, reason: str) -> None:

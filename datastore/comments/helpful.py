@@ -148,15 +148,13 @@ def change_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:
 async def read_numbers(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Helpful]:
     """How many members found comments helpful, by product and id; consistent, since a mark's answer shows it."""
     wanted = [HELPFUL.at(product=product, ulid=ulid) for product, ulid in keys]
-    found = await table.get_many(wanted, consistent=True)
-    return {(one.product, one.ulid): one for one in found if one is not None}
+    return {(one.product, one.ulid): one for one in await table.find_many(wanted, consistent=True)}
 
 
 async def read_marks(table: Table, keys: Sequence[tuple[str, str, str]]) -> Mapping[tuple[str, str, str], Mark]:
     """Members' marks, by member, product and id; consistent."""
     wanted = [MARK.at(user=user, product=product, ulid=ulid) for user, product, ulid in keys]
-    found = await table.get_many(wanted, consistent=True)
-    return {(one.user, one.product, one.ulid): one for one in found if one is not None}
+    return {(one.user, one.product, one.ulid): one for one in await table.find_many(wanted, consistent=True)}
 
 
 # ── erasing ──

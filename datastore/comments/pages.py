@@ -27,9 +27,9 @@ async def read_comment(table: Table, product: str, ulid: str, *, held: bool = Tr
             return comment
         stub = comment
         others = (HELD, REPLY) if held else (REPLY,)
-        found = await table.get_many([entity.at(product=product, ulid=ulid) for entity in others], consistent=True)
-        if (comment := next(filter(None, found), None)) is not None:
-            return comment
+        found = await table.find_many([entity.at(product=product, ulid=ulid) for entity in others], consistent=True)
+        if found:
+            return found[0]
         if not held:
             break
     return stub

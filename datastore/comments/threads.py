@@ -75,8 +75,8 @@ async def read_replies(table: Table, comment: Comment, request: PageRequest) -> 
 
 async def read_threads(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Thread]:
     """The threads of comments, by product and id."""
-    threads = await table.get_many([THREAD.at(product=product, root=ulid) for product, ulid in keys])
-    return {(thread.product, thread.root): thread for thread in threads if thread is not None}
+    threads = await table.find_many([THREAD.at(product=product, root=ulid) for product, ulid in keys])
+    return {(thread.product, thread.root): thread for thread in threads}
 
 
 async def read_answered(table: Table, keys: Sequence[tuple[str, str, bool]]) -> Mapping[tuple[str, str, bool], Comment]:

@@ -202,8 +202,7 @@ async def _thread_writes(table: Table, new: Sequence[Comment]) -> list[Write]:
 async def find_roots(table: Table, answered: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The top-level comments of the threads in which comments stand, by product and id; consistent."""
     keys = [entity.at(product=product, ulid=ulid) for entity in (COMMENT, HELD, REPLY) for product, ulid in answered]
-    found = await table.get_many(keys, consistent=True)
-    return {(one.product, one.ulid): one.root or one.ulid for one in found if one is not None}
+    return {(one.product, one.ulid): one.root or one.ulid for one in await table.find_many(keys, consistent=True)}
 
 
 async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
@@ -220,8 +219,7 @@ async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
 async def _missing(table: Table, comments: Sequence[Comment]) -> list[Comment]:
     """Those that are nowhere: a comment may have come as an answer at first, or without what it answers."""
     keys = [entity.item_key(one) for one in comments for entity in _IN_ORDER]
-    stored = await table.get_many(keys, consistent=True)
-    existing = {comment.node_key for comment in stored if comment is not None}
+    existing = {comment.node_key for comment in await table.find_many(keys, consistent=True)}
     return [comment for comment in comments if comment.node_key not in existing]
 
 

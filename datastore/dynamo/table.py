@@ -126,6 +126,10 @@ class Table:
                 records[primary_key] = distinct[primary_key].entity.read(item)
         return [records.get((key.pk, key.sk)) for key in keys]
 
+    async def find_many(self, keys: Sequence[ItemKey[R]], *, consistent: bool = False) -> list[R]:
+        """The records of those keys that have one, in their order."""
+        return [record for record in await self.get_many(keys, consistent=consistent) if record is not None]
+
     async def read_batch(self, keys: Sequence[Mapping[str, Attribute]], *, consistent: bool) -> list[Item]:
         """The items of up to 100 keys, in any order; pauses before it asks again for keys that were not read."""
         consistent = consistent or self._consistent

@@ -200,7 +200,7 @@ def _final(same: Sequence[Delivery]) -> Delivery:
 async def read_delivery(table: Table, webhook: str, ulid: str) -> Delivery | None:
     shard = shard_of(ulid, DELIVERY_SHARDS)
     keys = [DELIVERY.at(webhook=webhook, state=state, shard=shard, ulid=ulid) for state in DeliveryState]
-    found = [delivery for delivery in await table.get_many(keys, consistent=True) if delivery is not None]
+    found = await table.find_many(keys, consistent=True)
     return _final(found) if found else None
 
 
@@ -208,7 +208,7 @@ async def read_occurrences_of(table: Table, deliveries: Sequence[Delivery]) -> l
     """What each delivery reports; None if the journal does not have it any more."""
     wanted = {one.ulid for one in deliveries if one.content is None}
     keys = [OCCURRENCE.at(shard=shard_of(ulid, SHARDS), ulid=ulid) for ulid in wanted]
-    stored = {one.ulid: one for one in await table.get_many(keys) if one is not None}
+    stored = {one.ulid: one for one in await table.find_many(keys)}
     return [one.content or stored.get(one.ulid) for one in deliveries]
 
 

@@ -130,8 +130,8 @@ async def read_api_key(table: Table, key_id: str) -> ApiKey | None:
 
 async def read_api_keys(table: Table, key_ids: Sequence[str]) -> Mapping[str, ApiKey]:
     """The keys that exist, by id."""
-    keys = await table.get_many([API_KEY.at(id=key_id) for key_id in key_ids], consistent=True)
-    return {key.id: key for key in keys if key is not None}
+    keys = [API_KEY.at(id=key_id) for key_id in key_ids]
+    return {key.id: key for key in await table.find_many(keys, consistent=True)}
 
 
 async def read_api_keys_page(table: Table, window: Window) -> Page[ApiKey]:

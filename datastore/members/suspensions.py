@@ -76,8 +76,8 @@ async def read_rights(table: Table) -> tuple[Mapping[str, Suspension], Mapping[s
 
 async def read_suspensions(table: Table, users: Sequence[str]) -> Mapping[str, Suspension]:
     """The suspensions of these members, by member; consistent."""
-    suspensions = await table.get_many([SUSPENSION.at(user=user) for user in users], consistent=True)
-    return {suspension.user: suspension for suspension in suspensions if suspension is not None}
+    suspensions = await table.find_many([SUSPENSION.at(user=user) for user in users], consistent=True)
+    return {suspension.user: suspension for suspension in suspensions}
 
 
 async def suspend(table: Table, unit: UnitOfWork, answer: Any, suspension: Suspension) -> None:

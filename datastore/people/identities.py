@@ -164,8 +164,8 @@ def _stored(shown: Proven, user: str, now: datetime) -> Identity:
 
 async def read_identities(table: Table, keys: Sequence[IdentityKey]) -> Mapping[IdentityKey, Identity]:
     """Those that are there, consistently; erased ones too."""
-    found = await table.get_many([IDENTITY.at(method=key.method, hash=key.hash) for key in keys], consistent=True)
-    return {identity.key: identity for identity in found if identity is not None}
+    found = await table.find_many([IDENTITY.at(method=key.method, hash=key.hash) for key in keys], consistent=True)
+    return {identity.key: identity for identity in found}
 
 
 async def find_identity(table: Table, key: IdentityKey, now: datetime) -> Identity | None:

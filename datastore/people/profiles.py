@@ -120,8 +120,8 @@ async def read_profile(table: Table, user: str) -> Profile | None:
 
 async def read_profiles(table: Table, users: Sequence[str], *, consistent: bool = False) -> Mapping[str, Profile]:
     """The profiles that exist, by id."""
-    profiles = await table.get_many([PROFILE.at(user=user) for user in users], consistent=consistent)
-    return {profile.user: profile for profile in profiles if profile is not None}
+    profiles = await table.find_many([PROFILE.at(user=user) for user in users], consistent=consistent)
+    return {profile.user: profile for profile in profiles}
 
 
 async def read_members_page(table: Table, beginning: str, window: Window) -> Page[Profile]:

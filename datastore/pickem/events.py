@@ -265,8 +265,7 @@ def in_future(name: str, clock: Clock) -> Condition:
 
 async def read_events(table: Table, ids: Sequence[str]) -> Mapping[str, Event]:
     """The events that exist, by id; a consistent read."""
-    events = await table.get_many([EVENT.at(id=id_) for id_ in ids], consistent=True)
-    return {event.id: event for event in events if event is not None}
+    return {event.id: event for event in await table.find_many([EVENT.at(id=id_) for id_ in ids], consistent=True)}
 
 
 async def read_events_page(table: Table, state: EventState | None, window: Window, now: datetime) -> Page[Event]:

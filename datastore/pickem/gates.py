@@ -125,8 +125,7 @@ async def raise_gates(table: Table, event: str, version: int) -> None:
 
 async def read_gates(table: Table, event: str) -> Sequence[Gate]:
     """All gates of an event; none if it does not exist."""
-    gates = await table.get_many([GATE.at(event=event, number=number) for number in range(GATES)], consistent=True)
-    return [gate for gate in gates if gate is not None]
+    return await table.find_many([GATE.at(event=event, number=number) for number in range(GATES)], consistent=True)
 
 
 async def read_pick_counts(table: Table, event: str) -> PickCounts:

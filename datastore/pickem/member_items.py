@@ -139,9 +139,8 @@ async def _read(table: Table, user: str) -> Records:
             yield STANDING, standing
     own = await table.get(leagues.MEMBER_LEAGUES.at(user=user), consistent=True)
     places = [leagues.LEAGUE_MEMBER.at(league=league, user=user) for league in (own.leagues if own else ())]
-    for place in await table.get_many(places, consistent=True):
-        if place is not None:
-            yield leagues.LEAGUE_MEMBER, place
+    for place in await table.find_many(places, consistent=True):
+        yield leagues.LEAGUE_MEMBER, place
 
 
 MEMBER_ITEMS = MemberItems(

@@ -158,8 +158,8 @@ async def read_predictions(table: Table, event: str, users: Sequence[str]) -> li
 
 async def read_at_once(table: Table, keys: Sequence[ItemKey[R]]) -> list[R]:
     """The records that exist, of up to 1,000 members: all batches at the same time, consistent."""
-    batches = await asyncio.gather(*(table.get_many(part, consistent=True) for part in chunks(keys, BATCH_READ)))
-    return [record for batch in batches for record in batch if record is not None]
+    batches = await asyncio.gather(*(table.find_many(part, consistent=True) for part in chunks(keys, BATCH_READ)))
+    return [record for batch in batches for record in batch]
 
 
 def prediction_position(prediction: Prediction, *, is_scored: bool) -> str:
@@ -317,8 +317,8 @@ def events_to_lock(table: Table, now: datetime, until: datetime) -> AsyncIterato
 
 async def read_reminded_or_predicted(table: Table, event: str, users: Sequence[str]) -> Collection[str]:
     """Those of the members who need no reminder of the event: they have a prediction, or were reminded before."""
-    reminders = await table.get_many([REMINDER.at(user=user, event=event) for user in users], consistent=True)
+    reminders = await table.find_many([REMINDER.at(user=user, event=event) for user in users], consistent=True)
     keys = [PREDICTION.at(event=event, shard=member_shard(user), user=user) for user in users]
-    predictions = await table.get_many(keys, consistent=True)
-    sent = {reminder.user for reminder in reminders if reminder is not None and reminder.sent is not None}
-    return sent | {prediction.user for prediction in predictions if prediction is not None}
+    predictions = await table.find_many(keys, consistent=True)
+    sent = {reminder.user for reminder in reminders if reminder.sent is not None}
+    return sent | {prediction.user for prediction in predictions}

@@ -276,8 +276,8 @@ async def read_member_page(table: Table, user: str, size: int) -> MemberPage:
 
 
 async def read_seasons(table: Table, names: Sequence[str]) -> Mapping[str, Season]:
-    seasons = await table.get_many([SEASON.at(season=name) for name in names], consistent=True)
-    return {season.season: season for season in seasons if season is not None}
+    seasons = await table.find_many([SEASON.at(season=name) for name in names], consistent=True)
+    return {season.season: season for season in seasons}
 
 
 # ── crediting ──

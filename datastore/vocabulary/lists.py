@@ -208,8 +208,8 @@ async def read_list(table: Table, list_id: str, *, consistent: bool = False) -> 
 
 async def read_lists(table: Table, ids: Sequence[str]) -> Mapping[str, WordList]:
     """The lists that exist, by id, by a consistent read."""
-    word_lists = await table.get_many([LIST.at(list=list_id) for list_id in ids], consistent=True)
-    return {word_list.list: word_list for word_list in word_lists if word_list is not None}
+    word_lists = await table.find_many([LIST.at(list=list_id) for list_id in ids], consistent=True)
+    return {word_list.list: word_list for word_list in word_lists}
 
 
 async def read_public_list_id(table: Table, name: str) -> str | None:

@@ -85,7 +85,7 @@ QUEUE_CHANGE = Entity(QueueChange, Key("USER#{user}", "CARD#!{quiz}"))
 async def read_cards(table: Table, user: str, list_id: str, ordinals: Sequence[int]) -> list[Card]:
     """The cards that the member has of these words."""
     keys = [CARD.at(user=user, list=list_id, ordinal=ordinal) for ordinal in ordinals]
-    return [card for card in await table.get_many(keys, consistent=True) if card is not None]
+    return await table.find_many(keys, consistent=True)
 
 
 def _due(user: str, now: datetime) -> Partition[Card]:
@@ -252,9 +252,9 @@ async def read_list_and_words(
     cards: list[Any] = [CARD.at(user=user, list=list_id, ordinal=ordinal) for ordinal in ordinals]
     wanted = [LIST.at(list=list_id), *words]
     (word_list, *found), found_cards = await asyncio.gather(
-        table.get_many(wanted, consistent=consistent), table.get_many(cards, consistent=consistent)
+        table.get_many(wanted, consistent=consistent), table.find_many(cards, consistent=consistent)
     )
-    return word_list, [word for word in found if word is not None], [card for card in found_cards if card is not None]
+    return word_list, [word for word in found if word is not None], found_cards
 
 
 async def ask_quiz(table: Table, quiz: OpenQuiz, answer: Any, unit: UnitOfWork) -> None:

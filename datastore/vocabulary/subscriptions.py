@@ -400,8 +400,8 @@ async def read_sent_notes(table: Table, on: date, shard: int) -> list[SentNote]:
 
 async def read_sent_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> Mapping[tuple[str, date], Mail]:
     """Those of these emails, each of a member and a date, that were sent."""
-    mails = await table.get_many([MAIL.at(user=user, date=on) for user, on in wanted], consistent=True)
-    return {(mail.user, mail.date): mail for mail in mails if mail is not None and mail.sent is not None}
+    mails = await table.find_many([MAIL.at(user=user, date=on) for user, on in wanted], consistent=True)
+    return {(mail.user, mail.date): mail for mail in mails if mail.sent is not None}
 
 
 async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date], unit: UnitOfWork) -> None:

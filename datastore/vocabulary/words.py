@@ -159,8 +159,7 @@ async def read_words(
     """The words that exist, by list and ordinal. A consistent read also finds removed ones."""
     kinds = (WORD, REMOVED_WORD) if consistent else (WORD,)
     item_keys = [kind.at(list=list_id, ordinal=ordinal) for list_id, ordinal in keys for kind in kinds]
-    words = await table.get_many(item_keys, consistent=consistent)
-    return {(word.list, word.ordinal): word for word in words if word is not None}
+    return {(word.list, word.ordinal): word for word in await table.find_many(item_keys, consistent=consistent)}
 
 
 @dataclass(frozen=True, slots=True)

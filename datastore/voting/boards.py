@@ -219,8 +219,7 @@ async def read_board_with_marks(table: Table, slug: str) -> BoardWithMarks | Non
 async def existing_boards(table: Table, slugs: Sequence[str]) -> list[str]:
     """Those of the slugs that have a board, by a consistent batch."""
     valid = [slug for slug in slugs if is_slug(slug)]
-    found = await table.get_many([BOARD.at(slug=slug) for slug in valid], consistent=True)
-    return [board.slug for board in found if board is not None]
+    return [board.slug for board in await table.find_many([BOARD.at(slug=slug) for slug in valid], consistent=True)]
 
 
 async def read_boards_page(table: Table, window: Window) -> Page[Board]:

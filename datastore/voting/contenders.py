@@ -120,8 +120,8 @@ async def read_contender(table: Table, board: str, ordinal: int) -> Contender | 
 
 async def read_contenders(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Contender]:
     """The contenders that exist, by board and ordinal."""
-    contenders = await table.get_many([contender_key(board, ordinal) for board, ordinal in keys])
-    return {(contender.board, contender.ordinal): contender for contender in contenders if contender is not None}
+    contenders = await table.find_many([contender_key(board, ordinal) for board, ordinal in keys])
+    return {(contender.board, contender.ordinal): contender for contender in contenders}
 
 
 def contender_key(board: str, ordinal: int) -> ItemKey[Contender]:
@@ -165,14 +165,13 @@ async def read_known_names(table: Table, board: str) -> frozenset[str]:
 async def read_details(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, Details]:
     """The details of contenders that have some, by board and ordinal; consistent reads of half a kilobyte."""
     wanted = [DETAILS.at(board=board, ordinal=ordinal) for board, ordinal in keys]
-    found = await table.get_many(wanted, consistent=True)
-    return {(details.board, details.ordinal): details for details in found if details is not None}
+    return {(one.board, one.ordinal): one for one in await table.find_many(wanted, consistent=True)}
 
 
 async def read_pictures(table: Table, keys: Sequence[ContenderKey]) -> Mapping[ContenderKey, str]:
     """The pictures that exist, by board and ordinal."""
-    pictures = await table.get_many([PICTURE.at(board=board, ordinal=ordinal) for board, ordinal in keys])
-    return {(picture.board, picture.ordinal): picture.svg for picture in pictures if picture is not None}
+    pictures = await table.find_many([PICTURE.at(board=board, ordinal=ordinal) for board, ordinal in keys])
+    return {(picture.board, picture.ordinal): picture.svg for picture in pictures}
 
 
 # ── results ──

@@ -172,9 +172,8 @@ async def _read_records(
     """The head-to-head record of each pair, as the sum of these shards."""
     keys = [PAIR.at(board=board, shard=shard, low=low, high=high) for low, high in pairs for shard in shards]
     records = {pair: PairTally(board, 0, *pair) for pair in pairs}
-    for tally in await table.get_many(keys, consistent=consistent):
-        if tally is not None:
-            records[tally.low, tally.high] = _sum(records[tally.low, tally.high], tally)
+    for tally in await table.find_many(keys, consistent=consistent):
+        records[tally.low, tally.high] = _sum(records[tally.low, tally.high], tally)
     return [records[pair] for pair in pairs]
 
 
@@ -218,8 +217,7 @@ async def read_contender_pairs_page(table: Table, board: Board, ordinal: int, re
 async def _shards_with_votes(table: Table, board: Board, ordinal: int) -> list[int]:
     """The shards where a contender has votes. A vote is added to its pair and to its contenders in the same shard."""
     keys = [TALLY.at(board=board.slug, shard=shard, ordinal=ordinal) for shard in range(board.read_shards)]
-    tallies = await table.get_many(keys)
-    return [tally.shard for tally in tallies if tally is not None and tally.wins + tally.losses + tally.ties]
+    return [tally.shard for tally in await table.find_many(keys) if tally.wins + tally.losses + tally.ties]
 
 
 async def _read_earlier(

@@ -263,7 +263,7 @@ async def test_a_stream_ends_with_its_token(served: Served, strict: Settings) ->
 async def test_a_token_is_checked_again_while_a_socket_is_open(strict: Settings) -> None:
     """A secret or a role that was withdrawn ends it; a visitor's socket has nothing that could end."""
     headers = [(b"authorization", bearer(strict).encode())]
-    nobody_is_erased = SimpleNamespace(get_many=AsyncMock(return_value=[]))
+    nobody_is_erased = SimpleNamespace(find_many=AsyncMock(return_value=[]))
     services = Services(nobody_is_erased, strict.seal())  # type: ignore[arg-type]  # no table
     before = Identification(strict, services)
     identified = await before.identify(headers, secure=False)
