@@ -266,8 +266,8 @@ class Deliverer(Repeated):
         for webhook in self._known:
             if worker := self._workers.get(webhook.id):
                 worker.webhook = webhook
-            elif webhooks.is_free(services.leases, webhook):
-                lease = await webhooks.acquire_webhook(services.leases, webhook)
+            elif services.leases.is_free(webhook):
+                lease = await services.leases.acquire(webhook)
                 if lease is not None:
                     self._workers[webhook.id] = Worker(self, lease)
 

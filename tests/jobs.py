@@ -28,7 +28,7 @@ async def work_on(services: Services, unfinished: Job, kinds: Mapping[str, Work]
 
 async def run_of(services: Services, unfinished: Job) -> JobRun:
     """The job as another process works on it, which may be killed."""
-    lease = await job_store.acquire_job(Leases(services.table), unfinished)
+    lease = await Leases(services.table).acquire(unfinished)
     assert lease is not None
     return JobRun(lease)
 

@@ -28,7 +28,7 @@ from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Put, Write, absent, where
-from datastore.jobs.leases import Held, Leases
+from datastore.jobs.leases import Held, leased
 from datastore.values.ids import Ids
 
 LIFETIME = timedelta(days=30)
@@ -86,12 +86,14 @@ class Job:
         return self.due_at is None or self.due_at <= now
 
 
-JOB = Entity(
-    Job,
-    Key("JOB#{id}", "JOB"),
-    ttl="expires",
-    gsi1=Key("JOBS", "{id}"),
-    gsi2=Key("JOBS#RUNNING", "{id}", when="is_running"),
+JOB = leased(
+    Entity(
+        Job,
+        Key("JOB#{id}", "JOB"),
+        ttl="expires",
+        gsi1=Key("JOBS", "{id}"),
+        gsi2=Key("JOBS#RUNNING", "{id}", when="is_running"),
+    )
 )
 
 
@@ -158,16 +160,6 @@ def all_jobs(table: Table) -> AsyncIterator[Job]:
 async def read_unfinished_jobs(table: Table) -> tuple[Job, ...]:
     """The oldest unfinished jobs, as the index shows them: it may be behind, so acquiring one may fail."""
     return (await table.query(JOB.on("gsi2"), limit=_UNFINISHED_AT_ONCE)).records
-
-
-def is_free(leases: Leases, seen: Job) -> bool:
-    """Whether no living process works on a job, which was just read."""
-    return leases.is_free(JOB, seen)
-
-
-async def acquire_job(leases: Leases, seen: Job) -> Held[Job] | None:
-    """The job, now this process's; None if it has changed since it was seen."""
-    return await leases.acquire(JOB, seen)
 
 
 async def finish_job(job: Held[Job], state: JobState, now: datetime, message: str | None = None) -> None:

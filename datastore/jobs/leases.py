@@ -72,7 +72,17 @@ class Turn:
     place: str | None = None
 
 
-TURN = Entity(Turn, Key("TURN#{name}", "TURN"))
+_ENTITIES: dict[type, Entity[Any]] = {}
+"""How each kind of record with a lease is stored."""
+
+
+def leased(entity: Entity[R]) -> Entity[R]:
+    """The entity, whose items may be leased."""
+    _ENTITIES[entity.record] = entity
+    return entity
+
+
+TURN = leased(Entity(Turn, Key("TURN#{name}", "TURN")))
 
 
 class Age(NamedTuple):
@@ -104,13 +114,13 @@ class Leases:
         self._table = table
         self._seen: OrderedDict[ItemKey[Any], _Seen] = OrderedDict()
 
-    def is_free(self, entity: Entity[R], seen: R) -> bool:
-        """Whether a lease may be acquired, whose item was just read."""
-        return self.age(entity, seen).at_least >= self.patience or seen.holder is None
+    def is_free(self, seen: Leased) -> bool:
+        """Whether a lease may be acquired, whose item was just read: no living process has it."""
+        return self.age(seen).at_least >= self.patience or seen.holder is None
 
-    def age(self, entity: Entity[R], seen: R) -> Age:
+    def age(self, seen: Leased) -> Age:
         """For how long an item has been in the state just read, or in a later one if this read was late."""
-        key, state, now = entity.item_key(seen), (seen.term, seen.beat), monotonic()
+        key, state, now = _ENTITIES[type(seen)].item_key(seen), (seen.term, seen.beat), monotonic()
         before = self._seen.pop(key, _Seen((-1, -1), now, -inf, -inf))
         if state > before.state:
             before = _Seen(state, now, before.looked, now)
@@ -119,8 +129,9 @@ class Leases:
             self._seen.popitem(last=False)
         return Age(now - before.since, now - before.not_before)
 
-    async def acquire(self, entity: Entity[R], seen: R) -> Held[R] | None:
+    async def acquire(self, seen: R) -> Held[R] | None:
         """Acquire a lease, unless its item has changed since it was read: then None. The item is read anew with it."""
+        entity: Entity[R] = _ENTITIES[type(seen)]
         began = monotonic()
         mine = replace(seen, holder=self.holder, term=seen.term + 1, beat=seen.beat + 1)
         unchanged = where(term=seen.term, beat=seen.beat)
@@ -134,8 +145,9 @@ class Leases:
             record = stored  # this process has acquired it, and the answer was lost
         return Held(self._table, entity, record, began, self.lasting)
 
-    async def begin(self, entity: Entity[R], record: R) -> Held[R]:
+    async def begin(self, record: R) -> Held[R]:
         """Write an item that is this process's alone, with its lease."""
+        entity: Entity[R] = _ENTITIES[type(record)]
         began = monotonic()
         await self._table.write(entity.put(record))
         return Held(self._table, entity, record, began, self.lasting)
@@ -147,7 +159,7 @@ class Leases:
             seen = Turn(name)
             # If another process writes it first, acquiring it fails too.
             await self._table.try_write(TURN.put(seen, when=absent()))
-        return await self.acquire(TURN, seen) if self.is_free(TURN, seen) else None
+        return await self.acquire(seen) if self.is_free(seen) else None
 
 
 class Held(Generic[R]):

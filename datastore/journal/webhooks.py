@@ -31,11 +31,13 @@ from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimi
 from datastore.dynamo.entity import Partition, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Put, Update, absent, present, where
-from datastore.jobs.leases import Held, Leases
+from datastore.jobs.leases import leased
 from datastore.refusals import Conflict, NotFound
 from datastore.values.ids import first_id
 
 # ── webhooks ──
+
+leased(WEBHOOK)
 
 BOTH_SIGN_FOR = timedelta(days=1)
 
@@ -134,19 +136,6 @@ async def _write(
         written = stored and replace(after, holder=stored.holder, term=stored.term, beat=stored.beat) == stored
         if not (failed.doubtful and written):
             raise Conflict from None
-
-
-# ── leases ──
-
-
-def is_free(leases: Leases, seen: Webhook) -> bool:
-    """Whether no living process sends to a webhook, which was just read."""
-    return leases.is_free(WEBHOOK, seen)
-
-
-async def acquire_webhook(leases: Leases, seen: Webhook) -> Held[Webhook] | None:
-    """The webhook, now this process's; None if it has changed since it was seen."""
-    return await leases.acquire(WEBHOOK, seen)
 
 
 async def clear_webhook(table: Table, webhook: str) -> None:

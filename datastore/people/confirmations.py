@@ -43,7 +43,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Update, absent, present, where
-from datastore.jobs.leases import Held, Leases
+from datastore.jobs.leases import Held, Leases, leased
 
 # ── confirmations ──
 
@@ -72,7 +72,7 @@ class Confirmation:
     beat: int = 0
 
 
-CONFIRMATION = Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}#{slot}"), ttl="expires")
+CONFIRMATION = leased(Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}#{slot}"), ttl="expires"))
 
 
 async def acquire_confirmation(
@@ -86,8 +86,8 @@ async def acquire_confirmation(
             await unit.apply(table, CONFIRMATION.put(stored, when=absent()))
         except ConditionFailed as failed:
             stored = failed.stored(CONFIRMATION) or stored
-        if stored.sent is None and leases.is_free(CONFIRMATION, stored):
-            lease = await leases.acquire(CONFIRMATION, stored)
+        if stored.sent is None and leases.is_free(stored):
+            lease = await leases.acquire(stored)
             if lease is not None:
                 lease.note(asker=wanted.asker)
                 return lease

@@ -22,7 +22,7 @@ from datastore.changes.unit_of_work import UnitOfWork, note_created, read_create
 from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.entity import HIGHEST, Entity, Key
 from datastore.dynamo.writes import absent, less, present, where
-from datastore.jobs.leases import Held, Leases
+from datastore.jobs.leases import leased
 from datastore.refusals import Conflict, NotFound
 from datastore.voting.pair_walk import EligibleContenders, pair_count
 
@@ -31,7 +31,7 @@ from datastore.voting.pair_walk import EligibleContenders, pair_count
 
 @dataclass(frozen=True, slots=True)
 class DirtyMark:
-    """The process has counted votes on the board, and may have unsettled ones."""
+    """The process has counted votes on the board, and may have unsettled ones. Each mark of it has a new term."""
 
     board: str
     holder: str
@@ -40,17 +40,7 @@ class DirtyMark:
     beat: int = 0
 
 
-DIRTY_MARK = Entity(DirtyMark, Key("BOARD#{board}", "BOARD#DIRTY#{holder}"))
-
-
-async def put_mark(leases: Leases, mark: DirtyMark) -> Held[DirtyMark]:
-    """This process's mark on a board, in a term that none of its marks had before."""
-    return await leases.begin(DIRTY_MARK, mark)
-
-
-def is_dead(leases: Leases, mark: DirtyMark) -> bool:
-    """Whether the process of a mark, which was just read, is gone."""
-    return leases.is_free(DIRTY_MARK, mark)
+DIRTY_MARK = leased(Entity(DirtyMark, Key("BOARD#{board}", "BOARD#DIRTY#{holder}")))
 
 
 async def delete_mark(table: Table, mark: DirtyMark) -> None:
@@ -186,7 +176,7 @@ class Board:
         return (self.contender_changes, self.settled)
 
 
-BOARD = Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}"))
+BOARD = leased(Entity(Board, Key("BOARD#{slug}", "BOARD"), gsi1=Key("BOARDS", "{slug}")))
 
 
 @dataclass(frozen=True, slots=True)

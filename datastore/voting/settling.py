@@ -16,24 +16,17 @@ import asyncio
 from datetime import datetime
 
 from datastore.dynamo import Table
-from datastore.jobs.leases import Age, Held, Leases
-from datastore.voting.boards import BOARD, Board
+from datastore.jobs.leases import Held
+from datastore.voting.boards import Board
 from datastore.voting.contenders import RESULTS, ResultsBlock, read_results_blocks
 from datastore.voting.votes import read_contender_sums
 
 
-def settling_age(leases: Leases, board: Board) -> Age:
-    """For how long nobody has begun or completed a settling of the board that was just read."""
-    return leases.age(BOARD, board)
-
-
-async def begin_settling(leases: Leases, board: Board) -> Held[Board] | None:
-    """Begin the board's next settling. None if another process has begun or completed one since the board was read."""
-    return await leases.acquire(BOARD, board)
-
-
 async def settle(table: Table, lease: Held[Board], now: datetime) -> list[ResultsBlock]:
-    """Carry out a settling that was begun, and return the board's results. LeaseLost if another one has begun since."""
+    """Carry out the settling that acquiring the board's lease has begun, and return the board's results.
+
+    LeaseLost if another one has begun since.
+    """
     board = lease.record
     keys = [(board.slug, block) for block in range(board.blocks)]
     sums, before = await asyncio.gather(read_contender_sums(table, board), read_results_blocks(table, keys))

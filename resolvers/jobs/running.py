@@ -197,7 +197,7 @@ class JobRunner:
     async def take_up(self) -> None:
         """Take up the jobs that nobody has written for some time, or that were left in an orderly way."""
         for one in await job_store.read_unfinished_jobs(self._services.table):
-            if job_store.is_free(self._services.leases, one):
+            if self._services.leases.is_free(one):
                 self.work_soon(one)
 
     def finish(self, job: Job, work: Work) -> asyncio.Future[Job]:
@@ -210,7 +210,7 @@ class JobRunner:
         It takes no turn: of two jobs that wait for a third, neither would ever give it theirs.
         """
         while job.is_running:
-            if job_store.is_free(self._services.leases, job):
+            if self._services.leases.is_free(job):
                 await self._work_now(job, work)
             seen = await job_store.read_job(self._services.table, job.id)
             if seen is None:
@@ -246,7 +246,7 @@ class JobRunner:
 
     async def _acquire(self, seen: Job) -> Held[Job] | None:
         try:
-            return await job_store.acquire_job(self._services.leases, seen)
+            return await self._services.leases.acquire(seen)
         except DynamoError as error:
             _log.info("a job could not be taken up", job=seen.id, reason=str(error))
             return None

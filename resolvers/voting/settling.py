@@ -107,7 +107,7 @@ class BoardSettler:
                     return
             self._marks += 1
             mark = DirtyMark(self._slug, self._leases.holder, self._marks, self._services.clock())
-            self._mark = await boards.put_mark(self._leases, mark)
+            self._mark = await self._leases.begin(mark)
 
     async def _renew_mark(self) -> None:
         async with self._marking:
@@ -164,7 +164,7 @@ class BoardSettler:
         Where this process cannot know, because it has not read the board for a while, the clock of the last settling
         decides. So a wrong clock makes a settling too early, or late once, but never prevents one.
         """
-        age = settling.settling_age(self._leases, board)
+        age = self._leases.age(board)
         if age.at_most < seconds or age.at_least >= seconds:
             return age.at_most >= seconds
         return board.settled_at is None or board.settled_at < self._services.clock() - timedelta(seconds=seconds)
@@ -218,7 +218,7 @@ class BoardSettler:
         if board.holder == self._leases.holder:
             return True  # this process's own has failed
         if board.holder is not None:
-            return settling.settling_age(self._leases, board).at_least >= SETTLING_INTERVAL
+            return self._leases.age(board).at_least >= SETTLING_INTERVAL
         return self._is_older(board, SETTLING_INTERVAL)
 
     async def _read_current(self) -> BoardWithMarks | None:
@@ -244,8 +244,8 @@ class BoardSettler:
             self._required_term = None
 
     async def _settle(self, current: BoardWithMarks) -> bool:
-        dead_marks = [mark for mark in current.marks if boards.is_dead(self._leases, mark)]
-        lease = await settling.begin_settling(self._leases, current.board)
+        dead_marks = [mark for mark in current.marks if self._leases.is_free(mark)]
+        lease = await self._leases.acquire(current.board)
         if lease is None:
             return False
         results = await settling.settle(self._services.table, lease, self._services.clock())

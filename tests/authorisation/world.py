@@ -365,7 +365,7 @@ class World:
             now = services.clock()
             begun = job_store.new_job(services.ids.next(now), "NOTHING", starter, now, {}, role=role)
             job = await job_store.begin_job(services.table, replace(begun, total=1))
-            lease = await job_store.acquire_job(services.leases, job)
+            lease = await services.leases.acquire(job)
             assert lease is not None
             await job_store.finish_job(lease, JobState.DONE, now, "Nothing was to be done.")
             self.ids[name] = node_id("Job", job.id)

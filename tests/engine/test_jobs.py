@@ -10,7 +10,7 @@ import pytest
 from datastore.changes.unit_of_work import RECEIPT
 from datastore.dynamo import EngineUnavailable, Table, iso
 from datastore.jobs import jobs as job_store
-from datastore.jobs.jobs import JOB, Job, JobState
+from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import LeaseLost, Leases
 from datastore.refusals import Conflict
 from resolvers.jobs.running import JobRun, JobRunner
@@ -131,7 +131,7 @@ async def _holder(services: Services, job: Job) -> str | None:
 async def test_a_job_whose_process_is_gone_is_taken_up(one_client: Client) -> None:
     """By a process that has seen no sign of life for some time by its own clock, and not before."""
     services = one_client.services
-    lost = await Leases(services.table).acquire(JOB, await begun(services))
+    lost = await Leases(services.table).acquire(await begun(services))
     assert lost is not None
     ran = asyncio.Event()
 

@@ -12,7 +12,7 @@ import pytest
 from datastore.changes.occurrences import OCCURRENCE, Kind
 from datastore.dynamo import Table
 from datastore.jobs import jobs as job_store
-from datastore.jobs.jobs import JOB, Job, JobState
+from datastore.jobs.jobs import Job, JobState
 from datastore.jobs.leases import Leases
 from datastore.pickem import standings
 from resolvers.jobs.running import JobRunner, Work
@@ -146,7 +146,7 @@ async def test_a_correction_is_scored_by_the_job_that_was_begun_before_it(one_cl
     services.get(JobRunner).start({})  # this process goes on with none by itself
     key = parse_node_key("Event", event)
     begun = await begin_scoring(services, event_job(services, SCORE_EVENT, key, actor=None), confirm_missing=False)
-    assert await Leases(services.table).acquire(JOB, begun)
+    assert await Leases(services.table).acquire(begun)
     await editor.result(match, 1)
     runner = services.get(JobRunner)
     runner.answer_seconds, usual = 0.0, runner.answer_seconds

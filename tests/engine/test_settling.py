@@ -14,7 +14,7 @@ from datastore.dynamo.errors import EngineUnavailable
 from datastore.jobs.leases import LeaseLost, Leases
 from datastore.voting import boards, contenders
 from datastore.voting.boards import Board
-from datastore.voting.settling import begin_settling, settle
+from datastore.voting.settling import settle
 from datastore.voting.votes import read_contender_sums
 from resolvers.requests.context import utc_now
 from resolvers.voting.settling import SETTLING_INTERVAL, BoardCache, BoardSettler
@@ -80,7 +80,7 @@ async def test_a_mark_that_was_written_again_is_not_deleted(one_table: Table) ->
     """Its process only seemed to be dead: votes that it has counted since are not settled yet."""
     now, slow = utc_now(), Leases(one_table)
     await boards.create_board(one_table, Board("main", "Main", now), UnitOfWork.unkeyed(now))
-    mark = await boards.put_mark(slow, boards.DirtyMark("main", slow.holder, 1, utc_now()))
+    mark = await slow.begin(boards.DirtyMark("main", slow.holder, 1, utc_now()))
     seen = mark.record
     await mark.save()
     await boards.delete_mark(one_table, seen)
@@ -112,7 +112,7 @@ async def test_more_marks_than_are_read_are_deleted(one_client: Client, one_tabl
     one_client.services.leases.patience = 0.0
     await add_contenders(one_client, "a", "b")
     marks = [boards.DirtyMark("main", f"process-{number:03d}", 1, utc_now()) for number in range(150)]
-    await asyncio.gather(*(boards.put_mark(Leases(one_table), mark) for mark in marks))
+    await asyncio.gather(*(Leases(one_table).begin(mark) for mark in marks))
     assert len((await board_now(one_table)).marks) < 70
     for _ in range(3):
         await settler_of(one_client).settle_anew()
@@ -215,7 +215,7 @@ async def test_processes_settle_one_at_a_time_for_all_of_them(default_engine: Ru
 
 async def begun(table: Table) -> Any:
     """A settling as of another process, which nobody carries out yet."""
-    lease = await begin_settling(Leases(table), (await board_now(table)).board)
+    lease = await Leases(table).acquire((await board_now(table)).board)
     assert lease is not None
     return lease
 

@@ -17,7 +17,7 @@ from datastore.changes.occurrences import DELIVERY, Kind, Webhook
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import StorageFailed, Table, Window, iso
 from datastore.jobs import jobs as job_store
-from datastore.jobs.jobs import JOB, Job, JobState
+from datastore.jobs.jobs import Job, JobState
 from datastore.journal.webhooks import add_webhook
 from datastore.people.member_items import read_member
 from datastore.vocabulary.learning import ACTIVE_DAYS, QUIZ, ActiveDays, QuizResult, record_result
@@ -405,7 +405,7 @@ async def _release(services: Services, job: Job) -> None:
         assert left is not None
         if left.state is not JobState.RUNNING:
             return
-        if taken := await services.leases.acquire(JOB, left):
+        if taken := await services.leases.acquire(left):
             await taken.release()
             return
 

@@ -16,7 +16,7 @@ from datastore.voting import boards
 from datastore.voting import votes as vote_store
 from datastore.voting.boards import BOARD, Board, shard_count
 from datastore.voting.contenders import CONTENDER, Contender
-from datastore.voting.settling import begin_settling, settle
+from datastore.voting.settling import settle
 from datastore.voting.votes import PairVerdict, Vote
 from resolvers.requests.context import utc_now
 from tests.engines import running_engine
@@ -75,7 +75,7 @@ async def test_no_key_takes_more_than_its_share(tmp_path: Path, contenders: int,
             engine.ledger.writes.clear()
             current = await boards.read_board_with_marks(table, "main")
             assert current is not None
-            lease = await begin_settling(Leases(table), current.board)
+            lease = await Leases(table).acquire(current.board)
             assert lease is not None
             await settle(table, lease, utc_now())
             settling = units(engine)
