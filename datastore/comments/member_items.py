@@ -18,16 +18,21 @@ from datastore.comments.reviews import REVIEW_PLACE
 from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.comments.verified import PROOF, VERIFIED
-from datastore.dynamo import Table, optimistic
-from datastore.dynamo.entity import Partition
-from datastore.people import member_items
+from datastore.dynamo import Table, batches, optimistic
+from datastore.people.member_items import (
+    COUNTED,
+    PERSONAL,
+    UNLESS_REMOVED,
+    MemberItems,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
 
 # ── member items ──
 
 _AT_ONCE = 100
-_STAYS = member_items.Policies(
-    member_items.ErasurePolicy.DELETED, member_items.ErasurePolicy.KEPT, member_items.ErasurePolicy.KEPT
-)  # unless the member is removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,74 +44,54 @@ class OwnReport:
     reason: str
 
 
-async def _read(table: Table, user: str) -> member_items.Records:
-    rest: Partition[records.Pointer] | None = records.POINTER.on(author=user).newest_first()
-    while rest is not None:
-        some = await table.query(rest, limit=_AT_ONCE, consistent=True)
-        for comment in await records.comments_of(table, some.records, with_held=True):
+async def _read(table: Table, user: str) -> Records:
+    async for pointers in batches(records.member_pointers(table, user), _AT_ONCE):
+        for comment in await records.comments_of(table, pointers, with_held=True):
             if comment is not None:
                 yield records.entity_for(comment), comment
-        rest = rest.past(some.last) if some.last else None
     async for reports in table.iterate(records.REPORTS.on("gsi1")):
         if user in reports.reasons:
             yield records.REPORTS, OwnReport(reports.product, reports.ulid, reports.reasons[user])
 
 
-MEMBER_ITEMS = member_items.MemberItems(
+MEMBER_ITEMS = MemberItems(
     {
-        records.COMMENT: member_items.in_file(
+        records.COMMENT: in_file(
             "comment",
             "One of your comments that everybody sees. `arrivedAt`: when it was published after it had been held.",
-            member_items.Policies(
-                member_items.ErasurePolicy.DELETED, member_items.ErasurePolicy.KEPT, member_items.ErasurePolicy.REJECTED
-            ),
+            COUNTED,
             times_in_id=("created_at", "arrived_at"),
         ),
-        records.REPLY: member_items.in_file(
+        records.REPLY: in_file(
             "reply",
             "One of your replies that everybody sees, to the comment `replyTo` in the thread of `root`.",
-            member_items.Policies(
-                member_items.ErasurePolicy.DELETED, member_items.ErasurePolicy.KEPT, member_items.ErasurePolicy.REJECTED
-            ),
+            COUNTED,
             times_in_id=("created_at", "arrived_at"),
         ),
-        records.HELD: member_items.in_file(
+        records.HELD: in_file(
             "heldComment",
             "One of your comments that waits for a moderator or was rejected.",
-            _STAYS,
+            UNLESS_REMOVED,
             times_in_id=("created_at", "arrived_at"),
         ),
-        records.REPORTS: member_items.in_file(
-            "report",
-            "Your report of a comment that moderators have yet to decide about.",
-            _STAYS,
+        records.REPORTS: in_file(
+            "report", "Your report of a comment that moderators have yet to decide about.", UNLESS_REMOVED
         ),
-        MARK: member_items.in_file("helpful", "That you found a comment helpful.", _STAYS),
-        REPLY_MAIL: member_items.in_file("replyMail", "That an email told you of replies to your comments."),
-        REPLY_NOTICE: member_items.left_out(
-            "Replies of which you are about to be told by email.", member_items.PERSONAL
+        MARK: in_file("helpful", "That you found a comment helpful.", UNLESS_REMOVED),
+        REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
+        REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
+        REVIEW_PLACE: left_out(
+            "Says which of your comments, which the file has, is your review of a product.", UNLESS_REMOVED
         ),
-        REVIEW_PLACE: member_items.left_out(
-            "Says which of your comments, which the file has, is your review of a product.", _STAYS
+        HELPFUL: left_out(
+            "Repeats one of your comments, which the file has, for lists of helpful ones.", UNLESS_REMOVED
         ),
-        HELPFUL: member_items.left_out(
-            "Repeats one of your comments, which the file has, for lists of helpful ones.", _STAYS
+        VERIFIED: left_out(
+            "Repeats one of your comments, which the file has, for lists of verified ones.", UNLESS_REMOVED
         ),
-        VERIFIED: member_items.left_out(
-            "Repeats one of your comments, which the file has, for lists of verified ones.", _STAYS
-        ),
-        records.POINTER: member_items.left_out("Repeats what the file has: it says where a comment is.", _STAYS),
-        **member_items.of_nobody(
-            DIGEST_MAIL,
-            IMPORT_BATCH,
-            records.LATE_ARRIVAL,
-            LEADER,
-            PLACED_RULE,
-            PRODUCT_TALLY,
-            PROOF,
-            RULES_REVISION,
-            THREAD,
-        ),
+        records.POINTER: left_out("Repeats what the file has: it says where a comment is.", UNLESS_REMOVED),
+        **of_nobody(DIGEST_MAIL, IMPORT_BATCH, records.LATE_ARRIVAL, LEADER, PLACED_RULE),
+        **of_nobody(PRODUCT_TALLY, PROOF, RULES_REVISION, THREAD),
     },
     _read,
 )

@@ -40,6 +40,8 @@ class Policies:
 PERSONAL = Policies(ErasurePolicy.DELETED, ErasurePolicy.DELETED, ErasurePolicy.KEPT)
 KEPT = Policies(*[ErasurePolicy.KEPT] * 3)
 RESULT = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.DELETED)
+COUNTED = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED)
+UNLESS_REMOVED = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.KEPT)
 _NONE = Policies(*[ErasurePolicy.NOT_APPLICABLE] * 3)
 
 

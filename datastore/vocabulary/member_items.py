@@ -201,9 +201,7 @@ MEMBER_ITEMS = MemberItems(
         OPEN_QUIZ: in_file(
             "openQuiz",
             "For a day: a quiz that you were asked, with your cards of its words.",
-            without={
-                "words": "For a day: the right answers of a quiz, which you may still be about to give.",
-            },
+            without={"words": "For a day: the right answers of a quiz, which you may still be about to give."},
         ),
         CARD: in_file("card", "When you will be asked a word again, and how well you know it."),
         learning.ACTIVE_DAYS: in_file(

@@ -14,7 +14,16 @@ Deleting votes changes no count: they must already be void.
 from datastore.dynamo import Table
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import shard_of
-from datastore.people import member_items
+from datastore.people.member_items import (
+    COUNTED,
+    KEPT,
+    PERSONAL,
+    MemberItems,
+    Records,
+    in_file,
+    left_out,
+    of_nobody,
+)
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
 from datastore.voting.continuing import CONTINUATION, continuations, voters_of
@@ -49,7 +58,7 @@ async def _clear_addresses_of(table: Table, voter: str, board: str) -> None:
 # ── member items ──
 
 
-async def _read(table: Table, user: str) -> member_items.Records:
+async def _read(table: Table, user: str) -> Records:
     for board in await every_slug(table):
         for continuation in await continuations(table, user, board):
             yield CONTINUATION, continuation
@@ -60,19 +69,15 @@ async def _read(table: Table, user: str) -> member_items.Records:
                 yield ORIGIN, origin
 
 
-MEMBER_ITEMS = member_items.MemberItems(
+MEMBER_ITEMS = MemberItems(
     {
-        VOTE: member_items.in_file(
+        VOTE: in_file(
             "vote",
             "One of your verdicts: the pair by the numbers of both contenders, and which of them won.",
-            member_items.Policies(
-                member_items.ErasurePolicy.DELETED, member_items.ErasurePolicy.KEPT, member_items.ErasurePolicy.REJECTED
-            ),
-            without={
-                "origin": "A random tag, which for a week leads to the network address that the vote came from.",
-            },
+            COUNTED,
+            without={"origin": "A random tag, which for a week leads to the network address that the vote came from."},
         ),
-        ORIGIN: member_items.in_file(
+        ORIGIN: in_file(
             "voteOrigin",
             "For a week: that some votes on a board came from one network address.",
             without={
@@ -80,25 +85,15 @@ MEMBER_ITEMS = member_items.MemberItems(
                 "address": "A keyed hash of the address: two files would show that their members share one.",
             },
         ),
-        CONTINUATION: member_items.in_file(
+        CONTINUATION: in_file(
             "continuedWalk",
             "That you went on with what a visitor of a board had begun, who was you before you signed in.",
-            member_items.Policies(
-                member_items.ErasurePolicy.DELETED, member_items.ErasurePolicy.KEPT, member_items.ErasurePolicy.REJECTED
-            ),
+            COUNTED,
         ),
-        VOIDING: member_items.left_out(
-            "For a day: it lists voters whose votes an editor has voided together.", member_items.KEPT
-        ),
-        SUSPECT: member_items.left_out(
-            "For a month: that an editor should look at a voter's votes, under a pseudonym.", member_items.PERSONAL
-        ),
-        ADDRESS_VOTER: member_items.left_out(
-            "For a week: it lists the voters of an address by its keyed hash.", member_items.PERSONAL
-        ),
-        **member_items.of_nobody(
-            BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, RESULTS, SEARCH, TALLY
-        ),
+        VOIDING: left_out("For a day: it lists voters whose votes an editor has voided together.", KEPT),
+        SUSPECT: left_out("For a month: that an editor should look at a voter's votes, under a pseudonym.", PERSONAL),
+        ADDRESS_VOTER: left_out("For a week: it lists the voters of an address by its keyed hash.", PERSONAL),
+        **of_nobody(BOARD, CONTENDER, DETAILS, DIRTY_MARK, IMPORTED_NAME, NAME, PAIR, PICTURE, RESULTS, SEARCH, TALLY),
     },
     _read,
 )
