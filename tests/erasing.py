@@ -87,7 +87,7 @@ async def leave_traces(site: Site) -> None:
     await member.ask(DELETE_LIST, input={"list": made["list"]["id"]})
     await member.ask(SUBSCRIBE, input={"list": site.list})
     claim = AddressClaim(MEMBER, "m-of-an-address", client.services.clock())
-    await note_claim(client.services.table, claim, client.services.unit())
+    await note_claim(client.services.table, claim)
     words = await member.ask(WORDS, id=site.list)
     await member.ask(REVIEW, input={"word": words["words"]["nodes"][0]["id"], "grade": "GOOD"})
     await member.ask(WRITE_SENTENCE, input={"text": "With a key.", "idempotencyKey": "sentence"})

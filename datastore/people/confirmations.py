@@ -39,7 +39,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Generic, Protocol, TypeVar
 
-from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Update, absent, present, where
@@ -75,15 +74,13 @@ class Confirmation:
 CONFIRMATION = leased(Entity(Confirmation, Key("CONFIRMATION#{purpose}#{address}", "DAY#{date}#{slot}"), ttl="expires"))
 
 
-async def acquire_confirmation(
-    table: Table, leases: Leases, wanted: Confirmation, unit: UnitOfWork
-) -> Held[Confirmation] | Confirmation:
+async def acquire_confirmation(table: Table, leases: Leases, wanted: Confirmation) -> Held[Confirmation] | Confirmation:
     """The lease of the email, if this request must send it, else what an earlier one has stored."""
     stored = wanted
     for slot in range(MOST_ASKERS if wanted.asker else 1):
         stored = replace(wanted, slot=slot)
         try:
-            await unit.apply(table, CONFIRMATION.put(stored, when=absent()))
+            await table.write(CONFIRMATION.put(stored, when=absent()))
         except ConditionFailed as failed:
             stored = failed.stored(CONFIRMATION) or stored
         if stored.sent is None and leases.is_free(stored):
@@ -135,13 +132,9 @@ class SentEmails(Generic[E]):
 
     entity: Entity[E]
 
-    async def begin(self, table: Table, record: E, unit: UnitOfWork) -> bool:
+    async def begin(self, table: Table, record: E) -> bool:
         """Whether the email is to be sent, because it was not sent before."""
-        try:
-            await unit.apply(table, self.entity.put(record, when=absent("sent")))
-        except ConditionFailed:
-            return False
-        return True
+        return await table.try_write(self.entity.put(record, when=absent("sent")))
 
     async def mark_sent(self, table: Table, record: E, now: datetime) -> None:
         key = self.entity.item_key(record)

@@ -202,7 +202,7 @@ async def make_member(table: Table, shown: Proven, profile: Profile, unit: UnitO
     new = replace(new, expires=profile.expires)
     made = replace(profile, identities=(str(new.key),))
     try:
-        await unit.apply(table, put_new(new, unit.now), PROFILE.put(made, when=absent()))
+        await table.transact(put_new(new, unit.now), PROFILE.put(made, when=absent()))
     except ConditionFailed:
         found = await find_identity(table, new.key, unit.now)
         if found is None:
@@ -233,7 +233,7 @@ async def _join(table: Table, identity: Identity, shown: Proven, unit: UnitOfWor
     has_joined = any(each.last_used_at is not None for each in known)
     joined = PROFILE.update(key, values={"joined_at": unit.now}, when=present())
     with suppress(ConditionFailed):  # they have just done so on another process
-        await unit.apply(table, used, PROFILE.check(key, present()) if has_joined else joined)
+        await table.transact(used, PROFILE.check(key, present()) if has_joined else joined)
     return replace(identity, **values)
 
 
@@ -244,7 +244,7 @@ def put_new(identity: Identity, now: datetime) -> Put:
 # ── changes ──
 
 
-async def keep_guest(table: Table, profile: Profile, unit: UnitOfWork) -> None:
+async def keep_guest(table: Table, profile: Profile) -> None:
     """Let a guest stay who is about to write something; MemberErased if they have ended.
 
     Who has meanwhile added an identity is no guest any longer, and stays.
@@ -256,7 +256,7 @@ async def keep_guest(table: Table, profile: Profile, unit: UnitOfWork) -> None:
     ]
     stays = PROFILE.update(PROFILE.item_key(profile), values={"expires": None}, when=present())
     try:
-        await unit.apply(table, stays, *kept)
+        await table.transact(stays, *kept)
     except ConditionFailed:
         stored = await read_profile(table, profile.user)
         if stored is None or stored.is_guest:

@@ -67,7 +67,7 @@ async def make_author(
                 own.append(unused(address, profile.user, unit.now))
         made = replace(profile, identities=tuple(str(each.key) for each in own))
         writes += [put_new(each, unit.now) for each in own]
-        await unit.apply(table, *writes, PROFILE.put(made, when=absent()))
+        await table.transact(*writes, PROFILE.put(made, when=absent()))
         return new
 
     return await optimistic(lambda: read_identities(table, wanted), make, idempotent=True)

@@ -141,13 +141,9 @@ async def listed_profiles(table: Table) -> AsyncIterator[tuple[int, Profile]]:
             yield shard, profile
 
 
-async def create_profile(table: Table, new: Profile, unit: UnitOfWork) -> bool:
+async def create_profile(table: Table, new: Profile) -> bool:
     """Create a profile that nobody signs in to unless there is one; return whether it was created."""
-    try:
-        await unit.apply(table, PROFILE.put(new, when=absent()))
-    except ConditionFailed:
-        return False
-    return True
+    return await table.try_write(PROFILE.put(new, when=absent()))
 
 
 async def update_profile(table: Table, changed: Profile, names: Iterable[str], unit: UnitOfWork) -> None:

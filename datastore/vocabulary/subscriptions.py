@@ -8,7 +8,6 @@ popular list do not wait for each other.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
@@ -248,8 +247,8 @@ ADDRESS_CLAIM = Entity(
 )
 
 
-async def note_claim(table: Table, claim: AddressClaim, unit: UnitOfWork) -> None:
-    await unit.apply(table, ADDRESS_CLAIM.put(claim))
+async def note_claim(table: Table, claim: AddressClaim) -> None:
+    await table.write(ADDRESS_CLAIM.put(claim))
 
 
 async def read_claims(table: Table, record: str) -> list[AddressClaim]:
@@ -404,11 +403,11 @@ async def read_sent_mails(table: Table, wanted: Sequence[tuple[str, date]]) -> M
     return {(mail.user, mail.date): mail for mail in mails if mail.sent is not None}
 
 
-async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date], unit: UnitOfWork) -> None:
+async def copy_mails(table: Table, record: str, member: str, dates: Sequence[date]) -> None:
     """Let the emails that an address's record got on these dates count as the member's too. Safe to repeat."""
     for mail in (await read_sent_mails(table, [(record, on) for on in dates])).values():
-        with suppress(ConditionFailed):  # the member got one of their own
-            await unit.apply(table, MAIL.put(replace(mail, user=member), when=absent("sent")))
+        # The member may have got one of their own.
+        await table.try_write(MAIL.put(replace(mail, user=member), when=absent("sent")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from typing import Any
 import orjson
 import structlog
 
-from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.people import confirmations as confirmation_store
@@ -160,16 +159,15 @@ class Confirmations:
         if send is None:
             raise NotAllowed("This site sends no emails.")
         await self._services.get(AddressLimits).admit_email(ctx)
-        asker, unit = "", UnitOfWork.unkeyed(ctx.now())
+        asker = ""
         if purpose is Purpose.ADDRESS:
             self._services.rates.hit(RATE, "confirmations", ctx.viewer.id)
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
-            unit = ctx.unit
         wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
         if self._under_way + len(self._answered) >= self.most_sending:
             raise Unavailable("Many emails are on their way.", retry_after=_SOON.total_seconds())
-        work = self._sending.run(key, lambda: self._send_once(wanted, unit, partial(send, link, values)))
+        work = self._sending.run(key, lambda: self._send_once(wanted, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
             self._answered.begin(_complete(work))
             return link
@@ -190,12 +188,12 @@ class Confirmations:
         hashed = email_hash(self._services.seal, email)
         return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
 
-    async def _send_once(self, wanted: Confirmation, unit: UnitOfWork, send: Callable[[], _Sending]) -> Outcome:
+    async def _send_once(self, wanted: Confirmation, send: Callable[[], _Sending]) -> Outcome:
         services = self._services
         self._under_way += 1
         try:
             with deadline(_STORING):
-                found = await confirmation_store.acquire_confirmation(services.table, services.leases, wanted, unit)
+                found = await confirmation_store.acquire_confirmation(services.table, services.leases, wanted)
             return _judge(found, wanted) if isinstance(found, Confirmation) else await self._deliver(found, send)
         except LeaseLost:
             return Outcome.BEGUN_ELSEWHERE

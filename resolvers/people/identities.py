@@ -88,7 +88,7 @@ class Members:
         table, profiles = self._services.table, self._services.profiles
         profile = await profiles.load(user, MEMBER_AGE) or await profile_store.read_profile(table, user)
         if profile is not None and profile.expires is not None:
-            await identity_store.keep_guest(table, profile, self._services.unit())
+            await identity_store.keep_guest(table, profile)
             profiles.amend(user, replace(profile, expires=None))
 
     async def of_profile(self, profile: Profile) -> list[Identity]:

@@ -224,7 +224,7 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
     left = await subscription_store.read_subscriptions(ctx.table, record.user)
     if record.email is not None or any(each.active for each in left):  # somebody else's claim may have left nothing
         claim = AddressClaim(ctx.viewer.id, record.user, ctx.now())
-        await subscription_store.note_claim(ctx.table, claim, ctx.unit)
+        await subscription_store.note_claim(ctx.table, claim)
     own = await subscription_store.read_subscriptions(ctx.table, ctx.viewer.id)
     has_own = any(each.active for each in own)
     if not has_own:
@@ -244,7 +244,7 @@ async def _claim(ctx: Context, record: Profile) -> dict[tuple[str, CharacterSet]
 async def _note_sent(ctx: Context, record: Profile) -> None:
     """The emails of the dates that may be due to somebody, in any zone."""
     dates = [ctx.now().date() + timedelta(days=days) for days in (-1, 0, 1)]
-    await subscription_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates, ctx.unit)
+    await subscription_store.copy_mails(ctx.table, record.user, ctx.viewer.id, dates)
 
 
 async def _move_all(ctx: Context, record: Profile) -> Sequence[Subscription]:

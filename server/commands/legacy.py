@@ -416,7 +416,7 @@ class Migration:
         new, self._new_members = [each for each in self._new_members if each.user not in self._erased], []
         self.summary.written["member"] += len(new)
         if not self._options.dry_run:
-            writes = (profile_store.create_profile(self._table, profile, self._once) for profile in new)
+            writes = (profile_store.create_profile(self._table, profile) for profile in new)
             await gather_or_cancel(writes, _WRITES_AT_ONCE)
 
     def _rejects_erased(self, row: SourceRow, record: object) -> bool:

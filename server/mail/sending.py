@@ -392,7 +392,7 @@ class Emails:
     async def send_once(self, kind: SentEmails[E], record: E, email: Email) -> bool:
         """Whether it was sent now, not before. May raise SendingFailed, ServerUnreachable or LeaseLost."""
         table = self.services.table
-        if not await kind.begin(table, record, self.services.unit()):
+        if not await kind.begin(table, record):
             return False
         try:
             await self.transport.send(email)

@@ -215,9 +215,8 @@ class World:
                 record_id(services.seal, values["email"]),
                 parse_node_key("WordList", self.ids["public list"]),
             )
-            await profile_store.create_profile(
-                services.table, Profile(record, "Reader", services.clock(), email=values["email"]), services.unit()
-            )
+            reader = Profile(record, "Reader", services.clock(), email=values["email"])
+            await profile_store.create_profile(services.table, reader)
             old = Subscription(record, words, CharacterSet.TRADITIONAL, active=True, since=services.clock())
             await subscriptions.subscribe(services.table, old, services.unit())
 
@@ -245,9 +244,7 @@ class World:
     async def outlaw(self, *, suspended: bool) -> str:
         """The id of a member who is nobody's viewer."""
         services = self.clients[Viewer.VISITOR].services
-        await profile_store.create_profile(
-            services.table, Profile("outlaw", "Outlaw", services.clock()), services.unit()
-        )
+        await profile_store.create_profile(services.table, Profile("outlaw", "Outlaw", services.clock()))
         if suspended:
             await self.suspend("outlaw")
         return node_id("User", "outlaw")

@@ -361,7 +361,7 @@ async def test_an_email_that_a_killed_run_had_begun_is_sent_by_the_next(one_tabl
     services, mailbox = services_for(one_table), Mailbox()
     await subscriber(services, "ada", await create_list(services, "First"))
     begun = Mail("ada", ON, services.clock() + timedelta(days=1))
-    assert await DAILY_EMAILS.begin(services.table, begun, UnitOfWork.unkeyed(NOW))
+    assert await DAILY_EMAILS.begin(services.table, begun)
     async with mail_server(mailbox, tmp_path) as url:
         done = await run(services, url)
     assert (done.sent, done.complete, len(mailbox.emails)) == (1, True, 1)
@@ -371,12 +371,11 @@ async def test_an_email_that_a_killed_run_had_begun_is_sent_by_the_next(one_tabl
 
 
 async def test_an_email_that_was_sent_is_not_begun_again(one_table: Table) -> None:
-    """However long ago that was; nor does a late mark bring back a record that was deleted."""
+    """Nor does a late mark bring back a record that was deleted."""
     mine = Mail("ada", ON, NOW + timedelta(days=60))
-    assert await DAILY_EMAILS.begin(one_table, mine, UnitOfWork.unkeyed(NOW))
+    assert await DAILY_EMAILS.begin(one_table, mine)
     await DAILY_EMAILS.mark_sent(one_table, mine, NOW)
-    for later in (NOW, NOW + timedelta(hours=1), NOW + timedelta(days=30)):
-        assert not await DAILY_EMAILS.begin(one_table, mine, UnitOfWork.unkeyed(later))
+    assert not await DAILY_EMAILS.begin(one_table, mine)
     assert await one_table.get(MAIL.item_key(mine), consistent=True) == replace(mine, sent=NOW)
     await one_table.write(MAIL.delete(MAIL.item_key(mine)))
     await DAILY_EMAILS.mark_sent(one_table, mine, NOW)

@@ -197,7 +197,7 @@ async def test_a_reminder_that_was_begun_or_rejected_is_sent_by_the_next_run(one
     for user in ("ada", "bob"):
         await wants(one_client, user, lockReminderHours=24)
     begun = Reminder("ada", parse_node_key("Event", event), one_client.services.clock() + timedelta(days=1))
-    assert await REMINDERS.begin(one_client.services.table, begun, one_client.services.unit())
+    assert await REMINDERS.begin(one_client.services.table, begun)
     outbox.fails = lambda address: EmailRejected("550 no such mailbox") if address.startswith("bob") else None
     first = await ReminderRun(emails(one_client, outbox)).run()
     assert (first.sent, first.failed, first.complete) == (1, 1, False)
