@@ -113,7 +113,7 @@ async def begin_erasure(services: Services, contributions: Contributions, member
     assert profile is not None
     await services.table.transact(*erase_profile(profile, now, now + timedelta(days=1)))
     wanted = {"user": member, "contributions": contributions.value}
-    new = job_store.new_job(services.ids.next(now), ERASE_MEMBER, "somebody", now, wanted)
+    new = Job(services.ids.next(now), ERASE_MEMBER, "somebody", now, input=wanted)
     return await job_store.begin_job(services.table, new)
 
 

@@ -30,8 +30,8 @@ import orjson
 from datastore.changes.occurrences import OFF, Ground, Journal, Kind, Source, is_record
 from datastore.dynamo import ConditionFailed, Table
 from datastore.dynamo.attributes import codec_for
-from datastore.dynamo.entity import Entity, ItemKey, Key
-from datastore.dynamo.writes import Condition, Write, absent, less
+from datastore.dynamo.entity import Entity, Key
+from datastore.dynamo.writes import Write, absent, less
 from datastore.refusals import IdempotencyMismatch
 
 VISITOR_PREFIX = "visitor-"
@@ -150,11 +150,6 @@ class UnitOfWork:
             await self.transact(table, answer)
 
     @property
-    def _is_free(self) -> Condition:
-        # The engine removes expired items late; until then an expired receipt counts as absent.
-        return absent() | less("expires", self.now)
-
-    @property
     def _source(self) -> Source:
         if self.journal.of_command:
             return Source.COMMAND
@@ -166,9 +161,6 @@ class UnitOfWork:
     def _is_member(self) -> bool:
         return self.actor is not None and self.actor.startswith("User:")
 
-    def _place(self, key: str) -> ItemKey[Receipt]:
-        return RECEIPT.at(user=self._holder(key), key=key)
-
     def _holder(self, key: str) -> str:
         return self.owner if self._is_member else f"{self.owner}.{key}"
 
@@ -176,13 +168,15 @@ class UnitOfWork:
         kind: Any = type(answer)
         stored = orjson.dumps(codec_for(kind).encode(answer)).decode()
         receipt = Receipt(self._holder(key), key, self.input_hash, stored, self.now + RECEIPT_LIFETIME)
-        return RECEIPT.put(receipt, when=self._is_free)
+        # The engine removes expired items late; until then an expired receipt counts as absent.
+        return RECEIPT.put(receipt, when=absent() | less("expires", self.now))
 
     async def answer(self, table: Table, kind: Any) -> Any:
         """The stored answer of an earlier request; IdempotencyMismatch if that request had another input."""
         if self.key is None:
             return None
-        receipt = await table.get(self._place(self.key), consistent=True)
+        place = RECEIPT.at(user=self._holder(self.key), key=self.key)
+        receipt = await table.get(place, consistent=True)
         if receipt is None or receipt.expires < self.now:
             return None
         if receipt.input_hash != self.input_hash:

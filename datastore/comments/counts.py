@@ -189,18 +189,11 @@ async def settle_product(table: Table, product: str) -> None:
         five_stars = max(0, sum(tally.r5 for tally in tallies))
         if not marked and five_stars == (leader.five_stars if leader else 0):
             return
-        await _write_leader(table, product, leader, five_stars)
+        raised = Leader(product, five_stars, leader.revision + 1 if leader else 1)
+        await table.write(LEADER.put(raised, when=where(revision=leader.revision) if leader else absent()))
         await asyncio.gather(*(_unmark(table, tally) for tally in marked))
 
     await optimistic(lambda: table.get(key, consistent=True), settle, idempotent=True)
-
-
-async def _write_leader(table: Table, product: str, current: Leader | None, five_stars: int) -> None:
-    if current is None:
-        await table.write(LEADER.put(Leader(product, five_stars), when=absent()))
-    else:
-        raised = Leader(product, five_stars, current.revision + 1)
-        await table.write(LEADER.put(raised, when=present() & where(revision=current.revision)))
 
 
 async def _unmark(table: Table, tally: ProductTally) -> None:

@@ -232,13 +232,8 @@ class Reads(Generic[K, V]):
 
     def _waiter(self, key: K, oldest: float) -> asyncio.Future[Answers]:
         """A future for a batch that reads this key, which is begun if there is none."""
-        batch = self._batch_with(key, oldest)
-        try:
-            return self._wait_for(batch)
-        except TooCostly:
-            if not batch.added:
-                self._remove(batch)
-            raise
+        [(waiter, _)] = self._waiters({key: None}, oldest)
+        return waiter
 
     def _waiters(self, keys: Mapping[K, None], oldest: float) -> list[tuple[asyncio.Future[Answers], list[K]]]:
         """A future for each batch that reads some of these keys, with those keys. Missing batches are begun."""

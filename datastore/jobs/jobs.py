@@ -17,8 +17,8 @@ A finished job keeps no `input`, which may name a member, and is removed after 3
 however long no process runs: what it has promised is still to be done.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -97,22 +97,10 @@ JOB = leased(
 )
 
 
-def new_job(
-    id_: str,
-    kind: str,
-    starter: str,
-    now: datetime,
-    input_: Mapping[str, str],
-    about: str | None = None,
-    role: str | None = None,
-) -> Job:
-    return Job(id_, kind, starter, now, input=dict(input_), about=about, role=role)
-
-
 def later_job(job: Job, kind: str, due_at: datetime, message: str) -> Job:
     """A job that follows another one, with the same input; `message` says what it waits for."""
     id_ = Ids().next(due_at)  # not the process's own: its next ids would be of that time too
-    return replace(new_job(id_, kind, job.starter, due_at, job.input), due_at=due_at, message=message)
+    return Job(id_, kind, job.starter, due_at, input=job.input, message=message, due_at=due_at)
 
 
 def job_put(job: Job) -> Put:

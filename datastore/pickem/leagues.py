@@ -274,18 +274,16 @@ async def admit(
     table: Table, captain: LeagueMember, before: LeagueMember, after: LeagueMember, unit: UnitOfWork, answer: Any
 ) -> None:
     """As a captain, change a member's place in a league. Conflict if the place of either has changed."""
-    added = {"members": int(before.membership is Membership.WAITING), "waiting": 0, "captains": 0}
-    added["waiting"] = -added["members"]
-    added["captains"] = int(after.membership is Membership.CAPTAIN)
-    room = _exists()
-    if added["members"]:
+    counts, room = {"revision": 1}, _exists()
+    if before.membership is Membership.WAITING:
+        counts |= {"members": 1, "waiting": -1}
         room &= less("members", MOST_MEMBERS)
-    if added["captains"]:
+    if after.membership is Membership.CAPTAIN:
+        counts["captains"] = 1
         room &= less("captains", MOST_CAPTAINS)
-    counts = {name: number for name, number in added.items() if number}
     changes = {"membership": after.membership, "since": after.since, "token": after.token}
     writes: list[Write] = [
-        LEAGUE.update(LEAGUE.at(id=before.league), add={**counts, "revision": 1}, when=room),
+        LEAGUE.update(LEAGUE.at(id=before.league), add=counts, when=room),
         LEAGUE_MEMBER.update(LEAGUE_MEMBER.item_key(before), values=changes, when=where(membership=before.membership)),
         _as_captain(captain),
     ]

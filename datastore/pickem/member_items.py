@@ -24,7 +24,15 @@ from datastore.people.profiles import member_shard
 from datastore.pickem import leagues
 from datastore.pickem.events import EVENT, MATCH, SEASON_ENTRY, Event, every_event, read_matches
 from datastore.pickem.gates import GATE, gate_number
-from datastore.pickem.predictions import PREDICTION, REMINDER, Prediction, Share, as_read, pick_counters
+from datastore.pickem.predictions import (
+    PREDICTION,
+    REMINDER,
+    Prediction,
+    Share,
+    as_read,
+    pick_counters,
+    read_prediction,
+)
 from datastore.pickem.standings import HISTOGRAM_PART, SEASON, STANDING, read_standing, standing_write
 from datastore.refusals import Conflict, NotFound
 
@@ -92,9 +100,6 @@ async def predictions_in(table: Table, user: str, events: Sequence[Event]) -> As
 async def take_out(table: Table, user: str, event: Event, unit: UnitOfWork) -> bool:
     """Remove a member's prediction for an event; whether this call did it."""
 
-    async def read() -> Prediction | None:
-        return await table.get(PREDICTION.at(event=event.id, shard=member_shard(user), user=user), consistent=True)
-
     async def take(prediction: Prediction | None) -> bool:
         if prediction is None:
             return False
@@ -102,7 +107,7 @@ async def take_out(table: Table, user: str, event: Event, unit: UnitOfWork) -> b
         await unit.apply(table, *writes)
         return True
 
-    return await optimistic(read, take, idempotent=True)
+    return await optimistic(lambda: read_prediction(table, event.id, user), take, idempotent=True)
 
 
 async def _removal(table: Table, prediction: Prediction, unit: UnitOfWork) -> list[Write]:

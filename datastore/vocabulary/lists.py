@@ -50,11 +50,10 @@ def next_word(
     if words <= len(removed):
         return None
     order = order or WordOrder(0, 0, words, 0)
-    parts = [order, WordOrder(order.cycle, order.end, words, 0)]
-    for part in parts:
+    for part in (order, WordOrder(order.cycle, order.end, words, 0)):
         if (drawn := _first_present(list_id, part, removed)) is not None:
             return drawn
-    last = _ordinal(list_id, WordOrder(order.cycle, order.start, order.end, order.position - 1))
+    last = _ordinal(list_id, order, order.position - 1)
     cycle = order.cycle
     while True:
         cycle += 1
@@ -65,20 +64,15 @@ def next_word(
 
 def _first_present(list_id: str, order: WordOrder, removed: Collection[int]) -> DrawnWord | None:
     for position in range(order.position, order.end - order.start):
-        drawn = _drawn(list_id, WordOrder(order.cycle, order.start, order.end, position))
-        if drawn.ordinal not in removed:
-            return drawn
+        ordinal = _ordinal(list_id, order, position)
+        if ordinal not in removed:
+            return DrawnWord(ordinal, order.cycle, replace(order, position=position + 1))
     return None
 
 
-def _drawn(list_id: str, order: WordOrder) -> DrawnWord:
-    after = WordOrder(order.cycle, order.start, order.end, order.position + 1)
-    return DrawnWord(_ordinal(list_id, order), order.cycle, after)
-
-
-def _ordinal(list_id: str, order: WordOrder) -> int:
+def _ordinal(list_id: str, order: WordOrder, position: int) -> int:
     key = f"{list_id} {order.cycle} {order.start}".encode()
-    return order.start + Permutation.keyed(key, order.end - order.start).at(order.position)
+    return order.start + Permutation.keyed(key, order.end - order.start).at(position)
 
 
 # ── lists ──
@@ -302,14 +296,13 @@ async def delete_list(table: Table, list_id: str, answer: str, unit: UnitOfWork)
     async def delete(current: WordList | None) -> None:
         if current is None:
             raise NotFound("There is no such list.", path=("input", "list"))
-        writes: list[Write] = []
-        if current.deleted_at is None:
-            # All are set, even those that seem empty: words may have been added, removed or drawn since it was read.
-            emptied = replace(current, next_ordinal=0, removed=0, order=None, adding=None, deleted_at=unit.now)
-            changes = _change_writes(current, emptied, "next_ordinal", "removed", "order", "adding", "deleted_at")
-            writes = [*changes, *_occurrence(unit, Kind.WORD_LIST_DELETED, current)]
-        if writes or unit.key is not None:
-            await unit.transact(table, answer, *writes)
+        if current.deleted_at is not None:
+            await unit.store_receipt(table, answer)
+            return
+        # All are set, even those that seem empty: words may have been added, removed or drawn since it was read.
+        emptied = replace(current, next_ordinal=0, removed=0, order=None, adding=None, deleted_at=unit.now)
+        changes = _change_writes(current, emptied, "next_ordinal", "removed", "order", "adding", "deleted_at")
+        await unit.transact(table, answer, *changes, *_occurrence(unit, Kind.WORD_LIST_DELETED, current))
 
     await optimistic(lambda: read_list(table, list_id, consistent=True), delete, idempotent=True)
 

@@ -313,22 +313,20 @@ async def remove_word(table: Table, list_id: str, ordinal: int, unit: UnitOfWork
     ]
 
     async def remove(found: Sequence[Any]) -> WordList:
-        current, word, removed = found
+        current: WordList | None = found[0]
+        _, word, removed = found
         if current is None or current.deleted_at is not None or (word is None and removed is None):
             raise NotFound("There is no such word.", path=("input", "word"))
-        after: WordList = current
-        writes: list[Write] = []
-        if word is not None:
-            after = replace(current, removed=current.removed + 1)
-            key, unchanged = LIST.item_key(current), _same_words(current)
-            writes = [
-                WORD.delete(WORD.item_key(word), when=present() & where(revision=word.revision)),
-                REMOVED_WORD.put(word, when=absent()),
-                LIST.update(key, values={"removed": after.removed}, when=unchanged),
-                *unit.occurred(Kind.WORD_REMOVED, f"Word:{word.node_key}"),
-            ]
-        if writes or unit.key is not None:
-            await unit.transact(table, after, *writes)
+        if word is None:
+            await unit.store_receipt(table, current)
+            return current
+        after = replace(current, removed=current.removed + 1)
+        writes: list[Write] = [
+            WORD.delete(WORD.item_key(word), when=present() & where(revision=word.revision)),
+            REMOVED_WORD.put(word, when=absent()),
+            LIST.update(LIST.item_key(current), values={"removed": after.removed}, when=_same_words(current)),
+        ]
+        await unit.transact(table, after, *writes, *unit.occurred(Kind.WORD_REMOVED, f"Word:{word.node_key}"))
         return after
 
     return await optimistic(lambda: table.get_many(keys, consistent=True), remove, idempotent=True)

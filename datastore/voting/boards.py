@@ -266,17 +266,11 @@ async def reshard(table: Table, board: Board, rate: int) -> int:
     """Spread a board's counters for a rate of votes. Return the number of shards; NotFound if the board is gone."""
     shards = shard_count(board.contender_count, rate)
     await _raise_read_shards(table, board.slug, shards)
-    await _set_rate(table, board.slug, rate)
+    if not await table.try_write(BOARD.update(BOARD.item_key(board), values={"rate": rate}, when=present())):
+        raise NotFound(f"There is no board called {board.slug}.")
     return shards
 
 
 async def _raise_read_shards(table: Table, slug: str, shards: int) -> None:
     change = BOARD.update(BOARD.at(slug=slug), values={"read_shards": shards}, when=less("read_shards", shards))
     await table.try_write(change)
-
-
-async def _set_rate(table: Table, slug: str, rate: int) -> None:
-    try:
-        await table.write(BOARD.update(BOARD.at(slug=slug), values={"rate": rate}, when=present()))
-    except ConditionFailed:
-        raise NotFound(f"There is no board called {slug}.") from None

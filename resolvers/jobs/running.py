@@ -127,7 +127,7 @@ def new_job(
     ctx: Context, kind: str, input_: Mapping[str, str], *, about: str | None = None, role: Role | None = None
 ) -> Job:
     """A job of the viewer's, not stored yet. Once it is, `work_soon` begins it here."""
-    return job_store.new_job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input_, about, role)
+    return Job(ctx.new_id(), kind, starter_of(ctx), ctx.now(), input=dict(input_), about=about, role=role)
 
 
 async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:

@@ -82,7 +82,7 @@ _AT_WORK = {
 def event_job(services: Services, kind: str, event: str, actor: str | None, starter: str = "") -> Job:
     """A job that is not stored yet. The journal will name its actor. It has a starter only if a request begins it."""
     now, wanted = services.clock(), {"event": event, "actor": actor or ""}
-    return job_store.new_job(services.ids.next(now), kind, starter, now, wanted, role=Role.EDITOR)
+    return Job(services.ids.next(now), kind, starter, now, input=wanted, role=Role.EDITOR)
 
 
 async def begin_event_job(services: Services, new: Job, change: Callable[[Event], Awaitable[Event | None]]) -> Job:

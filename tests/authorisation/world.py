@@ -360,8 +360,8 @@ class World:
         starter = services.seal.keyed_hash("job starter", b"author").hex()
         for name, role in (("job", None), ("editors job", Role.EDITOR)):
             now = services.clock()
-            begun = job_store.new_job(services.ids.next(now), "NOTHING", starter, now, {}, role=role)
-            job = await job_store.begin_job(services.table, replace(begun, total=1))
+            begun = job_store.Job(services.ids.next(now), "NOTHING", starter, now, role=role, total=1)
+            job = await job_store.begin_job(services.table, begun)
             lease = await services.leases.acquire(job)
             assert lease is not None
             await job_store.finish_job(lease, JobState.DONE, now, "Nothing was to be done.")

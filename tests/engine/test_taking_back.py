@@ -302,9 +302,8 @@ async def test_the_journal_says_who_took_back_what(one_client: Client) -> None:
 async def _job(services: Services, parts: frozenset[Part]) -> job_store.Job:
     now = services.clock()
     wanted = TakingBack("eve", None, parts, None).as_input()
-    return await job_store.begin_job(
-        services.table, job_store.new_job(services.ids.next(now), TAKING_BACK_JOB, "somebody", now, wanted)
-    )
+    job = job_store.Job(services.ids.next(now), TAKING_BACK_JOB, "somebody", now, input=wanted)
+    return await job_store.begin_job(services.table, job)
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datastore.dynamo.writes import absent, among, less, more, outside, present, where
-from datastore.jobs.jobs import JOB, new_job
+from datastore.jobs.jobs import JOB, Job
 
 TEXT = re.compile(r"[A-Za-z0-9_#:.,=<> ()]*")
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
@@ -25,7 +25,7 @@ def expressions(parameters: dict[str, Any]) -> list[str]:
 
 @given(st.text(), st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
 def test_texts_of_clients_are_values_of_placeholders(one: str, other: str, given_: dict[str, str]) -> None:
-    job = new_job("01JD0000000000000000000000", one, other, NOW, given_)
+    job = Job("01JD0000000000000000000000", one, other, NOW, input=given_)
     conditions = (
         where(kind=one, message=other, input=given_),
         ~(less("kind", one) | more("kind", other)),
