@@ -167,7 +167,7 @@ async def _count_again(table: Table, unit: UnitOfWork, kind: Kind, vote: Vote, c
     return True
 
 
-async def restore_votes(table: Table, voter: str, board: str, job: str, unit: UnitOfWork) -> AsyncGenerator[int]:
+async def restore_votes(table: Table, voter: str, board: str, unit: UnitOfWork, *, job: str) -> AsyncGenerator[int]:
     """Let the votes of a voter count again that a job has voided."""
     votes = table.iterate(VOTE.on(voter=voter, board=board), consistent=True)
     voided = (vote async for vote in votes if vote.void and vote.voided_by == job)

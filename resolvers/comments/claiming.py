@@ -1,6 +1,5 @@
 """Claiming what was imported under an address that a member has confirmed: its authors become the member."""
 
-from dataclasses import replace
 from typing import Final
 
 from datastore.changes.unit_of_work import UnitOfWork
@@ -29,9 +28,7 @@ async def claim_comments(ctx: Context, /) -> Job:
         raise Conflict("You have confirmed no address: sign in by email, or confirm the one in your profile, first.")
     ctx.services.rates.hit(_RATE, "comments:claim", member.id)
     job = new_job(ctx, CLAIM_COMMENTS, {"user": member.id}, about=member.id)
-    answer = replace(job, input={})
-    await begin_job_once(ctx, job, answer)
-    return answer
+    return await begin_job_once(ctx, job)
 
 
 async def claim_comments_job(services: Services, run: JobRun) -> str:

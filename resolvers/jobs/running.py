@@ -140,10 +140,15 @@ async def begin_job(ctx: Context, kind: str, input_: Mapping[str, str]) -> Job:
     return replace(begun, input={})
 
 
-async def begin_job_once(ctx: Context, new: Job, answer: Any, *writes: Any) -> None:
-    """Store a new job with the request's receipt and other writes, all or none, and work on it in the background."""
-    await job_store.begin_job_once(ctx.table, new, answer, ctx.unit, *writes)
+async def begin_job_once(ctx: Context, new: Job, *writes: Any, answer: Any = None) -> Job:
+    """Store a new job with the request's receipt and other writes, all or none, and work on it in the background.
+
+    Returns it without its input, as `begin_job` does; so does the receipt, unless it has another answer.
+    """
+    shown = replace(new, input={})
+    await job_store.begin_job_once(ctx.table, new, shown if answer is None else answer, ctx.unit, *writes)
     ctx.services.get(JobRunner).work_soon(new)
+    return shown
 
 
 async def job_soon(ctx: Context, begun: Job, work: Work) -> Job:

@@ -243,9 +243,7 @@ async def redeliver(ctx: Context, /, *, webhook: WebhookId, since: datetime) -> 
     if since > ctx.now():
         raise InvalidInput("Name a time in the past.", path=("input", "since"))
     job = new_job(ctx, REDELIVER, {"webhook": webhook, "since": since.isoformat()})
-    occurrence = ctx.unit.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}")
-    await begin_job_once(ctx, job, job, *occurrence)
-    return job
+    return await begin_job_once(ctx, job, *ctx.unit.occurred(Kind.WEBHOOK_REDELIVERED, f"Webhook:{webhook}"))
 
 
 async def redeliver_job(services: Services, run: JobRun) -> str:

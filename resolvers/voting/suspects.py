@@ -68,8 +68,7 @@ async def find_suspects(ctx: Context, /, *, board: str) -> Job:
         else:
             after = replace(before, job=job.id, version=before.version + 1)
         occurred = ctx.unit.occurred(Kind.SUSPECTS_SOUGHT, f"Board:{board}")
-        await begin_job_once(ctx, job, replace(job, input={}), store.search_put(after, before), *occurred)
-        return replace(job, input={})
+        return await begin_job_once(ctx, job, store.search_put(after, before), *occurred)
 
     return await optimistic(lambda: store.read_search(ctx.table, board), begin, idempotent=True)
 

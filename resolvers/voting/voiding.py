@@ -1,7 +1,5 @@
 """Voiding a voter: within the request as far as its time allows, and the rest as a job; voiding and restoring many."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,21 +13,12 @@ from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.refusals import Conflict, InvalidInput, NotFound
 from datastore.voting import boards
+from datastore.voting import voiding as store
 from datastore.voting.boards import MAIN
 from datastore.voting.continuing import any_has_counted_vote, voters_of
 from datastore.voting.member_items import MEMBER_ITEMS, clear_addresses, clear_voter
 from datastore.voting.suspects import PSEUDONYM, voter_of
-from datastore.voting.voiding import (
-    RESTORABLE,
-    Voiding,
-    read_voiding,
-    restore_votes,
-    void_votes,
-    void_votes_of_addresses,
-    voiding_by,
-    voiding_put,
-    voters_digest,
-)
+from datastore.voting.voiding import RESTORABLE, Voiding
 from datastore.voting.votes import read_latest_vote
 from resolvers.jobs.running import JobId, JobRun, begin_job, begin_job_once, new_job
 from resolvers.people.member_data import Erasure, MemberData, Part, TakingBack
@@ -60,13 +49,18 @@ async def void_voter(ctx: Context, /, *, board: str = MAIN, voter: AnyId, same_a
     """
     ctx.with_role(Role.EDITOR)
     await require_board(ctx, board)
-    wanted = _Wanted(board, _parse_voter(voter, "voter"), same_address, ctx.unit.actor)
+    wanted = {
+        "board": board,
+        "voter": _parse_voter(voter, "voter"),
+        "same_address": "yes" if same_address else "",
+        "actor": ctx.unit.actor or "",
+    }
     until, voided, job = remaining() / 2, 0, None
-    async with wanted.voiding(ctx.services) as counts:
+    async with _voiding(ctx.services, wanted) as counts:
         async for votes in counts:
             voided += votes
             if remaining() < until:
-                job = await begin_job(ctx, VOID_VOTER, wanted.as_input())
+                job = await begin_job(ctx, VOID_VOTER, wanted)
                 break
     answer = VoidedVotes(voided, job)
     await ctx.unit.store_receipt(ctx.table, answer)
@@ -80,7 +74,7 @@ async def require_board(ctx: Context, board: str) -> None:
 
 async def void_voter_job(services: Services, run: JobRun) -> str:
     """Void what a request had no time for. It starts over after an interruption: voided votes are passed over."""
-    async with _Wanted.of_input(run.input).voiding(services) as counts:
+    async with _voiding(services, run.input) as counts:
         async for votes in counts:
             run.done += votes
     return f"Votes voided: {run.done}."
@@ -92,49 +86,39 @@ async def void_votes_since(services: Services, voter: str, since: datetime | Non
     for board in await boards.every_slug(table):
         if await read_latest_vote(table, voter, board) is None:
             continue
-        settler = services.get(BoardCache).settler(board)
-        async with settler.voting():
+        async with _changing_votes(services, board, voter):
             for each in await voters_of(table, voter, board):
-                voided += sum([votes async for votes in void_votes(table, each, board, unit, since=since)])
-        services.get(BoardCache).votes_voided(voter, board)
-        await settler.settle_anew()
+                voided += sum([votes async for votes in store.void_votes(table, each, board, unit, since=since)])
     return voided
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Whose votes to void, and where."""
+@asynccontextmanager
+async def _changing_votes(services: Services, board: str, *voters: str) -> AsyncIterator[None]:
+    """Votes of these voters change in the block. At its end the board is settled."""
+    cache = services.get(BoardCache)
+    async with cache.settler(board).voting():
+        yield
+    for voter in voters:
+        cache.votes_voided(voter, board)
+    await cache.settler(board).settle_anew()
 
-    board: str
-    voter: str
-    same_address: bool
-    actor: str | None
 
-    def as_input(self) -> dict[str, str]:
-        same_address = "yes" if self.same_address else ""
-        return {"board": self.board, "voter": self.voter, "same_address": same_address, "actor": self.actor or ""}
+@asynccontextmanager
+async def _voiding(services: Services, wanted: Mapping[str, str]) -> AsyncIterator[AsyncIterator[int]]:
+    """How many votes were voided of what a job's input names, some at a time."""
+    changing = _changing_votes(services, wanted["board"], wanted["voter"])
+    async with changing, aclosing(_void(services, wanted)) as counts:
+        yield counts
 
-    @classmethod
-    def of_input(cls, stored: Mapping[str, str]) -> _Wanted:
-        return cls(stored["board"], stored["voter"], bool(stored["same_address"]), stored.get("actor") or None)
 
-    @asynccontextmanager
-    async def voiding(self, services: Services) -> AsyncIterator[AsyncIterator[int]]:
-        """How many votes were voided, some at a time. At the end the board is settled."""
-        settler = services.get(BoardCache).settler(self.board)
-        async with settler.voting(), aclosing(self._void(services)) as counts:
-            yield counts
-        services.get(BoardCache).votes_voided(self.voter, self.board)
-        await settler.settle_anew()
-
-    async def _void(self, services: Services) -> AsyncGenerator[int]:
-        table, unit = services.table, services.unit(self.actor)
-        for voter in await voters_of(table, self.voter, self.board):
-            async for votes in void_votes(table, voter, self.board, unit):
+async def _void(services: Services, wanted: Mapping[str, str]) -> AsyncGenerator[int]:
+    table, board, unit = services.table, wanted["board"], services.unit(wanted.get("actor") or None)
+    for voter in await voters_of(table, wanted["voter"], board):
+        async for votes in store.void_votes(table, voter, board, unit):
+            yield votes
+        if wanted["same_address"]:
+            async for votes in store.void_votes_of_addresses(table, voter, board, unit):
                 yield votes
-            if self.same_address:
-                async for votes in void_votes_of_addresses(table, voter, self.board, unit):
-                    yield votes
 
 
 def _parse_voter(text: str, argument: str) -> str:
@@ -168,7 +152,7 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
     if not 1 <= len(voters) <= MOST_VOTERS:
         raise InvalidInput(f"Name 1 to {MOST_VOTERS} voters.", path=("input", "voters"))
     named = tuple(sorted(set(await gather_or_cancel(_voter_named(ctx, board, voter) for voter in voters))))
-    digest = voters_digest(board, named)
+    digest = store.voters_digest(board, named)
 
     async def begin(earlier: Voiding | None) -> Job:
         if found := await _same_voiding(ctx, earlier, named):
@@ -178,10 +162,9 @@ async def void_voters(ctx: Context, /, *, board: str, voters: list[AnyId]) -> Jo
         version = earlier.version + 1 if earlier else 1
         after = Voiding(board, digest, named, jobs, version, ctx.now() + RESTORABLE)
         occurred = ctx.unit.occurred(Kind.VOTERS_VOIDED, f"Board:{board}")
-        await begin_job_once(ctx, job, replace(job, input={}), voiding_put(after, earlier), *occurred)
-        return replace(job, input={})
+        return await begin_job_once(ctx, job, store.voiding_put(after, earlier), *occurred)
 
-    return await optimistic(lambda: read_voiding(ctx.table, digest), begin, idempotent=True)
+    return await optimistic(lambda: store.read_voiding(ctx.table, digest), begin, idempotent=True)
 
 
 async def _voter_named(ctx: Context, board: str, text: str) -> str:
@@ -230,40 +213,32 @@ async def restore_voters(ctx: Context, /, *, job: JobId) -> Job:
         new = new_job(ctx, RESTORE_VOTERS, input_, role=Role.EDITOR)
         after = replace(voiding, jobs={**voiding.jobs, job: new.id}, version=voiding.version + 1)
         occurred = ctx.unit.occurred(Kind.VOTERS_RESTORED, f"Board:{voiding.board}")
-        await begin_job_once(ctx, new, replace(new, input={}), voiding_put(after, voiding), *occurred)
-        return replace(new, input={})
+        return await begin_job_once(ctx, new, store.voiding_put(after, voiding), *occurred)
 
-    return await optimistic(lambda: voiding_by(ctx.table, job), begin, idempotent=True)
+    return await optimistic(lambda: store.voiding_by(ctx.table, job), begin, idempotent=True)
 
 
 async def void_voters_job(services: Services, run: JobRun) -> str:
     """It starts over after an interruption, and passes over votes that are void."""
-    await _change_votes(services, run, partial(void_votes, job=run.job.id))
+    await _change_votes(services, run, partial(store.void_votes, job=run.job.id))
     return f"Votes voided: {run.done:,}."
 
 
 async def restore_voters_job(services: Services, run: JobRun) -> str:
-    async def restore(table: Table, voter: str, board: str, unit: UnitOfWork) -> AsyncGenerator[int]:
-        async for restored in restore_votes(table, voter, board, run.input["voided"], unit):
-            yield restored
-
-    await _change_votes(services, run, restore)
+    await _change_votes(services, run, partial(store.restore_votes, job=run.input["voided"]))
     return f"Votes restored: {run.done:,}."
 
 
 async def _change_votes(
     services: Services, run: JobRun, change: Callable[[Table, str, str, UnitOfWork], AsyncGenerator[int]]
 ) -> None:
-    """Change the votes of each voter of a job, and settle the board."""
-    board, unit, cache = run.input["board"], services.unit(run.input["actor"] or None), services.get(BoardCache)
-    settler = cache.settler(board)
-    async with settler.voting():
-        for voter in run.input["voters"].split("\n"):
+    """Change the votes of each voter of a job."""
+    board, unit, voters = run.input["board"], services.unit(run.input["actor"] or None), run.input["voters"].split("\n")
+    async with _changing_votes(services, board, *voters):
+        for voter in voters:
             for each in await voters_of(services.table, voter, board):
                 async for votes in change(services.table, each, board, unit):
                     run.done += votes
-            cache.votes_voided(voter, board)
-    await settler.settle_anew()
 
 
 # ── member data ──

@@ -11,7 +11,6 @@ Each step may be repeated, so a job that was interrupted starts over.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from datastore.changes.occurrences import Kind
@@ -72,9 +71,7 @@ async def take_back(ctx: Context, /, *, user: UserId, since: datetime | None = N
         await refuse_admin(ctx, member, "Only an admin can take back an admin's contributions.")
     wanted = TakingBack(member.user, since, frozenset(parts), ctx.unit.actor)
     occurred = ctx.unit.occurred(Kind.MEMBER_TAKEN_BACK, f"User:{member.user}")
-    job = new_job(ctx, TAKE_BACK, wanted.as_input())
-    await begin_job_once(ctx, job, job, *occurred)
-    return job
+    return await begin_job_once(ctx, new_job(ctx, TAKE_BACK, wanted.as_input()), *occurred)
 
 
 async def take_back_job(services: Services, run: JobRun) -> str:
@@ -114,8 +111,7 @@ async def _begin(ctx: Context, member: Profile, contributions: Contributions) ->
     address = await address_of_nobody(ctx.table, member, ctx.now())
     erased = erase_profile(member, ctx.now(), await _refused_until(ctx, member.user), address)
     occurred = ctx.unit.occurred(Kind.MEMBER_ERASED, f"User:{member.user}")
-    answer = replace(job, input={})
-    await begin_job_once(ctx, job, answer, job_store.job_put(again), *erased, *occurred)
+    answer = await begin_job_once(ctx, job, job_store.job_put(again), *erased, *occurred)
     ctx.services.get(Members).forget(map(IdentityKey.parse, member.identities))
     ctx.services.profiles.forget(member.user)
     return answer
