@@ -5,8 +5,7 @@ schema ── Query ──┬─ now, node, nodes
                   ├─ sign_in      by which methods people sign in
                   ├─ jobs         job
                   ├─ voting       boards, contenders, leaderboards
-                  ├─ pickem       events, standings
-                  ├─ leagues      leagues and their members
+                  ├─ pickem       events, standings, leagues
                   ├─ comments     comments, statistics
                   ├─ vocabulary   word lists, daily words
                   ├─ api_keys     machines' keys
@@ -28,17 +27,10 @@ from schema.framework.declarations import READ, SCALARS, Node, Schema, field, sc
 from schema.imports import ImportsMutation
 from schema.jobs import JobsQuery
 from schema.journal import JournalMutation, JournalQuery
-from schema.members import ApiKeysMutation, ApiKeysQuery, MembersMutation, SignInMutation, SignInQuery
+from schema.members import ApiKeysMutation, ApiKeysQuery, MembersMutation, SignInQuery
 from schema.people import PeopleMutation, PeopleQuery
-from schema.pickem import (
-    LeaguesMutation,
-    LeaguesQuery,
-    PickemMutation,
-    PickemQuery,
-    PickemSubscription,
-    ScoringMutation,
-)
-from schema.vocabulary import AddressSubscriptionMutation, LearningMutation, VocabularyMutation, VocabularyQuery
+from schema.pickem import PickemMutation, PickemQuery, PickemSubscription
+from schema.vocabulary import VocabularyMutation, VocabularyQuery
 from schema.voting import VotingMutation, VotingQuery, VotingSubscription
 
 
@@ -49,7 +41,6 @@ class Query(
     JobsQuery,
     VotingQuery,
     PickemQuery,
-    LeaguesQuery,
     CommentsQuery,
     VocabularyQuery,
     ApiKeysQuery,
@@ -68,16 +59,11 @@ class Query(
 @strawberry.type(description="All mutations.")
 class Mutation(
     PeopleMutation,
-    SignInMutation,
     MembersMutation,
     VotingMutation,
     PickemMutation,
-    ScoringMutation,
-    LeaguesMutation,
     CommentsMutation,
     VocabularyMutation,
-    LearningMutation,
-    AddressSubscriptionMutation,
     ApiKeysMutation,
     JournalMutation,
     ImportsMutation,

@@ -76,8 +76,178 @@ enum(
 )
 
 
+# ── API keys ──
+
+
+@record_type(api_key_store.ApiKey, "A key by which a machine signs in, sent as `Authorization: Bearer rsk_…`.")
+class ApiKey(Node):
+    name: str = described("What it is for.")
+    roles: list[str] = described("What it may do: member, moderator, editor, admin.")
+    created_at: datetime = described("When it was created.")
+    expires_at: datetime | None = described("When it stops working; null if it works until it is revoked.")
+    last_used_at: datetime | None = described("When it was last used, to the minute; null if it never was.")
+    prefix: str = described("The beginning of the key, to recognise it by.")
+
+
+ApiKeyConnection = connection(ApiKey, "A page of API keys.", edge="An API key in a list.")
+
+
+@strawberry.type
+class ApiKeysQuery:
+    api_keys: ApiKeyConnection = field(api_key_resolvers.api_keys, "All API keys, newest first. For admins.")
+
+
+@strawberry.type
+class ApiKeysMutation:
+    create_api_key = mutation(
+        api_key_resolvers.create_api_key,
+        "Creates an API key for a machine. For admins.",
+        object_type(
+            "ApiKeyCreated",
+            "The key was created.",
+            api_key=(ApiKey, "The new key."),
+            secret=(
+                str | None,
+                (
+                    "The key itself, shown this once, since only its hash is stored. Null when a request is repeated "
+                    "with its idempotency key."
+                ),
+            ),
+        ),
+        terms=Terms(recent=True),
+        input_description="A new API key.",
+        result_description="The key with its secret, or why none was created.",
+        name="What the key is for, 1 to 80 characters.",
+        roles="What it may do: member, moderator, editor, admin; at least one.",
+        days="The number of days after which it expires, 1 to 3,650. Without it the key works until it is revoked.",
+    )
+    revoke_api_key = mutation(
+        api_key_resolvers.revoke_api_key,
+        "Revokes an API key for good. For admins.",
+        object_type(
+            "ApiKeyRevoked",
+            "The key was revoked.",
+            api_key=(ApiKey, "The key as it was. It is refused everywhere within a minute."),
+        ),
+        terms=Terms(recent=True),
+        input_description="An API key to revoke.",
+        result_description="The revoked key, or why it was not revoked.",
+        key="The key's id.",
+    )
+
+
+# ── signing in ──
+
+_OF_EVERYBODY = Terms(while_suspended=True, guests=True)
+_VISIT = "The token of the page's visit: what its visitor has begun on boards, the member goes on with."
+
+
+@record_type(visibility.ShownSignIn, "Somebody is signed in.")
+class SignedIn:
+    user: LazyUser = described("The member.")
+    token: str | None = described(
+        "The session, sent as `Authorization: Bearer rst_…`, shown this once. Null on the service's own origin, where "
+        "an HttpOnly cookie holds it, and when a request is repeated with its idempotency key. On pages of another "
+        "origin it counts with that `Origin` alone."
+    )
+    expires_at: datetime = described("When the session ends at the latest, unless it is used on another day.")
+
+
+@strawberry.type
+class SignInQuery:
+    sign_in_methods: list[SignInMethod] = field(
+        sign_in_codes.sign_in_methods, "By which methods people sign in here; perhaps none."
+    )
+
+
+# ── mutations ──
+
+
 @strawberry.type
 class MembersMutation:
+    request_sign_in = mutation(
+        sign_in_codes.request_sign_in,
+        "Sends an email with six digits and a link, which sign in once within 15 minutes. The answer is the same for "
+        "every address, whether it is a member's or not, and comes before the email is sent.",
+        object_type(
+            "SignInRequested",
+            "An email is sent, if the address can be reached and gets one.",
+            email=(str, "The address."),
+            request=(strawberry.ID, "Keep it: the digits count only together with it."),
+        ),
+        terms=Terms(
+            while_suspended=True,
+            guests=True,
+            receipt_of=sign_in_codes.receipt_owner,
+        ),
+        input_description="An address to sign in by.",
+        result_description="What the digits count with, or why no email is sent.",
+        email="The address.",
+        return_to="Where the link leads after signing in: a path of the service such as /, or an address on a site "
+        "that RINGSIDE_CORS_ORIGINS lists.",
+        language="The language of the email, such as de; without it `Accept-Language` decides.",
+    )
+    sign_in = mutation(
+        whole_signing_in.sign_in,
+        "Begins a session for whoever has the code or the link. Somebody with a new address becomes a member.",
+        SignedIn,
+        show=visibility.show_signed_in,
+        terms=Terms(while_suspended=True, guests=True, receipt_of=signing_in.receipt_owner),
+        input_description="Who somebody is: a request and its code, or a token alone.",
+        result_description="The member with their session, or why nobody is signed in.",
+        request="What `requestSignIn` answered.",
+        code="The six digits of the email. Five wrong ones end them.",
+        token="The token of the email's link, or the code that `/sign-in/done` led back with.",  # noqa: S106 - a description
+        visit=_VISIT,
+    )
+    sign_in_as_guest = mutation(
+        whole_signing_in.sign_in_as_guest,
+        "Signs in with a name alone, where the operator allows guests. A guest may do what visitors may, and what "
+        "RINGSIDE_GUESTS lists.",
+        SignedIn,
+        show=visibility.show_signed_in,
+        terms=Terms(receipt_of=whole_signing_in.guest_receipt_owner),
+        input_description="A guest's name.",
+        result_description="The guest with their session, or why nobody is signed in.",
+        name="The name shown to others, 1 to 80 characters.",
+        visit=_VISIT,
+        solution="The solution of a `challenge`, where one is asked of guests: its token, a colon and the number.",
+    )
+    continue_visit = mutation(
+        continuing.continue_visit,
+        "Lets the viewer go on with what they have begun on boards as a visitor of this page, before they signed in. "
+        "That visitor votes no more. `signIn` and `signInAsGuest` do the same with their `visit`.",
+        object_type("VisitContinued", "The visitor's votes are the member's.", user=(LazyUser, "The member.")),
+        terms=_OF_EVERYBODY,
+        show=show_changed,
+        input_description="A visit of the page that asks.",
+        result_description="The member, or why the visit is not continued.",
+        visit="The token of the visit.",
+    )
+    add_identity = mutation(
+        whole_signing_in.add_identity,
+        "Lets the viewer sign in by another address, too. A guest becomes a member with everything they wrote.",
+        object_type(
+            "IdentityAdded", "There is another way to sign in.", user=(LazyUser, "The member as they are now.")
+        ),
+        terms=_OF_EVERYBODY,
+        show=show_changed,
+        input_description="An address that was shown to be the viewer's.",
+        result_description="The member, or why the address was not added: CONFLICT if it is another member's.",
+        request="What `requestSignIn` answered.",
+        code="The six digits of its email.",
+    )
+    sign_out = mutation(
+        sessions.sign_out,
+        "Ends the viewer's session. It is refused everywhere within a minute, on open sockets and streams too.",
+        object_type(
+            "SignedOut", "Nobody is signed in any more.", signed_out=(bool, "False if there was no session to end.")
+        ),
+        terms=_OF_EVERYBODY,
+        input_description="Whether to end all sessions.",
+        result_description="Whether a session ended, or why none did.",
+        everywhere="Ends all sessions of the member, on whatever machine.",
+    )
     export_member = mutation(
         exporting.export_member,
         "Exports everything that is stored about a member. For the member, even while suspended, and for admins.",
@@ -167,175 +337,4 @@ class MembersMutation:
         input_description="A suspended member to reinstate.",
         result_description="The member, or why they were not reinstated.",
         user="The member's id.",
-    )
-
-
-# ── API keys ──
-
-
-@record_type(api_key_store.ApiKey, "A key by which a machine signs in, sent as `Authorization: Bearer rsk_…`.")
-class ApiKey(Node):
-    name: str = described("What it is for.")
-    roles: list[str] = described("What it may do: member, moderator, editor, admin.")
-    created_at: datetime = described("When it was created.")
-    expires_at: datetime | None = described("When it stops working; null if it works until it is revoked.")
-    last_used_at: datetime | None = described("When it was last used, to the minute; null if it never was.")
-    prefix: str = described("The beginning of the key, to recognise it by.")
-
-
-ApiKeyConnection = connection(ApiKey, "A page of API keys.", edge="An API key in a list.")
-
-
-@strawberry.type
-class ApiKeysQuery:
-    api_keys: ApiKeyConnection = field(api_key_resolvers.api_keys, "All API keys, newest first. For admins.")
-
-
-@strawberry.type
-class ApiKeysMutation:
-    create_api_key = mutation(
-        api_key_resolvers.create_api_key,
-        "Creates an API key for a machine. For admins.",
-        object_type(
-            "ApiKeyCreated",
-            "The key was created.",
-            api_key=(ApiKey, "The new key."),
-            secret=(
-                str | None,
-                (
-                    "The key itself, shown this once, since only its hash is stored. Null when a request is repeated "
-                    "with its idempotency key."
-                ),
-            ),
-        ),
-        terms=Terms(recent=True),
-        input_description="A new API key.",
-        result_description="The key with its secret, or why none was created.",
-        name="What the key is for, 1 to 80 characters.",
-        roles="What it may do: member, moderator, editor, admin; at least one.",
-        days="The number of days after which it expires, 1 to 3,650. Without it the key works until it is revoked.",
-    )
-    revoke_api_key = mutation(
-        api_key_resolvers.revoke_api_key,
-        "Revokes an API key for good. For admins.",
-        object_type(
-            "ApiKeyRevoked",
-            "The key was revoked.",
-            api_key=(ApiKey, "The key as it was. It is refused everywhere within a minute."),
-        ),
-        terms=Terms(recent=True),
-        input_description="An API key to revoke.",
-        result_description="The revoked key, or why it was not revoked.",
-        key="The key's id.",
-    )
-
-
-# ── signing in ──
-
-_OF_EVERYBODY = Terms(while_suspended=True, guests=True)
-_VISIT = "The token of the page's visit: what its visitor has begun on boards, the member goes on with."
-
-
-@record_type(visibility.ShownSignIn, "Somebody is signed in.")
-class SignedIn:
-    user: LazyUser = described("The member.")
-    token: str | None = described(
-        "The session, sent as `Authorization: Bearer rst_…`, shown this once. Null on the service's own origin, where "
-        "an HttpOnly cookie holds it, and when a request is repeated with its idempotency key. On pages of another "
-        "origin it counts with that `Origin` alone."
-    )
-    expires_at: datetime = described("When the session ends at the latest, unless it is used on another day.")
-
-
-@strawberry.type
-class SignInQuery:
-    sign_in_methods: list[SignInMethod] = field(
-        sign_in_codes.sign_in_methods, "By which methods people sign in here; perhaps none."
-    )
-
-
-@strawberry.type
-class SignInMutation:
-    request_sign_in = mutation(
-        sign_in_codes.request_sign_in,
-        "Sends an email with six digits and a link, which sign in once within 15 minutes. The answer is the same for "
-        "every address, whether it is a member's or not, and comes before the email is sent.",
-        object_type(
-            "SignInRequested",
-            "An email is sent, if the address can be reached and gets one.",
-            email=(str, "The address."),
-            request=(strawberry.ID, "Keep it: the digits count only together with it."),
-        ),
-        terms=Terms(
-            while_suspended=True,
-            guests=True,
-            receipt_of=sign_in_codes.receipt_owner,
-        ),
-        input_description="An address to sign in by.",
-        result_description="What the digits count with, or why no email is sent.",
-        email="The address.",
-        return_to="Where the link leads after signing in: a path of the service such as /, or an address on a site "
-        "that RINGSIDE_CORS_ORIGINS lists.",
-        language="The language of the email, such as de; without it `Accept-Language` decides.",
-    )
-    sign_in = mutation(
-        whole_signing_in.sign_in,
-        "Begins a session for whoever has the code or the link. Somebody with a new address becomes a member.",
-        SignedIn,
-        show=visibility.show_signed_in,
-        terms=Terms(while_suspended=True, guests=True, receipt_of=signing_in.receipt_owner),
-        input_description="Who somebody is: a request and its code, or a token alone.",
-        result_description="The member with their session, or why nobody is signed in.",
-        request="What `requestSignIn` answered.",
-        code="The six digits of the email. Five wrong ones end them.",
-        token="The token of the email's link, or the code that `/sign-in/done` led back with.",  # noqa: S106 - a description
-        visit=_VISIT,
-    )
-    sign_in_as_guest = mutation(
-        whole_signing_in.sign_in_as_guest,
-        "Signs in with a name alone, where the operator allows guests. A guest may do what visitors may, and what "
-        "RINGSIDE_GUESTS lists.",
-        SignedIn,
-        show=visibility.show_signed_in,
-        terms=Terms(receipt_of=whole_signing_in.guest_receipt_owner),
-        input_description="A guest's name.",
-        result_description="The guest with their session, or why nobody is signed in.",
-        name="The name shown to others, 1 to 80 characters.",
-        visit=_VISIT,
-        solution="The solution of a `challenge`, where one is asked of guests: its token, a colon and the number.",
-    )
-    continue_visit = mutation(
-        continuing.continue_visit,
-        "Lets the viewer go on with what they have begun on boards as a visitor of this page, before they signed in. "
-        "That visitor votes no more. `signIn` and `signInAsGuest` do the same with their `visit`.",
-        object_type("VisitContinued", "The visitor's votes are the member's.", user=(LazyUser, "The member.")),
-        terms=_OF_EVERYBODY,
-        show=show_changed,
-        input_description="A visit of the page that asks.",
-        result_description="The member, or why the visit is not continued.",
-        visit="The token of the visit.",
-    )
-    add_identity = mutation(
-        whole_signing_in.add_identity,
-        "Lets the viewer sign in by another address, too. A guest becomes a member with everything they wrote.",
-        object_type(
-            "IdentityAdded", "There is another way to sign in.", user=(LazyUser, "The member as they are now.")
-        ),
-        terms=_OF_EVERYBODY,
-        show=show_changed,
-        input_description="An address that was shown to be the viewer's.",
-        result_description="The member, or why the address was not added: CONFLICT if it is another member's.",
-        request="What `requestSignIn` answered.",
-        code="The six digits of its email.",
-    )
-    sign_out = mutation(
-        sessions.sign_out,
-        "Ends the viewer's session. It is refused everywhere within a minute, on open sockets and streams too.",
-        object_type(
-            "SignedOut", "Nobody is signed in any more.", signed_out=(bool, "False if there was no session to end.")
-        ),
-        terms=_OF_EVERYBODY,
-        input_description="Whether to end all sessions.",
-        result_description="Whether a session ended, or why none did.",
-        everywhere="Ends all sessions of the member, on whatever machine.",
     )

@@ -14,8 +14,8 @@ from resolvers.whole.mutations import Terms
 from schema.comments import CommentsOfUser
 from schema.framework.declarations import READ, Node, connection, described, field, mutation, object_type, record_type
 from schema.members import SuspensionOfUser
-from schema.pickem import LeaguesOfUser, PickemOfUser
-from schema.vocabulary import LearningOfUser, VocabularyOfUser
+from schema.pickem import PickemOfUser
+from schema.vocabulary import VocabularyOfUser
 
 
 @record_type(Identity_, "By what a member signs in.")
@@ -27,7 +27,7 @@ class Identity:
 
 
 @record_type(profile_store.Profile, "A member of the community.")
-class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, LeaguesOfUser, VocabularyOfUser, LearningOfUser, Node):
+class User(SuspensionOfUser, CommentsOfUser, PickemOfUser, VocabularyOfUser, Node):
     name: str = described("The name shown to others.")
     avatar_url: str | None = described("The address of a picture.")
     email: str | None = field(visibility.email, "Visible to the member and to admins only.")

@@ -8,10 +8,10 @@ import strawberry
 
 from datastore.pickem import events as event_store
 from datastore.pickem import leagues as league_store
-from resolvers.pickem import events, rules, scoring, visibility
 from resolvers.pickem import events as event_resolvers
 from resolvers.pickem import leagues as league_resolvers  # the class of a query with a field `league` would hide it
 from resolvers.pickem import predictions as prediction_resolvers
+from resolvers.pickem import rules, scoring, visibility
 from resolvers.pickem import standings as standing_resolvers
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
@@ -31,7 +31,7 @@ from schema.framework.declarations import (
 from schema.framework.lazy import LazyUser
 from schema.jobs import Job
 
-# ── types and queries ──
+# ── events ──
 
 PREDICTIONS_COMPLEXITY = 8 * READ
 """Before it is scored, an event's predictions are read from 16 partitions, by small calls."""
@@ -175,6 +175,92 @@ class Standing:
 StandingConnection = connection(Standing, "A page of standings.", edge="A standing in a list.", total_count=counted())
 
 
+# ── leagues ──
+
+STANDINGS_COMPLEXITY = 250
+EVENT_COMPLEXITY = 500
+"""Both read something of each member, 1,000 at most, unless the process has read it in the last minute."""
+
+Entry = league_store.Entry
+Membership = league_store.Membership
+
+enum(
+    Entry,
+    "How members enter a league.",
+    OPEN="Everybody may see and join it.",
+    CODE="Members who have its code may join; others see its name only.",
+    APPROVAL="A captain admits members; others see its name only.",
+)
+enum(
+    Membership,
+    "How somebody belongs to a league.",
+    CAPTAIN="A member who admits and removes others, changes its code and may delete it.",
+    MEMBER="A member.",
+    WAITING="They have asked to join, and a captain decides.",
+)
+
+
+@record_type(league_store.LeagueMember, "Somebody's place in a league.")
+class LeagueMember:
+    user: LazyUser = field(league_resolvers.league_member_users, "Who it is.")
+    membership: Membership = described("Whether they are a captain, a member or waiting.")
+    since: datetime = described("When they joined, or asked to.")
+
+
+LeagueMemberConnection = connection(LeagueMember, "A page of a league's members.", edge="A member in a list.")
+
+
+@record_type(visibility.LeagueEvent, "An event for the members of a league.")
+class LeagueEvent:
+    event: Event = described("The event.")
+    submitted: int = described("How many members have submitted a prediction; up to five seconds old until the lock.")
+    missing: int = described("How many have not.")
+    predictions: PredictionConnection = field(
+        standing_resolvers.league_predictions,
+        "The members' predictions, best first once the event is scored; none until picks are public.",
+    )
+
+
+@record_type(
+    league_store.League,
+    "Members of a season who are ranked among themselves. Those who are not members of a private league (CODE, "
+    "APPROVAL) see its id, name, season and entry; the rest is null for them.",
+)
+class League(Node):
+    name: str = described("Its name.")
+    season: str = described("The season whose points count.")
+    entry: Entry = described("How members enter it. A league with CODE or APPROVAL is private.")
+    code: str | None = field(visibility.code, "The code to join it with; for its captains.")
+    member_count: int | None = field(
+        visibility.member_count, "The number of its members, without those who are waiting; at most 1,000."
+    )
+    viewer_membership: Membership | None = field(
+        visibility.viewer_membership, "The viewer's membership; null if they have none."
+    )
+    standings: StandingConnection | None = field(
+        standing_resolvers.league_standings,
+        "The season's standings of its members, ranked among them. Those without a scored prediction are not listed. "
+        f"Counts as {STANDINGS_COMPLEXITY} fields in the complexity.",
+        complexity=STANDINGS_COMPLEXITY,
+    )
+    event: LeagueEvent | None = field(
+        standing_resolvers.league_event,
+        "An event of the season, for the league's members; null for one of another season. "
+        f"Counts as {EVENT_COMPLEXITY} fields in the complexity.",
+        complexity=EVENT_COMPLEXITY,
+        event="The event's id.",
+    )
+    members: LeagueMemberConnection | None = field(
+        visibility.members, "Its members, by their ids. Its captains also see who is waiting.", complexity=READ
+    )
+
+
+LeagueConnection = connection(League, "A page of leagues.", edge="A league in a list.")
+
+
+# ── queries and subscriptions ──
+
+
 @strawberry.type
 class PickemOfUser:
     """What pick'em adds to a member."""
@@ -195,6 +281,12 @@ class PickemOfUser:
         "The member's predictions, newest event first: by the start that an event had when the picks were submitted, "
         "or when they were scored.",
         complexity=2 * READ,
+    )
+    leagues: LeagueConnection = field(
+        league_resolvers.user_leagues,
+        "The leagues that the member is in or waits for, newest first. Visible to the member only.",
+        complexity=READ,
+        season="Only those of this season.",
     )
 
 
@@ -224,6 +316,12 @@ class PickemQuery:
         "An event's predictions, in the order of `Event.predictions`.",
         complexity=PREDICTIONS_COMPLEXITY,
         event="The event's id.",
+    )
+    league: League | None = field(
+        league_resolvers.league,
+        "A league by its id or by its code. A member may use codes 30 times an hour.",
+        id="The league's id.",
+        code="The code that a captain has shared; for members who are signed in.",
     )
 
 
@@ -381,15 +479,8 @@ class PickemMutation:
         result_description="The locked event, or why it was not locked.",
         event="The event.",
     )
-
-
-# ── scoring ──
-
-
-@strawberry.type
-class ScoringMutation:
     record_result = mutation(
-        events.record_result,
+        event_resolvers.record_result,
         "Records or corrects how a match ended. For editors.",
         object_type(
             "ResultRecorded",
@@ -434,7 +525,7 @@ class ScoringMutation:
         event="The event.",
     )
     record_tie_break = mutation(
-        events.record_tie_break,
+        event_resolvers.record_tie_break,
         "Records or corrects the answer to an event's tie-break. For editors.",
         object_type(
             "TieBreakRecorded",
@@ -447,118 +538,6 @@ class ScoringMutation:
         event="The event.",
         answer="The number, rounded to thousandths; at most a million either way.",
     )
-
-
-# ── leagues ──
-
-STANDINGS_COMPLEXITY = 250
-EVENT_COMPLEXITY = 500
-"""Both read something of each member, 1,000 at most, unless the process has read it in the last minute."""
-
-Entry = league_store.Entry
-Membership = league_store.Membership
-
-enum(
-    Entry,
-    "How members enter a league.",
-    OPEN="Everybody may see and join it.",
-    CODE="Members who have its code may join; others see its name only.",
-    APPROVAL="A captain admits members; others see its name only.",
-)
-enum(
-    Membership,
-    "How somebody belongs to a league.",
-    CAPTAIN="A member who admits and removes others, changes its code and may delete it.",
-    MEMBER="A member.",
-    WAITING="They have asked to join, and a captain decides.",
-)
-
-
-@record_type(league_store.LeagueMember, "Somebody's place in a league.")
-class LeagueMember:
-    user: LazyUser = field(league_resolvers.league_member_users, "Who it is.")
-    membership: Membership = described("Whether they are a captain, a member or waiting.")
-    since: datetime = described("When they joined, or asked to.")
-
-
-LeagueMemberConnection = connection(LeagueMember, "A page of a league's members.", edge="A member in a list.")
-
-
-@record_type(visibility.LeagueEvent, "An event for the members of a league.")
-class LeagueEvent:
-    event: Event = described("The event.")
-    submitted: int = described("How many members have submitted a prediction; up to five seconds old until the lock.")
-    missing: int = described("How many have not.")
-    predictions: PredictionConnection = field(
-        standing_resolvers.league_predictions,
-        "The members' predictions, best first once the event is scored; none until picks are public.",
-    )
-
-
-@record_type(
-    league_store.League,
-    "Members of a season who are ranked among themselves. Those who are not members of a private league (CODE, "
-    "APPROVAL) see its id, name, season and entry; the rest is null for them.",
-)
-class League(Node):
-    name: str = described("Its name.")
-    season: str = described("The season whose points count.")
-    entry: Entry = described("How members enter it. A league with CODE or APPROVAL is private.")
-    code: str | None = field(visibility.code, "The code to join it with; for its captains.")
-    member_count: int | None = field(
-        visibility.member_count, "The number of its members, without those who are waiting; at most 1,000."
-    )
-    viewer_membership: Membership | None = field(
-        visibility.viewer_membership, "The viewer's membership; null if they have none."
-    )
-    standings: StandingConnection | None = field(
-        standing_resolvers.league_standings,
-        "The season's standings of its members, ranked among them. Those without a scored prediction are not listed. "
-        f"Counts as {STANDINGS_COMPLEXITY} fields in the complexity.",
-        complexity=STANDINGS_COMPLEXITY,
-    )
-    event: LeagueEvent | None = field(
-        standing_resolvers.league_event,
-        "An event of the season, for the league's members; null for one of another season. "
-        f"Counts as {EVENT_COMPLEXITY} fields in the complexity.",
-        complexity=EVENT_COMPLEXITY,
-        event="The event's id.",
-    )
-    members: LeagueMemberConnection | None = field(
-        visibility.members, "Its members, by their ids. Its captains also see who is waiting.", complexity=READ
-    )
-
-
-LeagueConnection = connection(League, "A page of leagues.", edge="A league in a list.")
-
-
-@strawberry.type
-class LeaguesOfUser:
-    """What leagues add to a member."""
-
-    leagues: LeagueConnection = field(
-        league_resolvers.user_leagues,
-        "The leagues that the member is in or waits for, newest first. Visible to the member only.",
-        complexity=READ,
-        season="Only those of this season.",
-    )
-
-
-@strawberry.type
-class LeaguesQuery:
-    league: League | None = field(
-        league_resolvers.league,
-        "A league by its id or by its code. A member may use codes 30 times an hour.",
-        id="The league's id.",
-        code="The code that a captain has shared; for members who are signed in.",
-    )
-
-
-# ── mutations of leagues ──
-
-
-@strawberry.type
-class LeaguesMutation:
     create_league = mutation(
         league_resolvers.create_league,
         "Creates a league, with the viewer as its captain. A member is in at most 50 leagues.",

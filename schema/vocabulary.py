@@ -198,6 +198,79 @@ QuizStandingConnection = connection(
 )
 
 
+# ── due cards ──
+
+enum(
+    schedules.Grade,
+    "How well a member knew a word.",
+    AGAIN="Not at all.",
+    HARD="After some thought.",
+    GOOD="Well.",
+    EASY="At once.",
+)
+
+
+@record_type(Card, "A word that a member reviews, and when it is next due by FSRS.")
+class DueCard:
+    word: Word = field(learning.card_words, "The word.")
+    list: WordList = field(visibility.list_of, "Its list.")
+    due: datetime = described("When it is due.")
+    stability: float = described("Days until the probability that the member remembers it falls to 90 %.")
+    difficulty: float = described("How difficult it is for the member, 1 to 10.")
+    reviews: int = described("The number of reviews so far.")
+
+
+DueCardConnection = connection(DueCard, "A page of due cards, longest waiting first.", edge="A card's place in a page.")
+
+
+# ── quizzes ──
+
+enum(
+    quizzes.QuizKind,
+    "What a quiz asks about its words.",
+    MEANING="What a word means.",
+    READING="How a word is read. For lists whose words have readings.",
+    CHARACTERS="How a meaning is written. For lists of Chinese words.",
+)
+
+
+@record_type(quizzes.QuizQuestion, "A question of a quiz.")
+class QuizQuestion:
+    number: int = described("Its place in the quiz, from 1.")
+    prompt: str = described("The word, or the meaning, that is asked about.")
+    choices: list[str] = described("The answers to choose from; one is right.")
+
+
+@record_type(quizzes.QuizView, "A quiz that the service sets and grades.")
+class Quiz:
+    token: strawberry.ID = described("Identifies the quiz to `answerQuiz`, for this viewer only and only once.")
+    list: WordList = field(visibility.list_of, "The list of its words.")
+    questions: list[QuizQuestion] = described("The questions, in their order.")
+    earliest_answer_at: datetime = described(
+        "From when on it may be answered; later if another quiz is answered meanwhile. An answer before that is "
+        "refused with `retryAfterSeconds`, and may be sent again then."
+    )
+    expires_at: datetime = described("An hour after the quiz was started; later answers are refused.")
+
+
+@record_type(quizzes.GradedAnswer, "An answer to a question of a quiz.")
+class GradedAnswer:
+    number: int = described("The question's place in the quiz, from 1.")
+    right: bool = described("Whether it is right.")
+    word: Word = field(quizzes.answered_words, "The word that was asked about.")
+    given: str = described("The answer that was given; empty if the question was skipped.")
+
+
+@record_type(quizzes.QuizGraded, "The quiz was graded. Its words' cards are scheduled by the answers.")
+class QuizGraded:
+    result: QuizResult = described("The result, which is proven unless the list is private.")
+    answers: list[GradedAnswer] = described("The answers, in the order of the questions.")
+    streak: Streak = described("The member's streak including this quiz.")
+
+
+# ── queries ──
+
+
 @strawberry.type
 class VocabularyOfUser:
     subscriptions: list[ListSubscription] = field(
@@ -216,9 +289,16 @@ class VocabularyOfUser:
         learning.sentences, "Practice sentences, newest day first.", complexity=4 * READ, from_=_FROM, to=_TO
     )
     streak: Streak = field(learning.streak, "The member's streaks of active days.", complexity=READ)
-
-
-# ── queries ──
+    due: DueCardConnection = field(
+        visibility.due,
+        "The words that are due for review, longest waiting first. For the member only.",
+        complexity=READ,
+    )
+    due_count: int = field(
+        visibility.due_count,
+        "The number of words that are due, counted up to 1,000. For the member only; others see 0.",
+        complexity=READ,
+    )
 
 
 @strawberry.type
@@ -397,97 +477,6 @@ class VocabularyMutation:
         text="The text, 1 to 2,000 characters.",
         on="The day of a new sentence, up to 31 days ago. An edited sentence keeps its day.",
     )
-
-
-# ── due cards ──
-
-enum(
-    schedules.Grade,
-    "How well a member knew a word.",
-    AGAIN="Not at all.",
-    HARD="After some thought.",
-    GOOD="Well.",
-    EASY="At once.",
-)
-
-
-@record_type(Card, "A word that a member reviews, and when it is next due by FSRS.")
-class DueCard:
-    word: Word = field(learning.card_words, "The word.")
-    list: WordList = field(visibility.list_of, "Its list.")
-    due: datetime = described("When it is due.")
-    stability: float = described("Days until the probability that the member remembers it falls to 90 %.")
-    difficulty: float = described("How difficult it is for the member, 1 to 10.")
-    reviews: int = described("The number of reviews so far.")
-
-
-DueCardConnection = connection(DueCard, "A page of due cards, longest waiting first.", edge="A card's place in a page.")
-
-
-@strawberry.type
-class LearningOfUser:
-    due: DueCardConnection = field(
-        visibility.due,
-        "The words that are due for review, longest waiting first. For the member only.",
-        complexity=READ,
-    )
-    due_count: int = field(
-        visibility.due_count,
-        "The number of words that are due, counted up to 1,000. For the member only; others see 0.",
-        complexity=READ,
-    )
-
-
-# ── quizzes ──
-
-enum(
-    quizzes.QuizKind,
-    "What a quiz asks about its words.",
-    MEANING="What a word means.",
-    READING="How a word is read. For lists whose words have readings.",
-    CHARACTERS="How a meaning is written. For lists of Chinese words.",
-)
-
-
-@record_type(quizzes.QuizQuestion, "A question of a quiz.")
-class QuizQuestion:
-    number: int = described("Its place in the quiz, from 1.")
-    prompt: str = described("The word, or the meaning, that is asked about.")
-    choices: list[str] = described("The answers to choose from; one is right.")
-
-
-@record_type(quizzes.QuizView, "A quiz that the service sets and grades.")
-class Quiz:
-    token: strawberry.ID = described("Identifies the quiz to `answerQuiz`, for this viewer only and only once.")
-    list: WordList = field(visibility.list_of, "The list of its words.")
-    questions: list[QuizQuestion] = described("The questions, in their order.")
-    earliest_answer_at: datetime = described(
-        "From when on it may be answered; later if another quiz is answered meanwhile. An answer before that is "
-        "refused with `retryAfterSeconds`, and may be sent again then."
-    )
-    expires_at: datetime = described("An hour after the quiz was started; later answers are refused.")
-
-
-@record_type(quizzes.GradedAnswer, "An answer to a question of a quiz.")
-class GradedAnswer:
-    number: int = described("The question's place in the quiz, from 1.")
-    right: bool = described("Whether it is right.")
-    word: Word = field(quizzes.answered_words, "The word that was asked about.")
-    given: str = described("The answer that was given; empty if the question was skipped.")
-
-
-@record_type(quizzes.QuizGraded, "The quiz was graded. Its words' cards are scheduled by the answers.")
-class QuizGraded:
-    result: QuizResult = described("The result, which is proven unless the list is private.")
-    answers: list[GradedAnswer] = described("The answers, in the order of the questions.")
-    streak: Streak = described("The member's streak including this quiz.")
-
-
-# ── mutations ──
-
-
-@strawberry.type
-class LearningMutation:
     start_quiz = mutation(
         quizzes.start_quiz,
         "Starts a quiz about random words of a list.",
@@ -526,14 +515,6 @@ class LearningMutation:
         word="The word.",
         grade="How well the viewer knew it.",
     )
-
-
-# ── address subscriptions ──
-# Subscriptions of email addresses without an account.
-
-
-@strawberry.type
-class AddressSubscriptionMutation:
     request_subscription = mutation(
         subscriptions.request_subscription,
         "Emails an address a link that subscribes it to a public list's daily word. It needs no account, and stores "

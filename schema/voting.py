@@ -9,7 +9,7 @@ import strawberry
 from datastore.voting import boards as board_store
 from datastore.voting.contenders import Contender as StoredContender
 from datastore.voting.votes import Verdict
-from resolvers.voting import ballots, boards, bradley_terry, suspects, svg, visibility, voiding
+from resolvers.voting import ballots, bradley_terry, suspects, svg, visibility, voiding
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from resolvers.whole.mutations import Terms
 from schema.framework.declarations import (
@@ -325,7 +325,7 @@ class VoterVoided:
 @strawberry.type
 class VotingMutation:
     create_board = mutation(
-        boards.create_board,
+        board_resolvers.create_board,
         "Creates a board. For editors.",
         object_type("BoardCreated", "The board was created.", board=(Board, "The new board.")),
         show=visibility.show_board,
@@ -340,7 +340,7 @@ class VotingMutation:
         results_visible="When its results are shown.",
     )
     update_board = mutation(
-        boards.update_board,
+        board_resolvers.update_board,
         "Changes a board. New hours and a new electorate hold everywhere within 10 seconds, also for ballots drawn "
         "earlier; votes that were cast before stay. For editors.",
         object_type("BoardUpdated", "The board was changed.", board=(Board, "The board as it is now.")),
@@ -357,7 +357,7 @@ class VotingMutation:
         revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     add_contender = mutation(
-        boards.add_contender,
+        board_resolvers.add_contender,
         "Adds a contender to a board. For editors.",
         object_type("ContenderAdded", "The contender was added.", contender=(Contender, "The new contender.")),
         show=visibility.show_contender,
@@ -371,7 +371,7 @@ class VotingMutation:
         image_url="The address of a picture, which starts with https://, on one of the hosts in RINGSIDE_IMAGE_HOSTS.",
     )
     update_contender = mutation(
-        boards.update_contender,
+        board_resolvers.update_contender,
         "Changes a contender's name, texts or picture. For editors.",
         object_type(
             "ContenderUpdated", "The contender was changed.", contender=(Contender, "The contender as it is now.")
@@ -388,7 +388,7 @@ class VotingMutation:
         revision="The revision that the editor saw: with another one, nothing is changed (CONFLICT).",
     )
     retire_contender = mutation(
-        boards.retire_contender,
+        board_resolvers.retire_contender,
         "Retires a contender: it leaves the draws and the leaderboard. For editors.",
         object_type(
             "ContenderRetired", "The contender has retired.", contender=(Contender, "The contender; its records stay.")
@@ -399,7 +399,7 @@ class VotingMutation:
         contender="The contender's id.",
     )
     restore_contender = mutation(
-        boards.restore_contender,
+        board_resolvers.restore_contender,
         "Brings a retired contender back to the draws and the leaderboard, with all its records. For editors.",
         object_type(
             "ContenderRestored", "The contender is back.", contender=(Contender, "The contender, with all its records.")
