@@ -17,7 +17,8 @@ import httpx
 import psutil
 
 from schema import schema
-from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
+from server.execution.documents import Documents, GraphQLRequest
+from server.execution.limits import InvalidOperation
 from tests.query_bombs import LARGEST_DOCUMENTS, QUERY_BOMBS
 from tests.service import running_service
 

@@ -11,7 +11,8 @@ from schema import schema as ringside_schema
 from server import Failed
 from server.commands.files import STANDARD, read_text, write_text
 from server.compiler import Fallback
-from server.execution.documents import Documents, GraphQLRequest, InvalidOperation, write_manifest
+from server.execution.documents import Documents, GraphQLRequest, write_manifest
+from server.execution.limits import InvalidOperation
 from server.settings import Settings
 
 app = typer.Typer()

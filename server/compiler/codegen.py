@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -103,8 +103,6 @@ class CodeContext:
         """The names by which the code refers to fields, to be bound before it runs."""
         self.async_fields: list[FieldPlan] = []
         """The fields that the code leaves to the runtime."""
-        self._completers: dict[str, Callable[[Any], Any]] = {}
-        self._enums: dict[str, tuple[type, dict[Any, str]] | None] = {}
 
     def field_name(self, field: FieldPlan) -> str:
         if field not in self.field_names:
@@ -138,24 +136,15 @@ class CodeContext:
         header = "" if required else f"if {variable} is not None:"
         if test := core.unchanged_test(leaf, variable):
             header = f"if not ({test}):" if required else f"if {variable} is not None and not ({test}):"
-        elif enum := self._enum(leaf):
+        elif enum := core.enum_names(leaf):
             python_enum, names = writer.constant("enum_", enum[0]), writer.constant("names_", enum[1])
             writer.line(f"if type({variable}) is {python_enum}: {variable} = {names}[{variable}]")
             header = "else:" if required else f"elif {variable} is not None:"
         with writer.block(header) if header else nullcontext():
-            writer.line(f"{variable} = {self._completer(leaf)}({variable})")
+            completer = writer.constant(f"complete_{leaf.name}_", core.leaf_completer(leaf))
+            writer.line(f"{variable} = {completer}({variable})")
             if required:
                 writer.line(f"if {variable} is None: {if_null}")
-
-    def _completer(self, leaf: Any) -> str:
-        if leaf.name not in self._completers:
-            self._completers[leaf.name] = core.leaf_completer(leaf)
-        return self.writer.constant(f"complete_{leaf.name}_", self._completers[leaf.name])
-
-    def _enum(self, leaf: Any) -> tuple[type, dict[Any, str]] | None:
-        if leaf.name not in self._enums:
-            self._enums[leaf.name] = core.enum_names(leaf)
-        return self._enums[leaf.name]
 
 
 def nullable(type_: Any) -> Any:

@@ -35,13 +35,7 @@ def ancestry(path: ResponsePath) -> list[Any]:
 
 def is_within(path: ResponsePath, ancestor: ResponsePath) -> bool:
     """Whether a path is the other one or lies below it."""
-    if ancestor is None:
-        return True
-    while path is not None:
-        if path == ancestor:
-            return True
-        path = path[0]
-    return False
+    return ancestor is None or ancestor in ancestry(path)
 
 
 def core_path(path: ResponsePath) -> Path:
@@ -90,6 +84,7 @@ def unchanged_test(type_: graphql.GraphQLNamedType, variable: str) -> str | None
     return test.format(v=variable) if test else None
 
 
+@lru_cache
 def enum_names(type_: graphql.GraphQLNamedType) -> tuple[type, dict[Any, str]] | None:
     """The Python enum of a GraphQL enum, and the GraphQL name of each member."""
     python_enum = getattr(type_, "wrapped_cls", None)
@@ -110,6 +105,7 @@ def is_ordinary(value: Any) -> bool:
     return True
 
 
+@lru_cache
 def leaf_completer(type_: Any) -> Callable[[Any], Any]:
     """A function that completes values of this leaf type as graphql-core does; null stays null."""
     coerce = type_.coerce_output_value

@@ -347,9 +347,8 @@ class TaskTree:
 
 
 def _index(by_ancestor: dict[ResponsePath, list[Task]], task: Task, path: ResponsePath) -> None:
-    while path is not None:
-        by_ancestor.setdefault(path, []).append(task)
-        path = path[0]
+    for ancestor in ancestry(path):
+        by_ancestor.setdefault(ancestor, []).append(task)
 
 
 # ── null propagation ──

@@ -437,9 +437,7 @@ def _simple_variable(
     name, default = definition.variable.name.value, graphql.Undefined
     if definition.default_value is not None:
         values = graphql.get_variable_values(schema, [definition], {})
-        default = (
-            values.coerced.get(name, graphql.Undefined) if isinstance(values, VariableValues) else graphql.Undefined
-        )
+        default = values.coerced.get(name, default) if isinstance(values, VariableValues) else default
     return _SimpleVariable(name, python_type, is_list, graphql.is_non_null_type(type_), default)
 
 

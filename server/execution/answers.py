@@ -86,16 +86,14 @@ async def run(
 
     `begin_again` is awaited after the operation was compiled, for which many requests may have waited together.
     """
-    introspection = operation.introspection
-    if introspection is not None and introspection.data is not None:
-        return Answer(introspection.data)
     prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     if prepared is None:
         prepared = await _compile(operation, variables, turns, ctx, suggestions=suggestions)
         if begin_again is not None:
             await begin_again(ctx)
-        if introspection is not None and introspection.data is not None:
-            return Answer(introspection.data)
+    introspection = operation.introspection
+    if introspection is not None and introspection.data is not None:
+        return Answer(introspection.data)
     if isinstance(prepared, PreparedOperation):
         return Answer.from_result(await prepared.execute(ctx), ctx)
     if isinstance(prepared, graphql.ExecutionResult):
@@ -123,11 +121,9 @@ async def _compile(
 
     There is no plan then if this request's directives are wrong, or if it shared a turn with other variables.
     """
-    compiled = operation.compiled
-    work = partial(compiled.prepare, variables, suggestions=suggestions)
-    await turns.take(compiled, work, network(ctx.address))
-    prepared = compiled.prepare(variables, suggestions=suggestions, may_compile=False)
-    return prepared or Fallback("not compiled")
+    prepare = partial(operation.compiled.prepare, variables, suggestions=suggestions)
+    await turns.take(operation.compiled, prepare, network(ctx.address))
+    return prepare(may_compile=False) or Fallback("not compiled")
 
 
 async def subscribe(

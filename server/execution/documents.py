@@ -46,6 +46,7 @@ from server.execution.lexer import LINE_END_BYTES, DocumentLexer, DocumentSource
 from server.execution.limits import (
     MAX_NAME,
     Cost,
+    InvalidOperation,
     LimitExceeded,
     Limits,
     NamedObjects,
@@ -307,14 +308,6 @@ class GraphQLRequest:
     """Of the operation that it asks for, once that is selected."""
 
 
-class InvalidOperation(Exception):
-    """An operation that must not run, with the errors to answer."""
-
-    def __init__(self, *errors: graphql.GraphQLError) -> None:
-        super().__init__("; ".join(error.message for error in errors))
-        self.errors = errors
-
-
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation of a document, ready to run."""
@@ -426,7 +419,7 @@ class Documents:
         most = self._limits.named
         if (count := named.count(variables, most)) > most:
             lists = " and ".join(named.lists)
-            raise InvalidOperation(LimitExceeded(f"distinct ids in {lists} of the whole operation", count, most))
+            raise LimitExceeded(f"distinct ids in {lists} of the whole operation", count, most)
 
     def check(self, request: GraphQLRequest, *, introspection: bool) -> CheckedDocument:
         """Check the document of a request, and cache it at its second use; InvalidOperation if it is refused."""
@@ -472,10 +465,7 @@ class Documents:
         for definition in document.definitions:
             if isinstance(definition, graphql.OperationDefinitionNode):
                 name = definition.name.value if definition.name else None
-                try:
-                    check_depth(definition, fragments, self._limits)
-                except graphql.GraphQLError as error:
-                    raise InvalidOperation(error) from None
+                check_depth(definition, fragments, self._limits)
                 compiled = CompiledOperation(self._schema, document, definition)
                 cost = Cost(self._schema, definition, fragments)
                 named = cost.named if cost.named.lists else None
@@ -495,23 +485,17 @@ class Documents:
         return CheckedDocument(operations, default, size + TOKEN_BYTES * (document.token_count or 0))
 
     def _parse(self, text: str) -> graphql.DocumentNode:
+        check_text(text, self._limits)
+        source = DocumentSource(text)
         try:
-            check_text(text, self._limits)
-            source = DocumentSource(text)
             return _Parser(source, max_tokens=self._limits.tokens, lexer=DocumentLexer(source)).parse_document()
         except graphql.GraphQLError as error:
             raise InvalidOperation(_with_code(error, "GRAPHQL_PARSE_FAILED")) from None
 
     def _validate(self, document: graphql.DocumentNode, *, introspection: bool) -> None:
-        try:
-            check_counts(document, self._limits)
-        except graphql.GraphQLError as error:
-            raise InvalidOperation(error) from None
-        rules = (
-            graphql.specified_rules
-            if introspection
-            else (*graphql.specified_rules, graphql.NoSchemaIntrospectionCustomRule)
-        )
+        check_counts(document, self._limits)
+        forbidden = () if introspection else (graphql.NoSchemaIntrospectionCustomRule,)
+        rules = (*graphql.specified_rules, *forbidden)
         errors = graphql.validate(
             self._schema, document, rules, max_errors=MAX_ERRORS, hide_suggestions=not introspection
         )

@@ -31,7 +31,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -94,14 +93,20 @@ class Limits:
     values: int = MOST_VALUES
 
 
-class LimitExceeded(graphql.GraphQLError):
+class InvalidOperation(Exception):
+    """An operation that must not run, with the errors to answer."""
+
+    def __init__(self, *errors: graphql.GraphQLError) -> None:
+        super().__init__("; ".join(error.message for error in errors))
+        self.errors = errors
+
+
+class LimitExceeded(InvalidOperation):
     """The operation exceeds a limit; the message names it."""
 
     def __init__(self, counted: str, count: int | str, limit: int) -> None:
-        super().__init__(
-            f"Too many {counted}: {count}. At most {limit} are accepted; ask for less, or send several requests.",
-            extensions={"code": "BAD_USER_INPUT"},
-        )
+        message = f"Too many {counted}: {count}. At most {limit} are accepted; ask for less, or send several requests."
+        super().__init__(graphql.GraphQLError(message, extensions={"code": "BAD_USER_INPUT"}))
 
 
 def check_json(json: bytes | bytearray) -> None:
@@ -319,13 +324,6 @@ class _Size(NamedTuple):
         return largest or self.default
 
 
-class _Part(Enum):
-    """What is selected of a connection."""
-
-    OBJECTS = "edges and nodes"
-    PAGE = "all else"
-
-
 class _Input(NamedTuple):
     """A variable with many values, used in a field's arguments: each use converts all of them."""
 
@@ -359,7 +357,7 @@ class Cost:
             for definition in operation.variable_definitions or ()
         }
         self.named = NamedObjects(self._defaults)
-        self._fragment_sums: dict[tuple[str, _Part | None], _Sum] = {}
+        self._fragment_sums: dict[tuple[str, bool | None], _Sum] = {}
         self._inputs = {
             definition.variable.name.value
             for definition in operation.variable_definitions or ()
@@ -391,20 +389,19 @@ class Cost:
             totals.append(total)
         return totals[-1]
 
-    def _sum(self, selection_set: graphql.SelectionSetNode, parent: Any, part: _Part | None = None) -> _Sum:
-        """The sum of what is selected of a type; of a connection, one part of it."""
+    def _sum(self, selection_set: graphql.SelectionSetNode, parent: Any, *, objects: bool | None = None) -> _Sum:
+        """The sum of what is selected of a type; of a connection, either its objects or all else."""
         constant = 0
         products: list[tuple[int | _Size | _Input, int]] = []
         for node in selection_set.selections:
             if isinstance(node, graphql.FieldNode):
-                if part is not None and _part(node) is not part:
+                if objects not in (None, node.name.value in _OBJECTS):
                     continue
-                definition = self._schema.get_field(parent, node.name.value)
-                constant += declared_of(definition, COMPLEXITY, 1) if definition else 1
-                if definition:
-                    self.named.add(node, definition)
+                definition: Any = self._schema.get_field(parent, node.name.value)
+                constant += declared_of(definition, COMPLEXITY, 1)
+                self.named.add(node, definition)
                 products += [(_Input(name), 0) for name in self._input_variables(node)]
-            for factor, inner in self._inner(node, parent, part):
+            for factor, inner in self._inner(node, parent, objects=objects):
                 if isinstance(factor, int) and not inner.products:
                     constant += factor * inner.constant
                 else:
@@ -413,26 +410,27 @@ class Cost:
         return _Sum(constant, products)
 
     def _inner(
-        self, node: graphql.SelectionNode, parent: Any, part: _Part | None
+        self, node: graphql.SelectionNode, parent: Any, *, objects: bool | None
     ) -> Iterator[tuple[int | _Size, _Sum]]:
         """The sums of what is selected inside a node, and how often each counts."""
         if isinstance(node, graphql.FragmentSpreadNode):
-            key = (node.name.value, part)
+            key = (node.name.value, objects)
             if key not in self._fragment_sums:
                 fragment = self._fragments[node.name.value]
-                self._fragment_sums[key] = self._sum(fragment.selection_set, self._type(fragment), part)
+                self._fragment_sums[key] = self._sum(fragment.selection_set, self._type(fragment), objects=objects)
             yield 1, self._fragment_sums[key]
         elif isinstance(node, graphql.InlineFragmentNode):
-            yield 1, self._sum(node.selection_set, self._type(node) if node.type_condition else parent, part)
+            type_ = self._type(node) if node.type_condition else parent
+            yield 1, self._sum(node.selection_set, type_, objects=objects)
         elif isinstance(node, graphql.FieldNode) and node.selection_set is not None:
-            definition = self._schema.get_field(parent, node.name.value)
-            answered = graphql.get_named_type(definition.type) if definition else None
-            factor = self._factor(node, definition, parent) if definition else 1
-            each = declared_of(definition, COMPLEXITY_OF_EACH, 0) if definition else 0
-            if answered is not None and _is_connection(answered.name):
-                constant, products = self._sum(node.selection_set, answered, _Part.OBJECTS)
+            definition: Any = self._schema.get_field(parent, node.name.value)
+            answered = graphql.get_named_type(definition.type)
+            factor = self._factor(node, definition, parent)
+            each = declared_of(definition, COMPLEXITY_OF_EACH, 0)
+            if _is_connection(answered.name):
+                constant, products = self._sum(node.selection_set, answered, objects=True)
                 yield factor, _Sum(max(1, constant) + each, products)
-                yield 1, self._sum(node.selection_set, answered, _Part.PAGE)
+                yield 1, self._sum(node.selection_set, answered, objects=False)
             else:
                 constant, products = self._sum(node.selection_set, answered)
                 yield factor, _Sum(constant + each, products)
@@ -456,15 +454,12 @@ class Cost:
 
     def _factor(self, node: graphql.FieldNode, definition: graphql.GraphQLField, parent: Any) -> int | _Size:
         """How many objects a field may answer."""
-        type_name, is_list = (
-            graphql.get_named_type(definition.type).name,
-            graphql.is_list_type(graphql.get_nullable_type(definition.type)),
-        )
+        type_name = graphql.get_named_type(definition.type).name
         if type_name.startswith("__") or _is_connection(parent.name):
             return 1
         if _is_connection(type_name) or not definition.args.keys().isdisjoint(_PAGE_ARGUMENTS):
             return self._size(node, definition, _PAGE_ARGUMENTS, PAGE_SIZE)
-        if not is_list:
+        if not graphql.is_list_type(graphql.get_nullable_type(definition.type)):
             return 1
         lists = tuple(name for name, argument in definition.args.items() if names_objects(argument))
         return self._size(node, definition, lists, declared_of(definition, MOST_OBJECTS, LIST_SIZE))
@@ -493,11 +488,6 @@ def _is_large(schema: graphql.GraphQLSchema, type_node: graphql.TypeNode) -> boo
     return not graphql.is_leaf_type(
         graphql.type_from_ast(schema, type_node.type if isinstance(type_node, graphql.NonNullTypeNode) else type_node)
     )
-
-
-def _part(node: graphql.FieldNode) -> _Part:
-    """Which part of a connection a field selects."""
-    return _Part.OBJECTS if node.name.value in _OBJECTS else _Part.PAGE
 
 
 def _is_connection(type_name: str) -> bool:

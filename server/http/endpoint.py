@@ -22,7 +22,8 @@ from server.auth.cookies import SESSION_COOKIE, set_bound_cookie
 from server.auth.identification import CHANGED, Credentials, Identified
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.execution.documents import GraphQLRequest, InvalidOperation, Operation
+from server.execution.documents import GraphQLRequest, Operation
+from server.execution.limits import InvalidOperation
 from server.http import messages
 from server.http.browser_pages import Explorer, demo_viewers, wants_page
 from server.http.pipeline import Client, Pipeline

@@ -31,8 +31,8 @@ from datastore.refusals import Overloaded
 from server.auth.identification import RawHeaders
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.execution.documents import GraphQLRequest, InvalidOperation
-from server.execution.limits import LimitExceeded, check_json
+from server.execution.documents import GraphQLRequest
+from server.execution.limits import check_json
 
 # ── request ──
 
@@ -157,10 +157,7 @@ def _wrong_type(values: tuple[Any, ...]) -> HTTPException:
 
 
 async def read_request(scope: Scope, headers: Headers, receive: Receive, max_bytes: int) -> GraphQLRequest:
-    """The request of a GET or POST.
-
-    HTTPException with its status if the request cannot be read, InvalidOperation if it has too many values.
-    """
+    """The request of a GET or POST; HTTPException if it cannot be read, InvalidOperation if it has too many values."""
     if scope["method"] == "GET":
         return parse_request(_query_parameters(scope))
     if scope["method"] != "POST":
@@ -173,8 +170,6 @@ async def read_request(scope: Scope, headers: Headers, receive: Receive, max_byt
     try:
         check_json(body)
         parameters = orjson.loads(body)
-    except LimitExceeded as error:
-        raise InvalidOperation(error) from None
     except orjson.JSONDecodeError as error:
         raise _bad_json("The body", error) from None
     return parse_request(parameters)

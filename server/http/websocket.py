@@ -29,8 +29,8 @@ from server.auth.identification import Credentials
 from server.auth.verification import Unauthenticated, Unverifiable
 from server.compiler import encode_json
 from server.execution.answers import Answer
-from server.execution.documents import InvalidOperation, Operation
-from server.execution.limits import LimitExceeded, check_json
+from server.execution.documents import Operation
+from server.execution.limits import InvalidOperation, LimitExceeded, check_json
 from server.http.endpoint import until_closing
 from server.http.messages import client_address, error_response, overloaded, parse_request
 from server.http.pipeline import Client, Pipeline

@@ -8,8 +8,8 @@ from graphql import FragmentDefinitionNode, OperationDefinitionNode, build_schem
 
 from schema import schema
 from schema.framework.declarations import AWAITED, READ
-from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
-from server.execution.limits import Cost
+from server.execution.documents import Documents, GraphQLRequest
+from server.execution.limits import Cost, InvalidOperation
 from server.http.browser_pages import Elements
 from server.settings import settings_table
 from tests.command import ROOT

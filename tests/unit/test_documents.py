@@ -35,9 +35,8 @@ from server.execution.documents import (
     DocumentCache,
     Documents,
     GraphQLRequest,
-    InvalidOperation,
 )
-from server.execution.limits import MAX_LINE_ENDS, MAX_NAME, LimitExceeded, Limits, check_text
+from server.execution.limits import MAX_LINE_ENDS, MAX_NAME, InvalidOperation, LimitExceeded, Limits, check_text
 from tests.generated import ROOT
 from tests.query_bombs import LARGEST_DOCUMENTS
 

@@ -7,8 +7,8 @@ from graphql import GraphQLError, GraphQLInterfaceType, GraphQLObjectType, get_n
 
 from schema import schema
 from schema.framework.arguments import MOST_NAMED, names_objects
-from server.execution.documents import Documents, GraphQLRequest, InvalidOperation
-from server.execution.limits import Limits
+from server.execution.documents import Documents, GraphQLRequest
+from server.execution.limits import InvalidOperation, Limits
 
 SCHEMA = schema._schema
 FILTERS = {"Query.comments.languages", "Query.comments.ratings", "Query.previewHoldRules.rules"}
