@@ -15,6 +15,7 @@ migrated again.
 
 import csv
 import hashlib
+from codecs import getwriter
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from datetime import UTC, date, datetime, time
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, Generic, NamedTuple, TextIO, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import typer
 from ulid import ULID
@@ -47,7 +48,7 @@ from resolvers.vocabulary.subscriptions import new_record
 from resolvers.vocabulary.texts import HIGHEST_LEVEL, NewWord, parse_list_name, parse_word
 from server import Failed
 from server.commands import out
-from server.commands.files import owner_only, progress_bar, read_text
+from server.commands.files import open_output, progress_bar, read_text
 from server.commands.running import run_with_services
 from server.settings import AWS, Settings
 
@@ -180,8 +181,8 @@ class Migration:
             lambda subscription: import_subscription(table, subscription),
             _subscription_difference,
         )
-        with _open_report(self._report_path) as report:
-            self._report = csv.writer(report)
+        with open_output(self._report_path) as report:
+            self._report = csv.writer(getwriter("utf-8")(report))
             self._report.writerow([*SourceRow._fields, "reason"])
             self._read_words()
             for old in sorted(self._lists):
@@ -475,13 +476,6 @@ def _subscription_difference(wanted: Subscription, existing: Subscription) -> st
     # The member's own later decision, to end it or to start it again, prevails.
     later = existing.since > wanted.since or (wanted.active and not existing.active)
     return None if later or existing == wanted else "the new table has this subscription with another start"
-
-
-def _open_report(path: Path) -> TextIO:
-    try:
-        return open(path, "w", encoding="utf-8", newline="", opener=owner_only)
-    except OSError as error:
-        raise Failed(f"{path} cannot be written: {error.strerror}. Choose another file with --report.") from None
 
 
 # ── command ──

@@ -133,7 +133,9 @@ async def test_no_command_writes_its_file_over_those_of_a_data_folder(data: Path
     for name in ("restoring", "restored", "replaced", "backups"):
         with pytest.raises(Failed, match=f"belongs to the data folder {data}"):
             back_up(data, data / name)
-    for command in ("export all", "export votes", "export events", "export comments", "export member ada"):
+    (tmp_path / "words.csv").write_text("ListId,Simplified,Definition\n")
+    migrate = f"migrate legacy --subscriptions old --past-words old --words {tmp_path / 'words.csv'} --report"
+    for command in (migrate, "export all", "export votes", "export events", "export comments", "export member ada"):
         given = (*command.split(), str(table_file(data)))
         assert "belongs to the data folder" in await asyncio.to_thread(refused_on, data, *given, COLUMNS="1000")
     await write_profiles(tmp_path / "another", "bob")
