@@ -210,11 +210,7 @@ class Pointer:
 
     @property
     def shard(self) -> int:
-        return _latest_shard(self.ulid)
-
-
-def _latest_shard(ulid: str) -> int:
-    return shard_of(ulid, LATEST_SHARDS)
+        return shard_of(self.ulid, LATEST_SHARDS)
 
 
 POINTER = Entity(
@@ -263,8 +259,8 @@ async def count_member_comments(table: Table, author: str, *, with_held: bool) -
 
 async def find_pointers(table: Table, ulid: str) -> tuple[Pointer, ...]:
     """Every pointer to a comment with this id, as far as the index shows it."""
-    found = await table.query(POINTER.on("gsi1", shard=_latest_shard(ulid), ulid=ulid), limit=10)
-    return found.records
+    with_id = POINTER.on("gsi1", shard=shard_of(ulid, LATEST_SHARDS), ulid=ulid)
+    return (await table.query(with_id, limit=10)).records
 
 
 def member_pointers(table: Table, author: str) -> AsyncIterator[Pointer]:

@@ -58,18 +58,6 @@ class BoundedDict(OrderedDict[K, V]):
             self.popitem(last=False)
 
 
-@dataclass(slots=True)
-class LoadCounts:
-    """How many keys were answered in which way."""
-
-    hits: int = 0
-    """From memory."""
-    misses: int = 0
-    """By a read that began for them."""
-    waits: int = 0
-    """By a read that was under way or planned already."""
-
-
 class _Batch(Generic[K]):
     """Keys of one read. Keys are added until the read begins."""
 
@@ -102,7 +90,9 @@ class Reads(Generic[K, V]):
         built: bool = False,
     ) -> None:
         self.name = name
-        self.counts = LoadCounts()
+        self.counts: Counter[str] = Counter()
+        """How many keys were answered from memory (`hit`), by a read that began for them (`miss`), or by one that was
+        under way or planned already (`wait`)."""
         self._cache = cache
         self._read = read
         self._at_once = at_once
@@ -127,7 +117,7 @@ class Reads(Generic[K, V]):
         oldest = self._oldest(age)
         entry = self._entries.get(key)
         if entry is not None and entry[0] > oldest:
-            self.counts.hits += 1
+            self.counts["hit"] += 1
             return entry[1]
         return self._value(await within_deadline(self._waiter(key, oldest)), key)
 
@@ -140,7 +130,7 @@ class Reads(Generic[K, V]):
             if entry is None or entry[0] <= oldest:
                 return await self._load_missing(keys, oldest)
             values.append(entry[1])
-        self.counts.hits += len(values)
+        self.counts["hit"] += len(values)
         return values
 
     async def attempt(self, key: K, age: float) -> V | None:
@@ -156,7 +146,7 @@ class Reads(Generic[K, V]):
                 answers[key] = entry[1]
             else:
                 missing[key] = None
-        self.counts.hits += len(answers)
+        self.counts["hit"] += len(answers)
         for waiter, read in self._waiters(missing, oldest):
             batch_answers = await within_deadline(waiter)
             # Only these keys: a batch may also have an older answer to a key that a later batch reads again.
@@ -267,9 +257,9 @@ class Reads(Generic[K, V]):
         elif self._is_abandoned(batch) or (batch.began is not None and batch.began <= oldest and not self._built):
             batch = self._successor(batch)
         if key in batch.keys:
-            self.counts.waits += 1
+            self.counts["wait"] += 1
         else:
-            self.counts.misses += 1
+            self.counts["miss"] += 1
             batch.keys[key] = None
             self._latest[key] = batch
         return batch
@@ -372,9 +362,7 @@ class ReadCache:
         """How many keys of each kind were answered as a `hit`, `miss` or `wait`."""
         loads: Counter[tuple[str, str]] = Counter()
         for kind in self.kinds:
-            loads[kind.name, "hit"] += kind.counts.hits
-            loads[kind.name, "miss"] += kind.counts.misses
-            loads[kind.name, "wait"] += kind.counts.waits
+            loads.update({(kind.name, answered): kind.counts[answered] for answered in ("hit", "miss", "wait")})
         return loads
 
     async def close(self) -> None:

@@ -29,12 +29,26 @@ _MAX_ITEMS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class QuizResult:
-    """One quiz. `private` is whether its list is private, which never changes."""
+class _OfDay:
+    """What a member has done on a day."""
 
     user: str
     date: date
     id: str
+
+    @property
+    def node_key(self) -> str:
+        return f"{self.date}.{self.id}.{self.user}"
+
+    @property
+    def shard(self) -> int:
+        return member_shard(self.user)
+
+
+@dataclass(frozen=True, slots=True)
+class QuizResult(_OfDay):
+    """One quiz. `private` is whether its list is private, which never changes."""
+
     list: str
     correct: int
     total: int
@@ -47,34 +61,15 @@ class QuizResult:
         """Whether the service asked and graded it, about a list that is not the member's own."""
         return bool(self.asked_here) and not self.private
 
-    @property
-    def node_key(self) -> str:
-        return f"{self.date}.{self.id}.{self.user}"
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
-
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(_OfDay):
     """One practice sentence, with the word it practises if it names one."""
 
-    user: str
-    date: date
-    id: str
     text: str
     created_at: datetime
     list: str | None = None
     ordinal: int | None = None
-
-    @property
-    def node_key(self) -> str:
-        return f"{self.date}.{self.id}.{self.user}"
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
 
 
 _DAY = Key("DAY#{date}#{shard:02d}", "USER#{user}#{id}")

@@ -15,15 +15,12 @@
 | one voter's latest vote            | VOTER#<voter>#<slug>, newest, consistent                    | 1        |
 | a vote by its number               | Get VOTER#<voter>#<slug> VOTE#<number>, consistent          | 1        |
 | a voter's pairs in this cycle      | the same key, newest first, until the cycle before          | 1 a MB   |
-| continue a walk as a member        | both voters' latest; a transaction of 2 or 3 items          | 2        |
 | cast a vote                        | a transaction: the vote if absent, both contenders, the pair | 1       |
 | a head-to-head record              | BatchGet TALLY#<slug>#<shard> PAIR#<low>#<high>             | 1        |
 | all head-to-head records           | Query TALLY#<slug>#<shard>, PAIR#…, merged                  | shards   |
 | a contender's records: later opponents | Query TALLY#<slug>#<shard>, PAIR#<ordinal>#…, merged    | shards   |
 | earlier opponents, in shards with its votes | BatchGet its tallies; 160 keys PAIR#<low>#<ordinal> a page | 1; 3 |
 | settle a board                     | its lease; Query each shard, and its results; a transaction | 3 + shards |
-| void a voter's votes               | a transaction of 4 per vote                                 | votes    |
-| limits of an address; its voters   | see `people.address_use`; see `voiding`                     | 1; 16    |
 | void all votes from an address     | its voters, their origins and votes; a transaction per vote | 16, voters, votes |
 
 | module       | contents                                                                                |

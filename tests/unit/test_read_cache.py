@@ -88,8 +88,7 @@ async def test_many_keys_are_answered_in_their_order() -> None:
     assert await other == "C"
     assert store.reads == [["b"], ["c"], ["a"]]
     assert await reads.load_many(["a", "b", "c"]) == ["A", "B", "C"]
-    counts = reads.counts
-    assert (counts.hits, counts.misses, counts.waits) == (4, 3, 1)
+    assert reads.counts == {"hit": 4, "miss": 3, "wait": 1}
 
 
 async def test_a_key_being_read_is_waited_for() -> None:
