@@ -282,8 +282,7 @@ class Table:
     async def write(self, write: Put | Update | Delete) -> None:
         """One write; ConditionFailed if its condition does not hold."""
         method = _METHODS[type(write)]
-        request = {"TableName": self.name, **write.parameters()}
-        await retry(lambda: self._write_once(method, **request))
+        await retry(lambda: self._write_once(method, TableName=self.name, **write.parameters()))
 
     async def try_write(self, write: Put | Update | Delete) -> bool:
         """One write that is left out if its condition does not hold; whether it did."""
@@ -305,8 +304,11 @@ class Table:
             await self.write(writes[0])
             return
 
-        items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
-        await retry(lambda: self._write_once("transact_write_items", TransactItems=items))
+        async def attempt() -> None:  # encoded again each time: a condition may name the time of the attempt
+            items = [{write.operation: {"TableName": self.name, **write.parameters()}} for write in writes]
+            await self._write_once("transact_write_items", TransactItems=items)
+
+        await retry(attempt)
 
     async def write_many(self, writes: Iterable[Put | Delete]) -> None:
         """Many unconditional writes, in any order. A part of them may be repeated."""

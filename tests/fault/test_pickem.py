@@ -23,7 +23,15 @@ from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.faults import Fault
 from tests.lagging import LaggingEngine
 from tests.lagging.tables import LaggingTable, lagging_table
-from tests.queries import EVENT_BY_ID, REMOVE_MATCH, SCORE_EVENT, SUBMIT_PREDICTION, UPDATE_MATCH, UPDATE_PROFILE
+from tests.queries import (
+    ADD_MATCH,
+    EVENT_BY_ID,
+    REMOVE_MATCH,
+    SCORE_EVENT,
+    SUBMIT_PREDICTION,
+    UPDATE_MATCH,
+    UPDATE_PROFILE,
+)
 from tests.season import EventEditor, in_hours, prediction_input, submit, teams
 
 
@@ -143,7 +151,8 @@ async def test_a_prediction_for_what_has_just_left_the_card_is_refused(one_clien
     assert await audited(one_client) == []
 
 
-async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: LaggingEngine) -> None:
+@pytest.mark.parametrize("what", ["a prediction", "a match"])
+async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy: LaggingEngine, what: str) -> None:
     """Throttled until the start has passed: the time of each attempt counts, not that of the first."""
     editor, ada = EventEditor(bad_client), bad_client.member("ada")
     await ada.ask(UPDATE_PROFILE, input={"name": "Ada"})
@@ -162,9 +171,14 @@ async def test_a_repetition_after_the_lock_is_refused(bad_client: Client, proxy:
         return await original(**request)
 
     services.table.client.transact_write_items = throttle_once
-    assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
-    await bad_client.caught_up("the stored prediction shows, if there is one")
-    assert (await ada.ask(EVENT_BY_ID, id=event))["viewerPrediction"] is None
+    if what == "a prediction":
+        assert await ada.code(SUBMIT_PREDICTION, input=prediction_input(event, [(match, 1)])) == "LOCKED"
+    else:
+        added = {"event": event, "name": "Too late", "points": 1, "teams": teams("A", "B")}
+        assert await editor.client.code(ADD_MATCH, input=added) == "LOCKED"
+    await bad_client.caught_up("what was stored shows, if anything was")
+    seen = await ada.ask(EVENT_BY_ID, id=event)
+    assert (seen["viewerPrediction"], [each["id"] for each in seen["matches"]]) == (None, [match])
     assert proxy.requests["TransactWriteItems"] > 0
 
 
