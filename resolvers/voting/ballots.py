@@ -390,7 +390,7 @@ async def _read_what_is_shown(ctx: Context, ballot: Ballot) -> _Before | None:
     So the answer need not wait for it after the vote. None if the board's shards are not known yet.
     """
     cache, selected, (low, high) = board_cache(ctx), ctx.selected(), sorted((ballot.left, ballot.right))
-    board = cache.last_known(ballot.board)
+    board = cache.known(ballot.board, inf)
     if board is None or selected.isdisjoint(("winner", "matchup")):
         return None
     cache.prefetch(board, low, high)

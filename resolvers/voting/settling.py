@@ -138,7 +138,7 @@ class BoardSettler:
         await asyncio.sleep(BURST_SECONDS)
         await self._delete_mark()  # a settling that somebody waited for may have included everything
         while not self._is_quiet():
-            await self._settlings.run(self._slug, self._settle_if_due)
+            await self._settlings.run(self._slug, partial(self._attempt, only_if_due=True))
             if self._is_quiet():
                 await self._delete_mark()
             else:
@@ -172,7 +172,7 @@ class BoardSettler:
     async def settle_overdue(self) -> None:
         """Settle the board for a reader, or wait for another process, until a later settling has completed."""
         before = self._settled
-        while not await self._settlings.run(self._slug, self._settle_if_due):
+        while not await self._settlings.run(self._slug, partial(self._attempt, only_if_due=True)):
             if self._settled != before:
                 return
             await asyncio.sleep(CHECK_SECONDS / 2)
@@ -180,21 +180,15 @@ class BoardSettler:
     async def settle_anew(self) -> None:
         """A settling that starts after this call, so that it includes what was just written."""
         if self.is_settling:
-            await self._settlings.run(self._slug, self._settle_now)
+            await self._settlings.run(self._slug, partial(self._attempt, only_if_due=False))
         for _ in range(_MOST_ATTEMPTS):
-            if await self._settlings.run(self._slug, self._settle_now):
+            if await self._settlings.run(self._slug, partial(self._attempt, only_if_due=False)):
                 return
             await asyncio.sleep(CHECK_SECONDS / 5)
 
     @property
     def is_settling(self) -> bool:
         return self._slug in self._settlings
-
-    async def _settle_if_due(self) -> bool:
-        return await self._attempt(only_if_due=True)
-
-    async def _settle_now(self) -> bool:
-        return await self._attempt(only_if_due=False)
 
     async def _attempt(self, *, only_if_due: bool) -> bool:
         """Read the board, and settle it. Return whether all votes counted before are settled now."""
@@ -358,18 +352,15 @@ class BoardCache:
         if cached is None:
             return None
         if cached.is_dirty and self.settler(slug).is_overdue(cached):
-            await self._wait_for_settling(self.settler(slug))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await self.settler(slug).settle_overdue()
             cached = await self.boards.load(slug)
         return cached.board if cached else None
 
-    def last_known(self, slug: str) -> Board | None:
-        """A board as this process last read it, however long ago."""
-        known = self.boards.known(slug, inf)
-        return known.board if known else None
-
-    def known(self, slug: str) -> Board | None:
-        """A board as this process last read it, at most some seconds ago."""
-        known = self.boards.known(slug, KNOWN_SECONDS)
+    def known(self, slug: str, age: float = KNOWN_SECONDS) -> Board | None:
+        """A board as this process last read it, at most so many seconds ago."""
+        known = self.boards.known(slug, age)
         return known.board if known else None
 
     def refresh(self, slug: str) -> Awaitable[Board | None]:
@@ -381,11 +372,6 @@ class BoardCache:
             cached = await self.boards.load(slug)
             return cached.board if cached else None
         return None
-
-    async def _wait_for_settling(self, settler: BoardSettler) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                await settler.settle_overdue()
 
     async def contenders_at(self, board: Board, ordinals: Sequence[int]) -> list[CountedContender | None]:
         """Contenders with their counts in the board's state. Those that have just joined elsewhere are read anew."""

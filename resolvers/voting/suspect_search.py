@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -38,13 +38,6 @@ _AT_ONCE = 100
 """As few items a read, so that draws do not wait long for the engine meanwhile."""
 NO_ENGINE = 75
 """The exit code if the table cannot be read, which may be tried again."""
-
-
-class Wanted(NamedTuple):
-    """A board, and the table that it is in."""
-
-    board: str
-    address: TableAddress
 
 
 def seen_vote(vote: Vote, seed: bytes, networks: Mapping[str, str]) -> SeenVote:
@@ -112,10 +105,9 @@ def _line(suspicion: Suspicion, scores: Mapping[int, int]) -> bytes:
     )
 
 
-async def _answer(wanted: Wanted) -> None:
-    at = wanted.address
+async def _answer(board: str, at: TableAddress) -> None:
     async with open_table(at.name, url=at.url, region=at.region, sdk_only=at.sdk_only) as table:
-        detector, suspects, scores = await search(table, wanted.board)
+        detector, suspects, scores = await search(table, board)
     pushed = pushed_ranks(scores, detector.pushed_scores(), detector.pushes)
     totals = {"votes": detector.votes, "voters": detector.voters, "pushed": [tuple(each) for each in pushed]}
     sys.stdout.buffer.write(orjson.dumps(totals, option=orjson.OPT_APPEND_NEWLINE))
@@ -135,7 +127,7 @@ def main() -> None:
     Thread(target=_end_with_input, daemon=True).start()
     os.nice(_NICE)
     try:
-        asyncio.run(_answer(Wanted(wanted["board"], TableAddress(**wanted["address"]))))
+        asyncio.run(_answer(wanted["board"], TableAddress(**wanted["address"])))
     except DynamoError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(NO_ENGINE)

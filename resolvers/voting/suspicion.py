@@ -207,9 +207,10 @@ class Detector:
         number = self._kept.add(voter, last_vote, votes)
         pauses = [later.at - earlier.at for earlier, later in pairwise(votes)]
         findings = [_side(counted), _rhythm(pauses), _speed(pauses), self._loyalty(votes, len(counted))]
-        suspicion = _suspicion(voter, last_vote, counted, findings)
-        if suspicion.probability <= MOST_PROBABLE:
-            self._found[number] = suspicion
+        least = min(1.0, _TESTS * min(each.chance for each in findings))
+        if least <= MOST_PROBABLE:
+            telling = sorted(each for each in findings if _TESTS * each.chance <= MOST_PROBABLE)
+            self._found[number] = self._suspicion(number, least, tuple(each.reason for each in telling))
         network = counted[0].network
         if network is not None and len(counted) <= _NEW:
             self._newcomers[network].append((number, counted[0].winner))
@@ -273,25 +274,14 @@ class Detector:
 
     def _add(self, voter: int, probability: float, reason: str) -> None:
         """What a test of a group found of a voter, beside what is known."""
-        votes, scores = self._kept.scores(voter)
         known = self._found.get(voter)
-        reasons = (reason, *(known.reasons if known else ()))
-        least = max(LEAST_PROBABLE, min(probability, known.probability if known else 1.0))
+        least = min(probability, known.probability if known else 1.0)
+        self._found[voter] = self._suspicion(voter, least, (reason, *(known.reasons if known else ())))
+
+    def _suspicion(self, voter: int, probability: float, reasons: tuple[str, ...]) -> Suspicion:
+        votes, scores = self._kept.scores(voter)
         name, last_vote = self._kept.name(voter), self._kept.last_vote(voter)
-        self._found[voter] = Suspicion(name, last_vote, votes, least, reasons, scores)
-
-
-def _suspicion(voter: str, last_vote: int, counted: Sequence[SeenVote], findings: Sequence[Finding]) -> Suspicion:
-    scores: Counter[int] = Counter()
-    for vote in counted:
-        winner = vote.winner
-        if winner is not None:
-            scores[winner] += 1
-            scores[vote.low + vote.high - winner] -= 1
-    telling = sorted(each for each in findings if _TESTS * each.chance <= MOST_PROBABLE)
-    least = min(1.0, _TESTS * min(each.chance for each in findings))
-    reasons = tuple(each.reason for each in telling)
-    return Suspicion(voter, last_vote, len(counted), max(LEAST_PROBABLE, least), reasons, dict(scores))
+        return Suspicion(name, last_vote, votes, max(LEAST_PROBABLE, probability), reasons, scores)
 
 
 # ── ranks ──

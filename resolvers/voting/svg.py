@@ -95,7 +95,7 @@ def inline_styles(root: ET.Element, texts: list[str], largest: int) -> None:
 def _selectors(element: ET.Element) -> set[tuple[str, str]]:
     """Kind and name of each simple selector that selects an element, whose classes are removed."""
     classes = element.attrib.pop("class", "").split()
-    return {("", element.tag.rpartition("}")[2]), ("#", element.get("id", "")), *((".", name) for name in classes)}
+    return {("", _local(element.tag)), ("#", element.get("id", "")), *((".", name) for name in classes)}
 
 
 class _Rule(NamedTuple):
@@ -186,9 +186,8 @@ def sanitize(text: str) -> str:
         raise InvalidInput(
             f"A picture has at most {LARGEST // 1024} KB. Simplify it, or round its numbers.", path=_PATH
         )
-    complete = _with_namespaces(_DECLARATION.sub("", text.removeprefix("\ufeff"), count=1))
     try:
-        return _sanitized(complete)
+        return _sanitized(_complete(text))
     except TooLarge:
         raise InvalidInput(
             f"This picture would have more than {LARGEST_RESULT // 1024} KB once its style sheet is applied to each "
@@ -241,9 +240,8 @@ class PicturePreview(NamedTuple):
 def preview_picture(text: str) -> PicturePreview:
     """The sanitised SVG, and the elements and attributes that are missing from it; InvalidInput as above."""
     picture = parse_picture(text)
-    given = _with_namespaces(_DECLARATION.sub("", text.removeprefix("\ufeff"), count=1))
     # It declares no entities: that was checked.
-    missing = _parts(ET.fromstring(given)) - _parts(ET.fromstring(picture))  # noqa: S314
+    missing = _parts(ET.fromstring(_complete(text))) - _parts(ET.fromstring(picture))  # noqa: S314
     return PicturePreview(picture, tuple(sorted(missing)))
 
 
@@ -265,7 +263,7 @@ def _draws(root: ET.Element, by_id: Mapping[str, ET.Element]) -> bool:
     pending, seen = [root], {root}  # no recursion: elements may use each other in a long chain
     while pending:
         element = pending.pop()
-        local = element.tag.rpartition("}")[2]
+        local = _local(element.tag)
         if "".join(element.itertext()).strip() if local == "text" else local in _SHAPES:
             return True
         inner: list[ET.Element] = []
@@ -289,9 +287,9 @@ def _reason(text: str) -> str:
     return f"{names} {be} removed, and nothing else is drawn. Use shapes, paths or text."
 
 
-def _with_namespaces(text: str) -> str:
-    """Add the namespaces that SVG inside HTML may leave out."""
-    missing = ""
+def _complete(text: str) -> str:
+    """Without the marks of a file, and with the namespaces that SVG inside HTML may leave out."""
+    text, missing = _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1), ""
     if f'"{_SVG}"' not in text and f"'{_SVG}'" not in text:
         missing += f' xmlns="{_SVG}"'
     if "xlink:" in text and "xmlns:xlink" not in text:
@@ -326,7 +324,7 @@ def _check_complexity(text: str) -> None:
 def _rebuild(element: ET.Element, sheets: list[str]) -> None:
     """Leave drawing elements and their own references; collect the texts of the style sheets."""
     for name, value in list(element.attrib.items()):
-        local = name.rpartition("}")[2]
+        local = _local(name)
         is_outside = not value.startswith("#") if local == "href" else name != "style" and refers_outside(value)
         if is_outside or local == "base" or local.startswith("on"):
             del element.attrib[name]
@@ -360,7 +358,7 @@ def _check_numbers(root: ET.Element) -> None:
     """Refuse what a browser would work on for long: huge shapes, and filters that blur far or repeat often."""
     for element in root.iter():
         for name, value in element.items():
-            local = name.rpartition("}")[2]
+            local = _local(name)
             limited = [(text, _LARGEST_IN_CSS) for text in _CSS_FILTER.findall(value)]
             if local not in _NOT_NUMBERS:
                 largest = _LARGEST_OF_FILTERS.get(local, LARGEST_NUMBER)
@@ -414,7 +412,7 @@ def _references(element: ET.Element) -> list[tuple[str, int]]:
     points = len(_NUMBER.findall(f"{element.get('d', '')} {element.get('points', '')}")) or 1
     references = []
     for name, value in element.attrib.items():
-        if name.rpartition("}")[2] == "href":
+        if _local(name) == "href":
             references += [(id_, 1) for id_ in _ids(value)]
         elif "url" in value.lower():
             times = points if "marker" in name or "marker" in value else 1

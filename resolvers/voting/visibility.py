@@ -79,27 +79,15 @@ class LeaderboardRow(NamedTuple):
     """A contender and its rank."""
 
     rank: int
-    leader: CountedContender
+    contender: ShownContender
+    wins: int
+    losses: int
+    ties: int
+    score: int
 
-    @property
-    def contender(self) -> ShownContender:
-        return ShownContender(self.leader)
-
-    @property
-    def wins(self) -> int:
-        return self.leader.wins
-
-    @property
-    def losses(self) -> int:
-        return self.leader.losses
-
-    @property
-    def ties(self) -> int:
-        return self.leader.ties
-
-    @property
-    def score(self) -> int:
-        return self.leader.score
+    @classmethod
+    def of(cls, rank: int, leader: CountedContender) -> LeaderboardRow:
+        return cls(rank, ShownContender(leader), leader.wins, leader.losses, leader.ties, leader.score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +210,7 @@ class Results:
             return empty_leaderboard(request, hidden=True)
         results = await board_cache(self._ctx).results(self._board)
         leaders = results.leaders(request.position, request.wanted)
-        rows = [(results.place(each), LeaderboardRow(results.rank(each.score), each)) for each in leaders]
+        rows = [(results.place(each), LeaderboardRow.of(results.rank(each.score), each)) for each in leaders]
         return LeaderboardPage.cut(rows, request, total_count=self._board.contender_count)
 
     def from_the_top(self, leaders: Sequence[CountedContender]) -> list[LeaderboardRow]:
@@ -230,7 +218,7 @@ class Results:
         rows: list[LeaderboardRow] = []
         for position, leader in enumerate(leaders, 1):
             is_shared = rows and rows[-1].score == leader.score
-            rows.append(LeaderboardRow(rows[-1].rank if is_shared else position, leader))
+            rows.append(LeaderboardRow.of(rows[-1].rank if is_shared else position, leader))
         return rows
 
     async def strength(self, contender: Contender) -> ShownStrength | None:
