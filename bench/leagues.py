@@ -24,7 +24,7 @@ from datastore.dynamo.declaration import create as create_table
 from datastore.pickem.leagues import LEAGUE
 from datastore.whole.layout import ensure_layout
 from resolvers.values.node_ids import parse_node_key
-from server.audit import leagues as audit
+from server.audit import pickem as audit
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
@@ -112,7 +112,7 @@ async def joins(processes: list[Process], client: Client, before: int) -> str:
     refused = Counter(answer["message"] for answer in answers if "message" in answer)
     stored = await client.services.table.get(LEAGUE.at(id=parse_node_key("League", league["id"])), consistent=True)
     assert stored is not None
-    breaches = [breach async for breach in audit.breaches(client.services)]
+    breaches = [breach async for breach in audit.league_breaches(client.services)]
     told = ", ".join(f'{number} "{message}"' for message, number in sorted(refused.items()))
     joined = sum("membership" in answer for answer in answers)
     return f"| {before} | {joined} | {told} | {stored.members:,} | {len(breaches)} | {seconds:.1f} |"

@@ -8,7 +8,6 @@ of the environment is used, no cookie is kept, and of the response at most 64 KB
 import asyncio
 import base64
 import hmac
-import random
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +27,7 @@ from datastore.journal import webhooks
 from datastore.refusals import InvalidInput
 from resolvers.journal.occurrences import id_of
 from resolvers.journal.webhooks import ForbiddenAddress, check_address, parse_destination
-from resolvers.live.background import Repeated, unless_failed
+from resolvers.live.background import Repeated, uneven, unless_failed
 from resolvers.requests.context import Services
 from resolvers.values.node_ids import node_id
 
@@ -230,10 +229,6 @@ class Counts:
     dead: int = 0
 
 
-def _pause() -> float:
-    return random.uniform(0.8, 1.0) * PACE.check  # noqa: S311 - spreads load, hides nothing
-
-
 class Deliverer(Repeated):
     """The webhooks that this process sends to."""
 
@@ -243,7 +238,7 @@ class Deliverer(Repeated):
         self.sender = sender
         self._known: list[Webhook] = []
         self._workers: dict[str, Worker] = {}
-        super().__init__(self._check, _pause, "webhooks could not be read", _log)
+        super().__init__(self._check, lambda: uneven(PACE.check, 0.8), "webhooks could not be read", _log)
         services.journal.on_delivery = self._expect
 
     def _expect(self, delivery: Delivery) -> None:
@@ -306,7 +301,7 @@ class Worker:
         self._deliverer = deliverer
         self._services = deliverer.services
         self._lease = lease
-        self._until = monotonic() + random.uniform(0.5, 1.0) * PACE.tenure  # noqa: S311 - not all at once
+        self._until = monotonic() + uneven(PACE.tenure)
         self._places = asyncio.Semaphore(PACE.at_once)
         self._under_way: set[str] = set()
         self._idle: set[int] = set()
@@ -425,4 +420,4 @@ def next_attempt(delivery: Delivery, now: datetime) -> datetime | None:
     if now - began >= PACE.give_up_after:
         return None
     longest = min(_LONGEST_PAUSE, PACE.first_pause * 2 ** min(delivery.attempts, 16))
-    return now + timedelta(seconds=random.uniform(0, longest))  # noqa: S311 - spreads load, hides nothing
+    return now + timedelta(seconds=uneven(longest, 0.0))

@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import structlog
 
 from resolvers.requests.context import Services
-from server.audit import comments, journal, leagues, people, pickem, vocabulary, voting
+from server.audit import comments, journal, people, pickem, vocabulary, voting
 
 PARTS: Mapping[str, Callable[[Services], AsyncIterator[str]]] = {
     "people": people.breaches,
     "voting": voting.breaches,
     "pickem": pickem.breaches,
-    "leagues": leagues.breaches,
+    "leagues": pickem.league_breaches,
     "comments": comments.breaches,
     "vocabulary": vocabulary.breaches,
     "journal": journal.breaches,

@@ -35,16 +35,12 @@ async def breaches(services: Services) -> AsyncIterator[str]:
             yield breach
         async for breach in _index_breaches(services, product, records.recount[product]):
             yield breach
-    async for breach in _queue_breaches(services, records.held):
-        yield breach
-    async for breach in records.threads.breaches(services):
-        yield breach
-    async for breach in _pointer_breaches(services, records):
-        yield breach
     if records.unmatched_entries:
         yield "comments: the second entries of verified comments differ from the comments"
-    async for breach in _helpful_breaches(services, records.marked):
-        yield breach
+    queue, threads = _queue_breaches(services, records.held), records.threads.breaches(services)
+    for found in (queue, threads, _pointer_breaches(services, records), _helpful_breaches(services, records.marked)):
+        async for breach in found:
+            yield breach
 
 
 Place: TypeAlias = tuple[str, str]

@@ -3,23 +3,15 @@
 While an event is being scored its points are incomplete, so run the audit when scoring is done.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from datastore.pickem import standings
+from datastore.pickem import leagues, standings
 from datastore.pickem.events import Event, Match, SeasonEntry, all_events, read_entries, read_matches
 from datastore.pickem.gates import GATES, Gate, pick_counter, read_gates
 from datastore.pickem.predictions import Prediction, Share
-from datastore.pickem.standings import (
-    Histogram,
-    Standing,
-    all_predictions,
-    all_standings,
-    event_scope,
-    listed_standings,
-    season_scope,
-)
 from datastore.values.ids import CLOCK_SKEW
 from resolvers.pickem import rules
 from resolvers.pickem.rules import closeness, worst_distance
@@ -55,7 +47,7 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
     counted: Counter[str] = Counter()
     worst = await worst_distance(services.table, event, PREDICTIONS_AT_ONCE)
     points: Counter[int] = Counter()
-    async for prediction in all_predictions(services.table, event.id):
+    async for prediction in standings.all_predictions(services.table, event.id):
         points[prediction.points or 0] += 1
         counted.update(_counts(prediction, matches))
         _add_share(sums.setdefault((event.season, prediction.user), Counter()), prediction.share)
@@ -64,7 +56,7 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
     if difference := _difference(gates, counted, matches):
         yield f"the gates and the predictions differ: {difference}"
     if event.scored == event.generation:
-        histogram = await standings.read_histogram(services.table, event_scope(event.id), event.generation)
+        histogram = await standings.read_histogram(services.table, standings.event_scope(event.id), event.generation)
         for breach in _histogram_breaches(histogram, points, "predictions"):
             yield breach
 
@@ -120,7 +112,7 @@ def _prediction_breaches(
 
 async def _standing_breaches(services: Services, sums: Sums) -> AsyncIterator[str]:
     points: dict[str, Counter[int]] = {}
-    async for standing in all_standings(services.table):
+    async for standing in standings.all_standings(services.table):
         points.setdefault(standing.season, Counter())[standing.points] += 1
         if breach := _sum_breach(standing, sums.pop((standing.season, standing.user), Counter())):
             yield f"{standing.user} in {standing.season}: {breach}"
@@ -132,7 +124,7 @@ async def _standing_breaches(services: Services, sums: Sums) -> AsyncIterator[st
             yield f"{season}: {breach}"
 
 
-def _sum_breach(standing: Standing, sums: Counter[str]) -> str | None:
+def _sum_breach(standing: standings.Standing, sums: Counter[str]) -> str | None:
     stored = (standing.points, standing.correct, standing.events_played, standing.closeness)
     expected = (sums["points"], sums["correct"], sums["events"], sums["closeness"])
     if stored != expected:
@@ -142,17 +134,20 @@ def _sum_breach(standing: Standing, sums: Counter[str]) -> str | None:
 
 async def _season_breaches(services: Services, season: str, counts: Counter[int]) -> AsyncIterator[str]:
     listed = 0
-    async for shard, standing in listed_standings(services.table, season):
+    async for shard, standing in standings.listed_standings(services.table, season):
         listed += 1
         if standing.ranking_shard != shard:
             yield f"{standing.user} is listed in shard {shard} of the ranking instead of {standing.ranking_shard}"
     if listed != counts.total():
         yield f"{counts.total()} standings, {listed} listed"
-    for breach in _histogram_breaches(await _published_histogram(services, season), counts, "standings"):
+    stored = (await standings.read_seasons(services.table, [season])).get(season)
+    scope = standings.season_scope(season)
+    histogram = await standings.read_histogram(services.table, scope, stored.published) if stored else None
+    for breach in _histogram_breaches(histogram, counts, "standings"):
         yield breach
 
 
-def _histogram_breaches(histogram: Histogram | None, counts: Counter[int], counted: str) -> Iterator[str]:
+def _histogram_breaches(histogram: standings.Histogram | None, counts: Counter[int], counted: str) -> Iterator[str]:
     if histogram is None:
         yield "no histogram was published"
         return
@@ -164,8 +159,62 @@ def _histogram_breaches(histogram: Histogram | None, counts: Counter[int], count
             yield f"{score} points have the rank {histogram.rank(score)} instead of {rank}"
 
 
-async def _published_histogram(services: Services, season: str) -> Histogram | None:
-    seasons = await standings.read_seasons(services.table, [season])
-    if season not in seasons:
-        return None
-    return await standings.read_histogram(services.table, season_scope(season), seasons[season].published)
+# ── leagues ──
+# A league has the members that it counts, a captain and the code that finds it; its members list it as theirs.
+
+
+@dataclass(slots=True)
+class _Seen:
+    """All leagues, who is in them, and the leagues that members list: both as pairs of a member and a league."""
+
+    by_id: dict[str, leagues.League] = field(default_factory=dict)
+    members: defaultdict[str, Counter[leagues.Membership]] = field(default_factory=lambda: defaultdict(Counter))
+    places: set[tuple[str, str]] = field(default_factory=set)
+    listed: set[tuple[str, str]] = field(default_factory=set)
+    codes: dict[str, str] = field(default_factory=dict)
+
+    def add(self, record: leagues.League | leagues.LeagueMember | leagues.LeagueCode | leagues.MemberLeagues) -> None:
+        if isinstance(record, leagues.League):
+            self.by_id[record.id] = record
+        elif isinstance(record, leagues.LeagueMember):
+            self.members[record.league][record.membership] += 1
+            self.places.add((record.user, record.league))
+        elif isinstance(record, leagues.LeagueCode):
+            self.codes[record.code] = record.league
+        else:
+            self.listed.update((record.user, league) for league in record.leagues)
+
+
+async def league_breaches(services: Services) -> AsyncIterator[str]:
+    seen = _Seen()
+    async for record in leagues.all_leagues(services.table):
+        seen.add(record)
+    existing = {league.id: league for league in seen.by_id.values() if league.deleted_at is None}
+    for league in existing.values():
+        for breach in _breaches_of(league, seen.members[league.id]):
+            yield f"leagues: {league.name} ({league.id}): {breach}"
+    stored_codes = {league.code: league.id for league in existing.values() if league.code is not None}
+    for league_id in sorted({league_id for _, league_id in stored_codes.items() ^ seen.codes.items()}):
+        yield f"leagues: {league_id}: the league and its code differ"
+    for user, league_id in sorted(seen.places ^ seen.listed):
+        if league_id in existing:  # the lists may keep deleted ones
+            yield f"leagues: {league_id}: the league and the list of {user} differ"
+    for league_id in sorted(seen.members.keys() - seen.by_id.keys()):
+        yield f"leagues: {league_id} has members but does not exist"
+    for user, number in Counter(user for user, league in seen.listed if league in existing).items():
+        if number > leagues.MOST_LEAGUES:
+            yield f"leagues: {user} is in {number} leagues"
+
+
+def _breaches_of(league: leagues.League, places: Counter[leagues.Membership]) -> list[str]:
+    captains = places[leagues.Membership.CAPTAIN]
+    stored = (league.members, league.captains, league.waiting)
+    counted = (captains + places[leagues.Membership.MEMBER], captains, places[leagues.Membership.WAITING])
+    found = []
+    if stored != counted:
+        found.append(f"members, captains and waiting are {stored}; there are {counted}")
+    if not captains:
+        found.append("it has no captain")
+    if league.members > leagues.MOST_MEMBERS:
+        found.append(f"it has {league.members} members")
+    return found

@@ -108,8 +108,6 @@ def _write(file: Path, open_lines: Callable[[Services], Awaitable[AsyncIterator[
     """Write lines, and return their number. If what is wanted does not exist, the file stays as it is."""
 
     async def write(services: Services) -> int:
-        if file != STANDARD:
-            refuse_own_file(file)
         lines = await open_lines(services)
         with open_output(file) as target:
             return await _write_lines(lines, target)

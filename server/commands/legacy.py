@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -458,8 +458,6 @@ def _parse_level(text: str) -> int | None:
 
 def _parse_moment(text: str) -> datetime:
     try:
-        if len(text) == len("2020-01-01"):
-            return datetime.combine(date.fromisoformat(text), time(), UTC)
         moment = datetime.fromisoformat(text)
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # in UTC it is outside the years 1 to 9999

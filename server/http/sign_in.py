@@ -68,12 +68,8 @@ ASKED: Final = "{asked}"
 """The page's placeholder for what it is asked for."""
 
 
-def _documents() -> Mapping[str, str]:
-    texts = (_FOLDER / "documents.graphql").read_text(encoding="utf-8").strip().split("\n\n")
-    return {text.partition("(")[0].split()[1]: text for text in texts}
-
-
-_DOCUMENTS: Final = _documents()
+_TEXTS_OF_DOCUMENTS: Final = (_FOLDER / "documents.graphql").read_text(encoding="utf-8").strip().split("\n\n")
+_DOCUMENTS: Final = {text.partition("(")[0].split()[1]: text for text in _TEXTS_OF_DOCUMENTS}
 """What the page asks the API, by the names of the operations."""
 
 

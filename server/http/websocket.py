@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from datastore.refusals import Overloaded
-from resolvers.requests.context import Context
+from resolvers.requests.context import Context, Viewer
 from resolvers.values.network_addresses import network
 from server.auth.identification import Credentials
 from server.auth.verification import Unauthenticated, Unverifiable
@@ -240,20 +240,20 @@ class _Connection:
             await self._refuse(id_)
             return
         viewer = await self._credentials.result().viewer()
-        introspection = self._pipeline.may_introspect(viewer)
         try:
-            request = parse_request(payload)
-            operation = await self._pipeline.operation(request, client, introspection=introspection)
+            await self._answer(id_, payload, client, viewer)
         except Overloaded:
             await self._refuse(id_)
-            return
         except HTTPException as error:
             error_payload = {"message": error.detail, "extensions": {"code": "BAD_REQUEST"}}
             await self._send({"id": id_, "type": "error", "payload": [error_payload]})
-            return
         except InvalidOperation as invalid:
             await self._send({"id": id_, "type": "error", "payload": Answer.not_executed(*invalid.errors).errors})
-            return
+
+    async def _answer(self, id_: str, payload: Any, client: Client, viewer: Viewer) -> None:
+        introspection = self._pipeline.may_introspect(viewer)
+        request = parse_request(payload)
+        operation = await self._pipeline.operation(request, client, introspection=introspection)
         ctx = Context(
             self._pipeline.services,
             viewer,
@@ -263,12 +263,8 @@ class _Connection:
             explain=request.wants_plan and self._pipeline.may_see_plans(viewer),
         )
         if operation.kind is not OperationType.SUBSCRIPTION:
-            try:
-                with self._pipeline.in_flight(ctx.address):
-                    answer = await self._pipeline.execute(operation, request, ctx, suggestions=introspection)
-            except Overloaded:  # others began while the document was checked
-                await self._refuse(id_)
-                return
+            with self._pipeline.in_flight(ctx.address):  # others may have begun while the document was checked
+                answer = await self._pipeline.execute(operation, request, ctx, suggestions=introspection)
             await self._send_next(id_, answer)
         elif not await self._send_events(id_, operation, request.variables, ctx, suggestions=introspection):
             return

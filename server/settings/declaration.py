@@ -34,6 +34,14 @@ def _default_introspection(given: dict[str, Any]) -> values.Introspection:
     return values.Introspection.ON if given.get("dynamodb_url") == values.EMBEDDED else values.Introspection.ROLE
 
 
+_NEEDED = {
+    "oidc_client_id": (("oidc_issuer",), f"{variable('oidc_issuer')} is not set, which says where members sign in"),
+    "oidc_client_secret": (("oidc_client_id",), f"{variable('oidc_client_id')} is not set"),
+    "jwt_client_ids": (("jwks_url", "oidc_issuer"), "no OIDC provider is set"),
+}
+"""Settings that count only with one of these others, and what is wrong without them."""
+
+
 class Settings(BaseSettings):
     """All settings. Secrets do not show in the repr."""
 
@@ -205,21 +213,13 @@ class Settings(BaseSettings):
             raise ValueError(f"{variable('jwks_url')} is set, and its keys count only for tokens of one issuer")
         return issuer
 
-    @pydantic.field_validator("oidc_client_id")
+    @pydantic.field_validator(*_NEEDED)
     @classmethod
-    def _validate_issuer_of_client(cls, client: str | None, info: pydantic.ValidationInfo) -> str | None:
-        if client and info.data.get("oidc_issuer", "invalid") is None:
-            raise ValueError(f"{variable('oidc_issuer')} is not set, which says where members sign in")
-        return client
-
-    @pydantic.field_validator("oidc_client_secret")
-    @classmethod
-    def _validate_client_of_secret(
-        cls, secret: pydantic.SecretStr | None, info: pydantic.ValidationInfo
-    ) -> pydantic.SecretStr | None:
-        if secret and info.data.get("oidc_client_id", "invalid") is None:
-            raise ValueError(f"{variable('oidc_client_id')} is not set")
-        return secret
+    def _validate_needed(cls, given: Any, info: pydantic.ValidationInfo) -> Any:
+        others, problem = _NEEDED[info.field_name or ""]
+        if given and all(info.data.get(name, "invalid") is None for name in others):
+            raise ValueError(problem)
+        return given
 
     @pydantic.field_validator("site_keys")
     @classmethod
@@ -229,13 +229,6 @@ class Settings(BaseSettings):
         if {info.data.get("oidc_issuer"), info.data.get("jwt_issuer")} & {key.issuer for key in keys}:
             raise ValueError("it names the issuer of the OIDC provider, whose keys are its own")
         return keys
-
-    @pydantic.field_validator("jwt_client_ids")
-    @classmethod
-    def _validate_provider(cls, ids: tuple[str, ...], info: pydantic.ValidationInfo) -> tuple[str, ...]:
-        if ids and all(info.data.get(name, "invalid") is None for name in ("jwks_url", "oidc_issuer")):
-            raise ValueError("no OIDC provider is set")
-        return ids
 
     @pydantic.field_validator("jwt_roles_claim", "jwt_name_claim", "jwt_email_claim")
     @classmethod
@@ -617,9 +610,8 @@ def settings_table() -> str:
 def settings_help() -> str:
     """Return the part of `ringside serve --help` about the environment: a paragraph for each variable."""
     return "\n\n".join(
-        f"{name}: {meaning}" + (f" Default: {default}." if default else "")
-        for name, meaning, default in ((name, m.replace("`", ""), d.replace("`", "")) for name, m, d in _described())
-    )
+        f"{name}: {meaning}" + (f" Default: {default}." if default else "") for name, meaning, default in _described()
+    ).replace("`", "")
 
 
 def _described() -> Iterator[tuple[str, str, str]]:
