@@ -56,7 +56,7 @@ function isWaitedFor() {
 /** Signs in by the code that the page's address has, and takes it out of there. */
 export async function takeCode(session: Session, send: typeof ask) {
   const token = location.hash.slice(location.hash.indexOf('=') + 1);
-  history.replaceState(history.state, '', location.pathname + location.search);
+  history.replaceState(history.state, '', location.href.split('#')[0]);
   if (!isWaitedFor()) return;
   note(null);
   const signIn = (await send(SIGN_IN, { token }).catch(() => null))?.signIn;

@@ -44,10 +44,10 @@ async def test_a_page_whose_policy_cuts_the_tie_to_its_window_is_signed_in_by_a_
 
 
 async def test_a_page_that_can_open_no_window_is_left_and_led_back_to(visited: Visited, browser: Browser) -> None:
-    """As within other programs. What was begun as a visitor goes on."""
+    """As within other programs, also where its links lead to another site. What was begun as a visitor goes on."""
     async with visited.page(browser, "") as page:
         await page.page.add_init_script("window.open = () => null")
-        address = visited.site.show(BODY)
+        address = visited.site.show(f'<base href="https://www.example.com/">{BODY}')
         await page.page.goto(address)
         await page.page.locator("ringside-board").get_by_role("button", name="Vote for").first.click()
         progress = page.page.locator("ringside-board .progress")
