@@ -49,7 +49,7 @@ export class Session extends EventTarget {
   constructor() {
     super();
     this.load();
-    addEventListener('storage', ({ key }) => key === storedAs && this.load());
+    addEventListener('storage', () => this.load());
   }
 
   /** Signs the page in with a member's token, or out with null. */

@@ -523,6 +523,17 @@ async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
         await page.page.evaluate(
             "heard = []; addEventListener('ringside-signed-in', ({ detail }) => heard.push(detail))"
         )
+async def test_a_page_of_which_another_forgets_everything_is_signed_out(visited: Visited, browser: Browser) -> None:
+    """As sites do when somebody signs out of them."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
+        await visited.sign_in(page, member="bo-abara")
+        await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
+        other = await page.page.context.new_page()
+        await other.goto(visited.site.show(""))
+        await other.evaluate("localStorage.clear()")
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
+
+
         with restartable.new_session() as session:
             await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
             await expect(element).to_contain_text("Signed in as Ann")
