@@ -141,7 +141,7 @@ export default class Board extends Part<BoardData> {
     const winner = verdict === 'LEFT' ? left : verdict === 'RIGHT' ? right : null;
     const text = this.ballot?.progress.seen === 0 ? 'again' : verdict === 'SKIP' ? 'skipped' : winner ? 'voted' : 'tied';
     this.say(this.t(text, { name: winner?.name ?? '', left: left.name, right: right.name }));
-    if (verdict !== 'SKIP') void this.reveal();
+    if (verdict !== 'SKIP' && this.board?.resultsVisible === 'AFTER_VOTING') void this.reveal();
     this.emit('vote', { board: this.slug, verdict, left: left.id, right: right.id, winner: winner?.id ?? null });
   }
 

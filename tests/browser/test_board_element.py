@@ -310,6 +310,7 @@ async def test_results_that_are_hidden_until_the_board_closes_appear_then(visite
         await expect(element.locator("tbody tr")).to_have_count(0)
         await expect(element.locator(".live")).to_have_count(0)
         assert await page.barriers(*OF_WHOLE_PAGES) == []
+        assert len([url for url in page.requests if "/graphql" in url]) == 3  # the board, the pair, the vote
         await change_hours(visited, "closing", "closesAt")
         await page.page.clock.fast_forward("01:00:01")
         await expect(element).to_contain_text("Voting ended on")
