@@ -3,7 +3,7 @@
 import { type View, h, patch } from './dom';
 import common from 'english:common';
 import css from './base.css?inline';
-import type { Doc, Refused } from '../service';
+import type { Doc, Refused, live } from '../service';
 import type { Ringside } from '../elements';
 
 type Text = string | Record<string, string>;
@@ -41,6 +41,7 @@ export abstract class Part<Data> {
   private waits = false;
   said = '';
   private ends: (() => void)[] = [];
+  protected endStream = () => {};
   private texts: Texts;
   /** The document of the first paint. */
   protected declare first?: Doc<Data, any>;
@@ -96,6 +97,7 @@ export abstract class Part<Data> {
 
   stop() {
     this.isStopped = true;
+    this.endStream();
     this.ends.forEach((end) => end());
   }
 
@@ -178,6 +180,12 @@ export abstract class Part<Data> {
   }
 
   // ── requests ──
+
+  /** Listens to a subscription in place of the one before; to none once the element has left the page. */
+  protected listen<D, V extends object>(...subscription: Parameters<typeof live<D, V>>) {
+    this.endStream();
+    if (!this.isStopped) this.endStream = this.ringside.live(...subscription);
+  }
 
   /**
    * The answer to a request that is sent again while the service cannot be reached, or its first field says that this

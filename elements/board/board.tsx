@@ -27,6 +27,7 @@ type Verdict = 'LEFT' | 'RIGHT' | 'TIE' | 'SKIP';
 const KEYS: Record<string, Verdict> = { ArrowLeft: 'LEFT', ArrowRight: 'RIGHT', ArrowUp: 'TIE', ArrowDown: 'SKIP' };
 const FIRST = 10;
 const MOST = 100;
+const votes = ({ wins, losses, ties }: Row) => `${[wins, losses, ties]}`;
 
 export default class Board extends Part<BoardData> {
   private slug: string;
@@ -35,11 +36,11 @@ export default class Board extends Part<BoardData> {
   private refused: Refused | null = null;
   private chosen: Verdict | null = null;
   private rows: Row[] = [];
-  private moved = new Set<string>();
+  /** The votes for each before the last change. */
+  private before = new Map<string, string>();
   private pictures = new Map<string, string>();
   private isLive = false;
   private isLong = false;
-  private endStream = () => {};
   private drawing!: Promise<void>;
   private drawnAt = 0;
 
@@ -47,7 +48,6 @@ export default class Board extends Part<BoardData> {
     super(host, ringside, texts, 'board', english, css);
     this.slug = host.getAttribute('board') || 'main';
     this.drawAgain();
-    this.until(() => this.endStream());
   }
 
   protected arrived({ now, board }: BoardData) {
@@ -118,8 +118,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private later(seconds: number, act: () => void) {
-    const timer = setTimeout(act, Math.min(seconds + 0.5, 60) * 1000);
-    this.until(() => clearTimeout(timer));
+    setTimeout(() => this.isStopped || act(), Math.min(seconds + 0.5, 60) * 1000);
   }
 
   private async cast(verdict: Verdict, clicks = 0) {
@@ -172,9 +171,8 @@ export default class Board extends Part<BoardData> {
   }
 
   private watch() {
-    this.endStream();
     const first = this.isLong ? MOST : FIRST;
-    this.endStream = this.ringside.live(
+    this.listen(
       BOARD_CHANGED,
       { board: this.slug, first },
       ({ leaderboardChanged }) => this.changed(leaderboardChanged),
@@ -186,10 +184,7 @@ export default class Board extends Part<BoardData> {
   }
 
   private changed(rows: Row[]) {
-    const votes = ({ wins, losses, ties }: Row) => `${[wins, losses, ties]}`;
-    const before = new Map(this.rows.map((row) => [row.contender.id, votes(row)]));
-    const moved = rows.filter((row) => (before.get(row.contender.id) ?? votes(row)) !== votes(row));
-    this.moved = new Set(moved.map(({ contender }) => contender.id));
+    this.before = new Map(this.rows.map((row) => [row.contender.id, votes(row)]));
     this.rows = rows;
     this.render();
   }
@@ -322,7 +317,7 @@ export default class Board extends Part<BoardData> {
     const { id, name } = row.contender;
     const shown = this.pictures.get(id);
     return (
-      <tr class={this.moved.has(id) ? 'moved' : ''} tabindex="-1">
+      <tr class={(this.before.get(id) ?? votes(row)) === votes(row) ? '' : 'moved'} tabindex="-1">
         <td>{this.number(row.rank!)}</td>
         <td class="who"><span>{this.pictures.size > 0 && <span class="thumb">{shown && <img alt="" src={shown} width="32" height="32" referrerpolicy="no-referrer" />}</span>}<span dir="auto">{name}</span></span></td>
         <td>{this.number(row.wins!)} – {this.number(row.losses!)}</td>

@@ -44,7 +44,6 @@ export default class Comments extends Part<CommentsData> {
   writing: Writing | null = null;
   private loading: Promise<Writing | null> | null = null;
   private isLoading = false;
-  private endStream: (() => void) | null = null;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'comments', english, css);
@@ -54,7 +53,6 @@ export default class Comments extends Part<CommentsData> {
     this.rated = host.getAttribute('rated');
     this.draft = `ringside draft ${ringside.base} ${this.product}`;
     if (this.drafts().length) void this.write();
-    this.until(() => this.endStream?.());
   }
 
   /** Uses what is needed for writing, once it is here. */
@@ -84,14 +82,14 @@ export default class Comments extends Part<CommentsData> {
   protected arrived(data: CommentsData) {
     const { now, comments, commentStatistics, viewer } = data;
     const before = this.comments ?? [];
-    this.readAt = now;
     this.comments = comments.nodes;
     this.writing?.keep(before);
     this.take(data);
     this.statistics = commentStatistics;
     this.viewer = viewer;
     const after = (!this.isFiltered && this.order !== 'HELPFUL' && comments.nodes[0]?.id) || now;
-    this.endStream ??= this.ringside.live(COMMENT_POSTED, { product: this.product, after }, ({ commentPosted }) => this.arrivedLive(commentPosted));
+    if (!this.readAt) this.listen(COMMENT_POSTED, { product: this.product, after }, ({ commentPosted }) => this.arrivedLive(commentPosted));
+    this.readAt = now;
     this.writing?.restore();
     this.render();
   }

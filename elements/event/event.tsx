@@ -29,13 +29,11 @@ export default class EventCard extends Part<Data> {
   private problem: { text: string; field: string } | null = null;
   /** Whether a guest was refused what members may. */
   private needsMember = false;
-  private endStream: (() => void) | null = null;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'event', english, css);
     const clock = setInterval(() => this.tick(), 1000);
     this.until(() => clearInterval(clock));
-    this.until(() => this.endStream?.());
   }
 
   protected arrived(data: Data) {
@@ -62,9 +60,9 @@ export default class EventCard extends Part<Data> {
 
   /** The next event may be another one than before. */
   private begin(event: Event | null) {
-    this.endStream?.();
+    this.endStream();
     this.isChanged = false;
-    this.endStream = event && this.ringside.live(EVENT_CHANGED, { event: event.id }, ({ eventChanged }) => this.changed(eventChanged));
+    if (event) this.listen(EVENT_CHANGED, { event: event.id }, ({ eventChanged }) => this.changed(eventChanged));
   }
 
   private changed(event: Event) {

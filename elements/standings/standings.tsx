@@ -26,15 +26,12 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private problem = '';
   private isJoining = false;
   private isSending = false;
-  private endStream = () => {};
   private soon = 0;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
     super(host, ringside, texts, 'standings', english, css);
     this.season = host.getAttribute('season');
     this.leagueId = host.getAttribute('league') ?? '';
-    this.until(() => this.endStream());
-    this.until(() => clearTimeout(this.soon));
   }
 
   protected arrived(data: StandingsData | LatestSeasonData) {
@@ -72,10 +69,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   }
 
   private watch() {
-    this.endStream();
-    if (this.isStopped) return;
     const variables = { season: this.season!, league: this.leagueId || null, first: 10 };
-    this.endStream = this.ringside.live(STANDINGS_CHANGED, variables, ({ standingsChanged }) => {
+    this.listen(STANDINGS_CHANGED, variables, ({ standingsChanged }) => {
       // Rows below the first ten are those of the last page that was read.
       if (this.rows!.length > 10) return;
       if (JSON.stringify(this.rows) !== JSON.stringify(standingsChanged)) this.readSoon();

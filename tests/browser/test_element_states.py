@@ -252,6 +252,30 @@ async def test_a_page_with_more_streams_than_a_socket_takes_keeps_its_socket(
         assert [socket.is_closed() for socket in sockets] == [False]
 
 
+async def test_what_is_answered_once_an_element_has_left_begins_no_stream(visited: Visited, browser: Browser) -> None:
+    """Nobody would end it, and it takes the place of another one on the page's socket."""
+    event, _ = new_event(visited, "Left", starts=timedelta(days=3))
+    visited.edit(LOCK_EVENT, event=event)
+    streams: list[str] = []
+
+    def note(frame: str | bytes) -> None:
+        if '"subscribe"' in str(frame):
+            streams.append(str(frame))
+
+    async with visited.page(browser, "<main></main><ringside-board></ringside-board>") as page:
+        page.page.on("websocket", lambda socket: socket.on("framesent", note))
+        await expect(page.page.locator(".live.on")).to_be_visible()
+        main = page.page.locator("main")
+        for element, asked in (("board", '"first":100'), ('event season="Season of Left"', f'"event":"{event}"')):
+            async with held_back(page.page, asked) as held:
+                await main.evaluate("(main, element) => { main.innerHTML = `<ringside-${element} />` }", element)
+                if element == "board":
+                    await main.get_by_role("button", name=re.compile("Show .* contenders")).click()
+                await until(lambda held=held: held, "it asks for more")
+                await main.evaluate("(main) => main.replaceChildren()")
+        assert len(streams) == 2, streams  # of the board that stays, and of the other one until it left
+
+
 async def test_a_page_that_is_opened_while_the_service_is_stopped_shows_what_stands_between_the_tags(
     restartable: Restartable, browser: Browser
 ) -> None:
@@ -499,6 +523,17 @@ async def test_a_page_whose_session_is_refused_keeps_the_one_that_another_page_h
         assert await page.page.evaluate(IS_MEMBER, f"{visited.service.url}/elements.js")
 
 
+async def test_a_page_of_which_another_forgets_everything_is_signed_out(visited: Visited, browser: Browser) -> None:
+    """As sites do when somebody signs out of them."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
+        await visited.sign_in(page, member="bo-abara")
+        await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
+        other = await page.page.context.new_page()
+        await other.goto(visited.site.show(""))
+        await other.evaluate("localStorage.clear()")
+        await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
+
+
 async def test_who_signs_out_without_a_connection_is_told(visited: Visited, browser: Browser) -> None:
     """Nobody leaves believing that they are signed out. It is done when it can be."""
     async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>", member="bo-abara") as page:
@@ -523,17 +558,6 @@ async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
         await page.page.evaluate(
             "heard = []; addEventListener('ringside-signed-in', ({ detail }) => heard.push(detail))"
         )
-async def test_a_page_of_which_another_forgets_everything_is_signed_out(visited: Visited, browser: Browser) -> None:
-    """As sites do when somebody signs out of them."""
-    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>") as page:
-        await visited.sign_in(page, member="bo-abara")
-        await expect(page.page.get_by_role("button", name="Sign out")).to_be_visible()
-        other = await page.page.context.new_page()
-        await other.goto(visited.site.show(""))
-        await other.evaluate("localStorage.clear()")
-        await expect(page.page.locator("ringside-sign-in")).to_contain_text("You are not signed in.")
-
-
         with restartable.new_session() as session:
             await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
             await expect(element).to_contain_text("Signed in as Ann")
