@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
+from functools import partial
 
 import httpx
 import psutil
@@ -271,7 +272,7 @@ async def test_what_is_answered_once_an_element_has_left_begins_no_stream(visite
                 await main.evaluate("(main, element) => { main.innerHTML = `<ringside-${element} />` }", element)
                 if element == "board":
                     await main.get_by_role("button", name=re.compile("Show .* contenders")).click()
-                await until(lambda held=held: held, "it asks for more")
+                await until(partial(bool, held), "it asks for more")
                 await main.evaluate("(main) => main.replaceChildren()")
         assert len(streams) == 2, streams  # of the board that stays, and of the other one until it left
 
