@@ -14,25 +14,11 @@ from typing import Any
 
 from datastore.changes.occurrences import Ground, Kind
 from datastore.changes.unit_of_work import UnitOfWork
+from datastore.comments import records
 from datastore.comments.counts import change_updates
 from datastore.comments.helpful import change_writes
 from datastore.comments.notices import REPLY_NOTICE, ReplyNotice
-from datastore.comments.records import (
-    COMMENT,
-    HELD,
-    LATE_ARRIVAL,
-    POINTER,
-    REPORTS,
-    Comment,
-    LateArrival,
-    Reports,
-    Status,
-    entity_for,
-    is_reply,
-    pointer_writes,
-    published_place,
-    stub_in_place_of,
-)
+from datastore.comments.records import Comment, Status
 from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
 from datastore.comments.verified import ShownProof, entry_writes, show_proof
@@ -103,15 +89,15 @@ class CommentChange:
             writes += thread.writes()
         comment = self.new or self.old
         if comment is not None and (self.decision is not None or self.new is None):
-            writes.append(REPORTS.delete(REPORTS.at(product=comment.product, ulid=comment.ulid)))
+            writes.append(records.REPORTS.delete(records.REPORTS.at(product=comment.product, ulid=comment.ulid)))
         if self.new is not None and self.new.arrived and (self.old is None or self.new.arrived != self.old.arrived):
-            arrival = LateArrival(self.new.product, self.new.arrived, self.new.ulid, is_reply(self.new))
-            writes.append(LATE_ARRIVAL.put(arrival))
+            arrival = records.LateArrival(self.new.product, self.new.arrived, self.new.ulid, records.is_reply(self.new))
+            writes.append(records.LATE_ARRIVAL.put(arrival))
         if self.notice is not None:
             writes.append(REPLY_NOTICE.put(self.notice))
         if self.proof is not None:
             writes.append(show_proof(self.proof))
-        parts = (pointer_writes, change_writes, place_writes, entry_writes)
+        parts = (records.pointer_writes, change_writes, place_writes, entry_writes)
         return [*writes, *chain.from_iterable(part(self.old, self.new) for part in parts)]
 
     def was_applied(self, failed: ConditionFailed) -> bool:
@@ -123,8 +109,8 @@ class CommentChange:
             return False
         if self.old is None:
             return failed.at(0)  # the id is new, so only this change can have created the item
-        position = 0 if entity_for(self.old) is entity_for(self.new) else 1
-        return failed.stored(entity_for(self.new), position) == self.new
+        position = 0 if records.entity_for(self.old) is records.entity_for(self.new) else 1
+        return failed.stored(records.entity_for(self.new), position) == self.new
 
 
 async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: CommentChange) -> None:
@@ -142,18 +128,18 @@ async def change_comment(table: Table, unit: UnitOfWork, answer: Any, change: Co
 
 
 def _comment_writes(old: Comment | None, new: Comment | None, thread: ThreadChange | None) -> Iterator[Write]:
-    if old is not None and (new is None or entity_for(old) is not entity_for(new)):
+    if old is not None and (new is None or records.entity_for(old) is not records.entity_for(new)):
         yield _leaving(old, thread)
     if new is not None:
-        in_place = old is not None and entity_for(old) is entity_for(new)
+        in_place = old is not None and records.entity_for(old) is records.entity_for(new)
         free = where(removed=True) if thread is not None and thread.replaces_stub else absent()
-        yield entity_for(new).put(new, when=_unchanged(old) if in_place and old is not None else free)
+        yield records.entity_for(new).put(new, when=_unchanged(old) if in_place and old is not None else free)
 
 
 def _leaving(old: Comment, thread: ThreadChange | None) -> Write:
     if thread is not None and thread.leaves_stub:
-        return COMMENT.put(stub_in_place_of(old.product, old.ulid), when=_unchanged(old))
-    return entity_for(old).delete(entity_for(old).item_key(old), when=_unchanged(old))
+        return records.COMMENT.put(records.stub_in_place_of(old.product, old.ulid), when=_unchanged(old))
+    return records.entity_for(old).delete(records.entity_for(old).item_key(old), when=_unchanged(old))
 
 
 def _unchanged(old: Comment) -> Condition:
@@ -173,7 +159,7 @@ async def read_queue(table: Table, status: Status, window: Window) -> Page[Comme
     """The moderators' queue, oldest first: held comments of a status, or published ones that were reported."""
     request = window.open(f"moderation\n{status}")
     if status is not Status.PUBLISHED:
-        return await table.page([HELD.on("gsi1", status=status)], request)
+        return await table.page([records.HELD.on("gsi1", status=status)], request)
     return await _read_reported(table, request)
 
 
@@ -183,10 +169,10 @@ async def _read_reported(table: Table, request: PageRequest) -> Page[Comment]:
     After `_ROUNDS` queries a page may be short, or empty; its cursor continues after all that was read.
     """
     published: list[tuple[str, Comment]] = []
-    rest, last, limit = REPORTS.on("gsi1").past(request.position), None, request.wanted
+    rest, last, limit = records.REPORTS.on("gsi1").past(request.position), None, request.wanted
     for _ in range(_ROUNDS):
         reports = await table.query(rest, limit=limit)
-        keys = [published_place(one.product, one.ulid, reply=one.reply) for one in reports.records]
+        keys = [records.published_place(one.product, one.ulid, reply=one.reply) for one in reports.records]
         comments = await table.get_many(keys, consistent=True)
         pairs = zip(reports.items, comments, strict=True)
         published += [(place, comment) for (place, _), comment in pairs if comment is not None]
@@ -203,20 +189,20 @@ async def count_queue(table: Table, status: Status, *, since: datetime | None = 
     Of held comments, those can be counted that were posted since a moment.
     """
     if status is not Status.PUBLISHED:
-        held = POINTER.on("gsi2", held=status).between(None if since is None else first_id(since), None)
+        held = records.POINTER.on("gsi2", held=status).between(None if since is None else first_id(since), None)
         return len((await table.query(held, limit=MOST_COUNTED + 1)).records)
     count = 0
-    async for some in batches(table.iterate(REPORTS.on("gsi1")), _AT_ONCE):
-        places = [published_place(one.product, one.ulid, reply=one.reply) for one in some]
+    async for some in batches(table.iterate(records.REPORTS.on("gsi1")), _AT_ONCE):
+        places = [records.published_place(one.product, one.ulid, reply=one.reply) for one in some]
         count += len(await table.find_many(places))
         if count > MOST_COUNTED:
             break
     return min(count, MOST_COUNTED + 1)
 
 
-async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Reports]:
+async def read_reports(table: Table, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], records.Reports]:
     """The reports of comments, by product and id; consistent: the answer to a decision shows that it cleared them."""
-    wanted = [REPORTS.at(product=product, ulid=ulid) for product, ulid in keys]
+    wanted = [records.REPORTS.at(product=product, ulid=ulid) for product, ulid in keys]
     return {(one.product, one.ulid): one for one in await table.find_many(wanted, consistent=True)}
 
 
@@ -225,23 +211,23 @@ async def report_comment(table: Table, unit: UnitOfWork, comment: Comment, repor
 
     ConditionFailed if they changed meanwhile, unless an earlier attempt without an answer changed them.
     """
-    key = REPORTS.at(product=comment.product, ulid=comment.ulid)
+    key = records.REPORTS.at(product=comment.product, ulid=comment.ulid)
     current = await table.get(key, consistent=True)
     if current is not None and reporter not in current.reasons and len(current.reasons) >= _MAX_REPORTERS:
         await unit.store_receipt(table, comment)
         return
     if current is None:
-        first = Reports(comment.product, comment.ulid, {reporter: reason}, reply=is_reply(comment))
+        first = records.Reports(comment.product, comment.ulid, {reporter: reason}, reply=records.is_reply(comment))
         changed, unchanged = first, absent()
     else:
         changed = replace(current, reasons={**current.reasons, reporter: reason}, revision=current.revision + 1)
         unchanged = current.unchanged
-    place = entity_for(comment)
+    place = records.entity_for(comment)
     still_there = place.check(place.item_key(comment), present() & where(removed=None))
-    writes: list[Write] = [REPORTS.put(changed, when=unchanged), still_there]
+    writes: list[Write] = [records.REPORTS.put(changed, when=unchanged), still_there]
     occurrence = unit.occurred(Kind.COMMENT_REPORTED, f"Comment:{comment.node_key}")
     try:
         await unit.transact(table, comment, *writes, *occurrence)
     except ConditionFailed as failed:
-        if not failed.was_written(REPORTS, changed):
+        if not failed.was_written(records.REPORTS, changed):
             raise

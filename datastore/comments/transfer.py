@@ -33,20 +33,8 @@ from typing import Any
 
 from datastore.changes.occurrences import MOST_WEBHOOKS, Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.comments import counts
-from datastore.comments.records import (
-    COMMENT,
-    HELD,
-    LATEST_SHARDS,
-    POINTER,
-    REPLY,
-    Comment,
-    Pointer,
-    Status,
-    entity_for,
-    find_pointers,
-    pointer_to,
-)
+from datastore.comments import counts, records
+from datastore.comments.records import COMMENT, HELD, REPLY, Comment
 from datastore.comments.reviews import REVIEW_PLACE, ReviewPlace, place_writes
 from datastore.comments.threads import THREAD, Thread, is_visible, read_thread_states
 from datastore.comments.verified import entry_writes
@@ -181,9 +169,9 @@ async def _import_batch(
 def _batch_writes(new: Sequence[Comment], digest: str, unit: UnitOfWork) -> Iterator[Write]:
     """The pointers come first: `_import_batch` relies on their positions."""
     for comment in new:
-        yield POINTER.put(pointer_to(comment), when=absent() | where(product=comment.product))
+        yield records.POINTER.put(records.pointer_to(comment), when=absent() | where(product=comment.product))
     for comment in new:
-        yield entity_for(comment).put(comment, when=absent())
+        yield records.entity_for(comment).put(comment, when=absent())
     for comment in new:
         yield from place_writes(None, comment)
         yield from entry_writes(None, comment)
@@ -206,7 +194,7 @@ async def find_roots(table: Table, answered: Sequence[tuple[str, str]]) -> dict[
 
 
 async def _refuse_taken(table: Table, comments: Sequence[Comment]) -> None:
-    found = await asyncio.gather(*(find_pointers(table, comment.ulid) for comment in comments))
+    found = await asyncio.gather(*(records.find_pointers(table, comment.ulid) for comment in comments))
     taken = [
         comment
         for comment, pointers in zip(comments, found, strict=True)
@@ -231,15 +219,15 @@ async def export_comments(
     `after` is the last one already exported. Stubs are left out: an import makes them where they are needed.
     """
     if product is None:
-        last_key = None if after is None else entity_for(after).item_key(after)
+        last_key = None if after is None else records.entity_for(after).item_key(after)
         async for comment in table.scan(*_IN_ORDER, after=last_key):
             if not comment.removed:
                 yield comment
         return
-    done = [] if after is None else list(takewhile(lambda entity: entity is not entity_for(after), _IN_ORDER))
+    done = [] if after is None else list(takewhile(lambda entity: entity is not records.entity_for(after), _IN_ORDER))
     for entity in _IN_ORDER[len(done) :]:
         partition = entity.on(product=product)
-        if after is not None and entity is entity_for(after):
+        if after is not None and entity is records.entity_for(after):
             partition = partition.past(entity.sort_key(after))
         async for comment in table.iterate(partition):
             if not comment.removed:
@@ -263,8 +251,8 @@ async def begins_with(table: Table, product: str) -> bool:
 
 def all_records(
     table: Table,
-) -> AsyncIterator[Comment | counts.ProductTally | counts.Leader | Pointer | Thread | ReviewPlace]:
-    return table.scan(COMMENT, REPLY, HELD, counts.PRODUCT_TALLY, counts.LEADER, POINTER, THREAD, REVIEW_PLACE)
+) -> AsyncIterator[Comment | counts.ProductTally | counts.Leader | records.Pointer | Thread | ReviewPlace]:
+    return table.scan(COMMENT, REPLY, HELD, counts.PRODUCT_TALLY, counts.LEADER, records.POINTER, THREAD, REVIEW_PLACE)
 
 
 async def listed_comments(table: Table, product: str, *, language: str | None = None, rating: int | None = None) -> int:
@@ -281,14 +269,14 @@ async def listed_replies(table: Table, product: str, root: str) -> int:
     return await _count(table, REPLY.on("gsi1", product=product, root=root))
 
 
-async def listed_held(table: Table, status: Status) -> int:
+async def listed_held(table: Table, status: records.Status) -> int:
     """How many comments a moderator's queue lists."""
     return await _count(table, HELD.on("gsi1", status=status))
 
 
 async def listed_latest(table: Table) -> int:
     """How many comments the index of the site's latest ones lists."""
-    return sum([await _count(table, POINTER.on("gsi1", shard=shard)) for shard in range(LATEST_SHARDS)])
+    return sum([await _count(table, records.POINTER.on("gsi1", shard=shard)) for shard in range(records.LATEST_SHARDS)])
 
 
 async def _count(table: Table, partition: Partition[Any]) -> int:

@@ -20,17 +20,8 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table, optimistic
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
-from datastore.people.identities import (
-    IDENTITY,
-    Identity,
-    IdentityKey,
-    Proven,
-    not_erased,
-    of_address,
-    put_new,
-    read_identities,
-    unused,
-)
+from datastore.people import identities
+from datastore.people.identities import Identity, IdentityKey, Proven
 from datastore.people.profiles import PROFILE, Profile, read_profile
 
 
@@ -56,21 +47,21 @@ async def make_author(
     wanted = [shown.key] if address is None else [shown.key, address.key]
 
     async def make(found: Mapping[IdentityKey, Identity]) -> Identity:
-        known = not_erased(found.get(shown.key), unit.now)
+        known = identities.not_erased(found.get(shown.key), unit.now)
         if known is not None:
             return known
-        new = unused(shown, profile.user, unit.now)
+        new = identities.unused(shown, profile.user, unit.now)
         own, writes = [new], list[Write]()
         if address is not None:
             writes.append(IMPORTED.put(ImportedAuthor(profile.user, address.key.hash)))
-            if not_erased(found.get(address.key), unit.now) is None:
-                own.append(unused(address, profile.user, unit.now))
+            if identities.not_erased(found.get(address.key), unit.now) is None:
+                own.append(identities.unused(address, profile.user, unit.now))
         made = replace(profile, identities=tuple(str(each.key) for each in own))
-        writes += [put_new(each, unit.now) for each in own]
+        writes += [identities.put_new(each, unit.now) for each in own]
         await table.transact(*writes, PROFILE.put(made, when=absent()))
         return new
 
-    return await optimistic(lambda: read_identities(table, wanted), make, idempotent=True)
+    return await optimistic(lambda: identities.read_identities(table, wanted), make, idempotent=True)
 
 
 async def authors_with(table: Table, address: str) -> list[str]:
@@ -83,7 +74,9 @@ def _moved(key: IdentityKey, user: str, shown: Proven | None) -> Write:
     values = {"user": user}
     if shown is not None and shown.key == key:
         values |= {"subject": shown.subject, "label": shown.label}
-    return IDENTITY.update(IDENTITY.at(method=key.method, hash=key.hash), values=values, when=present())
+    return identities.IDENTITY.update(
+        identities.IDENTITY.at(method=key.method, hash=key.hash), values=values, when=present()
+    )
 
 
 async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list[IdentityKey]:
@@ -97,7 +90,7 @@ async def become(table: Table, author: str, user: str, unit: UnitOfWork) -> list
         if gone is None or member is None:
             return []
         keys = [IdentityKey.parse(text) for text in gone.identities]
-        shown = None if member.proven_email is None else of_address(member.proven_email)
+        shown = None if member.proven_email is None else identities.of_address(member.proven_email)
         moved = [_moved(key, user, shown) for key in keys]
         changed = PROFILE.update(
             PROFILE.item_key(member),
