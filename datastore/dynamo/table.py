@@ -45,7 +45,7 @@ from datastore.dynamo.paging import LARGEST_READ, Page, PageRequest, last_read, 
 from datastore.dynamo.read_cache import ReadCache, Reads
 from datastore.dynamo.retries import BATCH_READ, chunks, retry
 from datastore.dynamo.transport.client import open_client
-from datastore.dynamo.writes import ALWAYS, Check, Delete, Expression, Put, Update, Write
+from datastore.dynamo.writes import ALWAYS, Check, Delete, Expression, Put, Update, Write, absent
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -291,6 +291,14 @@ class Table:
         except ConditionFailed:
             return False
         return True
+
+    async def put_once(self, entity: Entity[R], record: R) -> R:
+        """Write a record unless its item exists; what is stored then."""
+        try:
+            await self.write(entity.put(record, when=absent()))
+        except ConditionFailed as failed:
+            return failed.stored(entity) or record
+        return record
 
     async def write_back(self, write: Update, entity: Entity[R]) -> R:
         """One update; returns the record after it."""

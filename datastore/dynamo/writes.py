@@ -16,20 +16,16 @@ from datastore.dynamo.attributes import Attribute, Codec
 
 @dataclass(slots=True)
 class Expression:
-    """The placeholders of one request, for names and values of an entity's fields.
-
-    `path` leads to the record that has the fields, if that is stored in a field itself.
-    """
+    """The placeholders of one request, for names and values of an entity's fields."""
 
     fields: Mapping[str, Codec]
     names: dict[str, str] = field(default_factory=dict)
     values: dict[str, Attribute] = field(default_factory=dict)
-    path: str = ""
 
     def name(self, attribute: str) -> str:
         placeholder = f"#{attribute}"
         self.names[placeholder] = attribute
-        return self.path + placeholder
+        return placeholder
 
     def field(self, name: str) -> str:
         """The name of a field, or `pk`, which every item has."""
@@ -61,9 +57,6 @@ class Condition:
 
     def __or__(self, other: Condition) -> Condition:
         return _joined(" OR ", self, other)
-
-    def __invert__(self) -> Condition:
-        return Condition(lambda expression: f"NOT ({self.render(expression)})")
 
 
 ALWAYS = Condition(lambda _: "")
@@ -98,16 +91,6 @@ def _equal(name: str, value: Any) -> Condition:
     return Condition(lambda expression: f"{expression.field(name)} = {expression.value(name, value)}")
 
 
-def inside(name: str, fields: Mapping[str, Codec], condition: Condition) -> Condition:
-    """A condition on the fields of a record that is stored in a field; what it does not name may be anything."""
-
-    def render(expression: Expression) -> str:
-        path = f"{expression.field(name)}."
-        return condition.render(Expression(fields, expression.names, expression.values, path))
-
-    return Condition(render)
-
-
 def less(name: str, value: Any) -> Condition:
     """The attribute exists and is less than the value."""
     return Condition(lambda expression: f"{expression.field(name)} < {expression.value(name, value)}")
@@ -116,11 +99,6 @@ def less(name: str, value: Any) -> Condition:
 def more(name: str, value: Any) -> Condition:
     """The attribute exists and is greater than the value."""
     return Condition(lambda expression: f"{expression.field(name)} > {expression.value(name, value)}")
-
-
-def outside(name: str, low: Any, high: Any) -> Condition:
-    """The attribute exists and is less than the one value or greater than the other."""
-    return less(name, low) | more(name, high)
 
 
 def among(name: str, *values: Any) -> Condition:

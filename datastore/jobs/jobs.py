@@ -110,11 +110,7 @@ def job_put(job: Job) -> Put:
 
 async def begin_job(table: Table, job: Job) -> Job:
     """Begin a job unless one with its id exists; return the stored one."""
-    try:
-        await table.write(job_put(job))
-    except ConditionFailed as failed:
-        return failed.stored(JOB) or job
-    return job
+    return await table.put_once(JOB, job)
 
 
 async def begin_job_once(table: Table, job: Job, answer: Any, unit: UnitOfWork, *writes: Write) -> None:

@@ -29,7 +29,7 @@ from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import AlreadyAnswered, UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Table, Window
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import absent, outside, present
+from datastore.dynamo.writes import absent, less, more, present
 from datastore.refusals import NotFound
 
 # ── records ──
@@ -171,5 +171,6 @@ async def revoke_api_key(table: Table, key_id: str, unit: UnitOfWork) -> ApiKey:
 
 async def record_use(table: Table, key_id: str, now: datetime) -> None:
     """Store that a key is used now, unless it was revoked or the last use stored is less than a minute old."""
-    is_due = present() & (absent("last_used_at") | outside("last_used_at", now - USE_INTERVAL, now + WRONG_CLOCK))
+    is_old = less("last_used_at", now - USE_INTERVAL) | more("last_used_at", now + WRONG_CLOCK)
+    is_due = present() & (absent("last_used_at") | is_old)
     await table.try_write(API_KEY.update(API_KEY.at(id=key_id), values={"last_used_at": now}, when=is_due))

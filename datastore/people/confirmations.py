@@ -39,7 +39,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Generic, Protocol, TypeVar
 
-from datastore.dynamo import ConditionFailed, Table
+from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Update, absent, present, where
 from datastore.jobs.leases import Held, Leases, leased
@@ -78,11 +78,7 @@ async def acquire_confirmation(table: Table, leases: Leases, wanted: Confirmatio
     """The lease of the email, if this request must send it, else what an earlier one has stored."""
     stored = wanted
     for slot in range(MOST_ASKERS if wanted.asker else 1):
-        stored = replace(wanted, slot=slot)
-        try:
-            await table.write(CONFIRMATION.put(stored, when=absent()))
-        except ConditionFailed as failed:
-            stored = failed.stored(CONFIRMATION) or stored
+        stored = await table.put_once(CONFIRMATION, replace(wanted, slot=slot))
         if stored.sent is None and leases.is_free(stored):
             lease = await leases.acquire(stored)
             if lease is not None:

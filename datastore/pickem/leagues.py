@@ -147,15 +147,12 @@ async def read_place(table: Table, league: str, user: str) -> LeagueMember | Non
 
 async def read_whole_league(table: Table, league: str) -> tuple[League, list[LeagueMember]] | None:
     """A league and all its members, waiting ones too, in one consistent Query."""
-    found: League | None = None
-    members: list[LeagueMember] = []
     whole, at_once = LEAGUE.collection(id=league), MOST_MEMBERS + MOST_WAITING + 1
-    async for record in table.iterate(whole, LEAGUE, LEAGUE_MEMBER, consistent=True, at_once=at_once):
-        if isinstance(record, League):
-            found = record
-        else:
-            members.append(record)
-    return None if found is None or found.deleted_at is not None else (found, members)
+    records = table.iterate(whole, LEAGUE, LEAGUE_MEMBER, consistent=True, at_once=at_once)
+    match [record async for record in records]:
+        case [League(deleted_at=None) as found, *members]:
+            return found, members
+    return None
 
 
 async def read_members(table: Table, league: str, window: Window, *, with_waiting: bool) -> Page[LeagueMember]:

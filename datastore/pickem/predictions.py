@@ -31,11 +31,10 @@ from datastore.dynamo import (
     chunks,
     key_text,
 )
-from datastore.dynamo.attributes import record_fields
 from datastore.dynamo.entity import Entity, ItemKey, Key, best_first
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.retries import BATCH_READ
-from datastore.dynamo.writes import Condition, Put, absent, inside, less, where
+from datastore.dynamo.writes import Condition, Put, absent, less, where
 from datastore.people.confirmations import SentEmails
 from datastore.people.profiles import SHARDS, member_shard
 from datastore.pickem.events import EVENT, MATCH, Clock, Event, EventState, Match, number_matches, season_entry
@@ -68,9 +67,6 @@ class Share:
     def taken_back(cls, generation: int) -> Share:
         """What is left of a share once its points are taken back."""
         return cls(generation, 0, 0, counts=False)
-
-
-_SHARE = record_fields(Share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +190,7 @@ def pick_counters(prediction: Prediction, card: Mapping[str, Match]) -> list[str
 
 def as_read(prediction: Prediction | None) -> Condition:
     """The condition that a prediction is as it was read: what the member submitted, and its share."""
-    if prediction is None:
-        return absent()
-    own, share = where(token=prediction.token), prediction.share
-    if share is None:
-        return own & absent("share")
-    stored = {name: getattr(share, name) for name in _SHARE}
-    return own & inside("share", _SHARE, where(**stored))
+    return absent() if prediction is None else where(token=prediction.token, share=prediction.share)
 
 
 async def submit_prediction(table: Table, submission: Submission, clock: Clock, unit: UnitOfWork, answer: Any) -> None:

@@ -208,19 +208,17 @@ async def all_subscribers(table: Table) -> AsyncIterator[Subscriber]:
     """
     for shard in range(SHARDS):
         current: Subscriber | None = None
-        profile: Profile | None = None
         async for record in table.iterate(PROFILE.collection("gsi1", shard=shard), PROFILE, SUBSCRIPTION, at_once=500):
-            if isinstance(record, Profile):
-                profile = record
-                continue
             if current is None or current.user != record.user:
-                if current is not None:
+                if current is not None and current.subscriptions:
                     yield current
-                # No member's id begins with another's, so the index has the profile right before the subscriptions.
-                own = profile if profile is not None and profile.user == record.user else None
-                current = Subscriber(record.user, [], shard, own)
-            current.subscriptions.append(record)
-        if current is not None:
+                current = Subscriber(record.user, [], shard)
+            # No member's id begins with another's, so the index has the profile right before the subscriptions.
+            if isinstance(record, Profile):
+                current.profile = record
+            else:
+                current.subscriptions.append(record)
+        if current is not None and current.subscriptions:
             yield current
 
 
@@ -366,12 +364,7 @@ DAILY_MAILING = Entity(DailyMailing, Key("MAILING#{date}", "MAILING"))
 
 async def begin_mailing(table: Table, on: date, now: datetime) -> DailyMailing:
     """The date's mailing, begun by this run or by an earlier one."""
-    new = DailyMailing(on, now)
-    try:
-        await table.write(DAILY_MAILING.put(new, when=absent()))
-    except ConditionFailed:
-        return await table.get(DAILY_MAILING.at(date=on), consistent=True) or new
-    return new
+    return await table.put_once(DAILY_MAILING, DailyMailing(on, now))
 
 
 @dataclass(frozen=True, slots=True)

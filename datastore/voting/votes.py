@@ -266,15 +266,8 @@ async def read_pair_tallies(table: Table, board: Board) -> list[PairTally]:
 
 
 def _sum(left: PairTally, right: PairTally) -> PairTally:
-    return PairTally(
-        board=left.board,
-        shard=0,
-        low=left.low,
-        high=left.high,
-        low_wins=left.low_wins + right.low_wins,
-        high_wins=left.high_wins + right.high_wins,
-        ties=left.ties + right.ties,
-    )
+    low_wins, high_wins = left.low_wins + right.low_wins, left.high_wins + right.high_wins
+    return replace(left, shard=0, low_wins=low_wins, high_wins=high_wins, ties=left.ties + right.ties)
 
 
 # ── votes ──
