@@ -221,10 +221,12 @@ async def _read_ranked(
     """`number` comments after a place in the order, with their positions; and the place where the order ends."""
     read: list[tuple[str, Comment]] = []
     rest = HELPFUL.on("gsi1", product=wanted.product).past(place or None)
+    # A filter passes over some.
+    least = 1 if (wanted.languages, wanted.ratings, wanted.verified) == (None, None, None) else _AT_ONCE
     while len(read) < number:
         if passed >= MOST_RANKED:
             return read, place
-        some = await table.query(rest, limit=min(MOST_RANKED - passed, max(number - len(read), _least(wanted))))
+        some = await table.query(rest, limit=min(MOST_RANKED - passed, max(number - len(read), least)))
         for sort, one in some.items:
             passed, place = passed + 1, sort
             shown = one.comment
@@ -234,11 +236,6 @@ async def _read_ranked(
             return read, _ALL
         rest = rest.past(some.last)
     return read, place
-
-
-def _least(wanted: Filter) -> int:
-    """How many to read at least, where a filter passes over some."""
-    return 1 if (wanted.languages, wanted.ratings, wanted.verified) == (None, None, None) else _AT_ONCE
 
 
 async def _without_ranked(table: Table, comments: Sequence[Comment], edge: str) -> list[Comment]:

@@ -148,35 +148,28 @@ class History:
 async def read_history(table: Table, comment: Comment, before: str, asked: Asked) -> History:
     """What an author had posted when an id was made. The reads are consistent."""
     posted = POINTER.on(author=comment.author).between(None, f"COMMENT#{before}").newest_first()
-    published, of_the_hour = await asyncio.gather(
-        _count_published(table, posted, comment.ulid, asked.published),
-        _count_of_the_hour(table, posted, comment.ulid, before, asked.of_the_hour),
+    since = first_id(creation_time(before) - _HOUR)
+    of_the_hour = posted.between(f"COMMENT#{since}", None)
+    return History(
+        *await asyncio.gather(
+            _count(table, posted.where(absent("held")), comment.ulid, asked.published, _SPARE),
+            _count(table, of_the_hour, comment.ulid, asked.of_the_hour, 1),
+        )
     )
-    return History(published, of_the_hour)
 
 
 async def has_published(table: Table, author: str) -> bool:
     """Whether one of a member's comments is published."""
-    return await _count_published(table, POINTER.on(author=author).newest_first(), "", 1) == 1
+    return await _count(table, POINTER.on(author=author).newest_first().where(absent("held")), "", 1, _SPARE) == 1
 
 
-async def _count_published(table: Table, posted: Partition[Pointer], besides: str, most: int | None) -> int:
+async def _count(table: Table, rest: Partition[Pointer], besides: str, most: int | None, spare: int) -> int:
     """If the newest ones are nearly all held, the older ones do not count."""
-    count, rest = 0, posted.where(absent("held"))
+    count, most = 0, most or 0
     for _ in range(_ROUNDS if most else 0):
-        some = await table.query(rest, limit=(most or 0) + _SPARE, consistent=True)
+        some = await table.query(rest, limit=most + spare, consistent=True)
         count += sum(pointer.ulid != besides for pointer in some.records)
-        if count >= (most or 0) or some.last is None:
+        if count >= most or some.last is None:
             break
         rest = rest.past(some.last)
-    return min(count, most or 0)
-
-
-async def _count_of_the_hour(
-    table: Table, posted: Partition[Pointer], besides: str, before: str, most: int | None
-) -> int:
-    if not most:
-        return 0
-    since = first_id(creation_time(before) - _HOUR)
-    some = await table.query(posted.between(f"COMMENT#{since}", None), limit=most + 1, consistent=True)
-    return min(sum(pointer.ulid != besides for pointer in some.records), most)
+    return min(count, most)

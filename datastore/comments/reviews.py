@@ -20,8 +20,6 @@ from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
 from datastore.dynamo.writes import Write, absent, where
 
-# ── reviews ──
-
 
 @dataclass(frozen=True, slots=True)
 class ReviewPlace:

@@ -113,14 +113,10 @@ async def read_member(table: Table, user: str, parts: Iterable[MemberItems]) -> 
     """Every record about a member that belongs into their file."""
     parts = tuple(parts)
     kept = {entity: one for part in parts for entity, one in part.kept.items()}
-    async for entity, record in _read_own(table, user, [entity for entity, one in kept.items() if one.kind]):
-        yield kept[entity], record
+    place = PROFILE.key.partition.text
+    own = [entity for entity, one in kept.items() if one.kind and entity.key.partition.text == place]
+    async for record in table.iterate(PROFILE.collection(user=user), *own, consistent=True):
+        yield next(kept[entity] for entity in own if isinstance(record, entity.record)), record
     for part in parts:
         async for entity, record in part.read(table, user):
             yield kept[entity], record
-
-
-async def _read_own(table: Table, user: str, entities: Iterable[Entity[Any]]) -> Records:
-    own = [entity for entity in entities if entity.key.partition.text == PROFILE.key.partition.text]
-    async for record in table.iterate(PROFILE.collection(user=user), *own, consistent=True):
-        yield next(entity for entity in own if isinstance(record, entity.record)), record

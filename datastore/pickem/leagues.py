@@ -329,13 +329,10 @@ async def leave(
     except ConditionFailed as failed:
         if failed.doubtful and failed.at(1) and failed.stored(LEAGUE_MEMBER, 1) is None:
             return  # applied by an earlier attempt whose answer was lost
-        if successor is None or not _is_captain(failed.stored(LEAGUE_MEMBER, 3)):
+        heir = failed.stored(LEAGUE_MEMBER, 3)
+        if successor is None or heir is None or heir.membership is not Membership.CAPTAIN:
             raise _not_left(failed) from None
         await leave(table, place, None, own, unit, answer)  # as one captain of several
-
-
-def _is_captain(place: LeagueMember | None) -> bool:
-    return place is not None and place.membership is Membership.CAPTAIN
 
 
 def _not_left(failed: ConditionFailed) -> Conflict | NotFound | Stale:

@@ -44,15 +44,11 @@ async def clear_voter(table: Table, voter: str, board: str) -> None:
 async def clear_addresses(table: Table, voter: str, board: str) -> None:
     """Forget from which addresses a voter voted on a board, and what was suspected of them. Safe to repeat."""
     for each in await voters_of(table, voter, board):
-        await _clear_addresses_of(table, each, board)
+        shard = shard_of(each, ADDRESS_SHARDS)
+        async for origin in table.iterate(ORIGIN.on(voter=each, board=board), consistent=True):
+            key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=each)
+            await table.write_many([ADDRESS_VOTER.delete(key), ORIGIN.delete(ORIGIN.item_key(origin))])
         await clear_partition(table, SUSPECT.on(voter=each, board=board))
-
-
-async def _clear_addresses_of(table: Table, voter: str, board: str) -> None:
-    shard = shard_of(voter, ADDRESS_SHARDS)
-    async for origin in table.iterate(ORIGIN.on(voter=voter, board=board), consistent=True):
-        key = ADDRESS_VOTER.at(address=origin.address, board=board, shard=shard, voter=voter)
-        await table.write_many([ADDRESS_VOTER.delete(key), ORIGIN.delete(ORIGIN.item_key(origin))])
 
 
 # ── member items ──

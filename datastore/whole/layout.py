@@ -44,16 +44,13 @@ async def ensure_layout(table: Table) -> Layout | None:
     """The table's layout. An empty table gets the current one; None if the table has items and none names a layout."""
     if (layout := await table.get(LAYOUT.at(), consistent=True)) is not None:
         return layout
-    if await _is_empty(table):
+    async with aclosing(table.scan_items(at_once=1, consistent=True)) as items:
+        is_empty = await anext(items, None) is None
+    if is_empty:
         # Another process may be faster.
         await table.try_write(LAYOUT.put(Layout(CURRENT_LAYOUT), when=absent()))
     # What made the table not empty may be the layout that another process has named since.
     return await table.get(LAYOUT.at(), consistent=True)
-
-
-async def _is_empty(table: Table) -> bool:
-    async with aclosing(table.scan_items(at_once=1, consistent=True)) as items:
-        return await anext(items, None) is None
 
 
 # ── demo ──
