@@ -172,16 +172,14 @@ def plans(wanted: Filter, counts: CommentCounts, number: int) -> tuple[Plan, ...
     """Every way to read `number` comments, the cheapest first. Verified ones have partitions of their own."""
     counts = counts.of_verified() if wanted.verified else counts
     counts = counts if counts.count() > 0 else _likely_counts(wanted.languages)
-    languages = wanted.languages or (None,)
-    ratings = wanted.ratings or (None,)
-    possible = [_plan(Path.PRODUCT, [(None, None)], wanted, counts, number)]
-    if wanted.languages is not None:
-        possible.append(_plan(Path.LANGUAGE, [(tag, None) for tag in languages], wanted, counts, number))
-    if wanted.ratings is not None:
-        possible.append(_plan(Path.RATING, [(None, rating) for rating in ratings], wanted, counts, number))
-    if wanted.languages is not None and wanted.ratings is not None:
-        cells = [(tag, rating) for tag in languages for rating in ratings]
-        possible.append(_plan(Path.BOTH, cells, wanted, counts, number))
+    languages, ratings = wanted.languages or (), wanted.ratings or ()
+    cells: Mapping[Path, list[tuple[str | None, int | None]]] = {
+        Path.PRODUCT: [(None, None)],
+        Path.LANGUAGE: [(tag, None) for tag in languages],
+        Path.RATING: [(None, rating) for rating in ratings],
+        Path.BOTH: [(tag, rating) for tag in languages for rating in ratings],
+    }
+    possible = [_plan(path, some, wanted, counts, number) for path, some in cells.items() if some]
     return tuple(sorted(possible, key=lambda plan: (plan.cost, not plan.exact, len(plan.reads))))
 
 

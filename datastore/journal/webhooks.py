@@ -28,6 +28,7 @@ from datastore.changes.occurrences import (
 from datastore.changes.revisions import Revisions, changed, read_revisions
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, Stale, Table, Window, optimistic
+from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import Partition, shard_of
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Put, Update, absent, present, where
@@ -142,9 +143,7 @@ async def clear_webhook(table: Table, webhook: str) -> None:
     """Delete a removed webhook, and first its deliveries."""
     for state in DeliveryState:
         for shard in range(DELIVERY_SHARDS):
-            partition = DELIVERY.on(webhook=webhook, state=state, shard=shard)
-            while found := (await table.query(partition, limit=500, consistent=True)).records:
-                await table.write_many(DELIVERY.delete(DELIVERY.item_key(one)) for one in found)
+            await clear_partition(table, _partition(webhook, state, shard))
     await table.write(WEBHOOK.delete(WEBHOOK.at(id=webhook)))
 
 

@@ -41,8 +41,19 @@ def searched(name: str) -> str:
     return plain.replace("#", "＃")[:LONGEST_SEARCH]
 
 
+class OfMember:
+    """What lies in its member's shard."""
+
+    __slots__ = ()
+    user: str
+
+    @property
+    def shard(self) -> int:
+        return member_shard(self.user)
+
+
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(OfMember):
     """A member's public profile and private settings."""
 
     user: str
@@ -84,10 +95,6 @@ class Profile:
     def proven_email(self) -> str | None:
         """The address, if it is known to be the member's."""
         return self.email if self.email_confirmed is not None else None
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
 
     @property
     def searched_name(self) -> str:

@@ -36,7 +36,7 @@ from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.retries import BATCH_READ
 from datastore.dynamo.writes import Condition, Put, absent, less, where
 from datastore.people.confirmations import SentEmails
-from datastore.people.profiles import SHARDS, member_shard
+from datastore.people.profiles import SHARDS, OfMember, member_shard
 from datastore.pickem.events import EVENT, MATCH, Clock, Event, EventState, Match, number_matches, season_entry
 from datastore.pickem.gates import GATE, GATES, Gate, gate_number, pick_counter
 
@@ -70,7 +70,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(OfMember):
     """One member's picks for one event: the index of a team by match.
 
     `token` names the request that wrote it. It tells a prediction from the one that replaced it, and a request whose
@@ -94,10 +94,6 @@ class Prediction:
     @property
     def node_key(self) -> str:
         return f"{self.event}:{self.user}"
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
 
     @property
     def ranking_shard(self) -> int:

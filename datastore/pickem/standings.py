@@ -31,10 +31,11 @@ from itertools import accumulate, pairwise
 import orjson
 
 from datastore.dynamo import ConditionFailed, Page, Table, Window, chunks, iso, optimistic
+from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import HIGHEST, Entity, ItemKey, Key, from_best_first
 from datastore.dynamo.paging import shard_limit
 from datastore.dynamo.writes import Delete, Put, Write, absent, less, where
-from datastore.people.profiles import SHARDS, member_shard
+from datastore.people.profiles import SHARDS, OfMember, member_shard
 from datastore.pickem.predictions import (
     PREDICTION,
     RANKING_SHARDS,
@@ -127,12 +128,7 @@ async def read_histogram(table: Table, scope: str, revision: int) -> Histogram |
 
 async def delete_older_histograms(table: Table, scope: str, revision: int) -> None:
     """Delete the revisions before this one."""
-    old = [
-        part
-        async for part in table.iterate(HISTOGRAM_PART.on(scope=scope), consistent=True)
-        if part.revision < revision
-    ]
-    await table.write_many(HISTOGRAM_PART.delete(HISTOGRAM_PART.item_key(part)) for part in old)
+    await clear_partition(table, HISTOGRAM_PART.on(scope=scope).between(None, f"{revision:010d}"))
 
 
 # ── standings ──
@@ -144,7 +140,7 @@ _NO_SHARE = Share.taken_back(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(OfMember):
     """A member's points in one season."""
 
     user: str
@@ -156,10 +152,6 @@ class Standing:
     closeness: int = 0
     """The sum over the events. Ordering by it is ordering by the sum of distances, where a missing guess, or a missing
     prediction, counts as the worst distance of its event."""
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
 
     @property
     def ranking_shard(self) -> int:

@@ -16,7 +16,7 @@ from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, optimistic_from
 from datastore.dynamo.entity import HIGHEST, Entity, Key, Partition
 from datastore.dynamo.writes import Condition, Update, Write, absent, present, where
-from datastore.people.profiles import PROFILE, SHARDS, Profile, member_shard
+from datastore.people.profiles import PROFILE, SHARDS, OfMember, Profile
 from datastore.refusals import NotFound
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, Subscription
 
@@ -29,7 +29,7 @@ _MAX_ITEMS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _OfDay:
+class _OfDay(OfMember):
     """What a member has done on a day."""
 
     user: str
@@ -39,10 +39,6 @@ class _OfDay:
     @property
     def node_key(self) -> str:
         return f"{self.date}.{self.id}.{self.user}"
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from datastore.dynamo import ConditionFailed, Stale, Table, optimistic, optimist
 from datastore.dynamo.entity import HIGHEST, Entity, Key
 from datastore.dynamo.writes import Write, absent, present, where
 from datastore.people.confirmations import SentEmails, read_confirmation, use_confirmation
-from datastore.people.profiles import NO_EMAIL, PROFILE, SHARDS, Profile, member_shard, read_profile
+from datastore.people.profiles import NO_EMAIL, PROFILE, SHARDS, OfMember, Profile, read_profile
 from datastore.refusals import Conflict, NotFound
 
 # ── subscriptions ──
@@ -38,7 +38,7 @@ class CharacterSet(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(OfMember):
     """A member's subscription to the daily words of a list. An ended one stays, but not in the index.
 
     The oldest of those that ended are deleted when a member has too many.
@@ -49,10 +49,6 @@ class Subscription:
     character_set: CharacterSet
     active: bool
     since: datetime
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
 
 
 SUBSCRIPTION = Entity(
@@ -187,7 +183,7 @@ def is_count_change(write: Write) -> bool:
 
 
 @dataclass(slots=True)
-class Subscriber:
+class Subscriber(OfMember):
     """A member with active subscriptions, as the index shows them: it may be seconds behind."""
 
     user: str
@@ -195,10 +191,6 @@ class Subscriber:
     index_shard: int
     """The shard of the index that lists the member."""
     profile: Profile | None = None
-
-    @property
-    def shard(self) -> int:
-        return member_shard(self.user)
 
 
 async def all_subscribers(table: Table) -> AsyncIterator[Subscriber]:
