@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline
 from datastore.dynamo.entity import Entity, ItemKey, Key
-from datastore.dynamo.writes import Write, absent, less, where
+from datastore.dynamo.writes import Write, less, where
 
 LEASE_SECONDS = 15.0
 """An item that another process sees unchanged for so long has no living holder."""
@@ -156,9 +156,7 @@ class Leases:
         """Acquire the lease of work that has no item of its own; None if another process does it."""
         seen = await self._table.get(TURN.at(name=name), consistent=True)
         if seen is None:
-            seen = Turn(name)
-            # If another process writes it first, acquiring it fails too.
-            await self._table.try_write(TURN.put(seen, when=absent()))
+            seen = await self._table.put_once(TURN, Turn(name))
         return await self.acquire(seen) if self.is_free(seen) else None
 
 

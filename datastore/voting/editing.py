@@ -222,17 +222,8 @@ def _on_details(changed: Details, change: ContenderChange) -> Iterator[Write]:
 # ── retirement ──
 
 
-async def retire_contender(table: Table, key: ContenderKey, *, unit: UnitOfWork) -> Contender:
-    """Remove a contender from the leaderboard and from every draw. Its row, name and records stay."""
-    return await _set_retired(table, key, unit, retired=True)
-
-
-async def restore_contender(table: Table, key: ContenderKey, *, unit: UnitOfWork) -> Contender:
-    """Bring a retired contender back to the leaderboard and into draws."""
-    return await _set_retired(table, key, unit, retired=False)
-
-
-async def _set_retired(table: Table, key: ContenderKey, unit: UnitOfWork, *, retired: bool) -> Contender:
+async def set_retired(table: Table, key: ContenderKey, unit: UnitOfWork, *, retired: bool) -> Contender:
+    """Remove a contender from the leaderboard and from every draw, or bring it back. Its row, name and records stay."""
 
     async def read() -> tuple[Contender | None, BoardWithMarks | None]:
         return await asyncio.gather(read_contender(table, *key), read_board_with_marks(table, key[0]))

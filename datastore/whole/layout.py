@@ -3,7 +3,7 @@
 | wanted                             | read or write                                                    | requests |
 |------------------------------------|------------------------------------------------------------------|----------|
 | the table's layout                 | GetItem LAYOUT LAYOUT, consistent                                | 1        |
-| the same, if no item names it      | also Scan of 1 item, if empty PutItem, and the GetItem again     | 3 or 4   |
+| the same, if no item names it      | also Scan of 1 item; if empty PutItem, else the GetItem again    | 3        |
 | whether a part of the demo is there | GetItem DEMO#<part> DEMO                                        | 1        |
 | mark a part as complete            | PutItem DEMO#<part> DEMO                                         | 1        |
 
@@ -16,7 +16,6 @@ from datetime import datetime
 
 from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import absent
 from datastore.people.member_items import MemberItems, of_nobody
 
 # ── layout ──
@@ -47,8 +46,7 @@ async def ensure_layout(table: Table) -> Layout | None:
     async with aclosing(table.scan_items(at_once=1, consistent=True)) as items:
         is_empty = await anext(items, None) is None
     if is_empty:
-        # Another process may be faster.
-        await table.try_write(LAYOUT.put(Layout(CURRENT_LAYOUT), when=absent()))
+        return await table.put_once(LAYOUT, Layout(CURRENT_LAYOUT))
     # What made the table not empty may be the layout that another process has named since.
     return await table.get(LAYOUT.at(), consistent=True)
 

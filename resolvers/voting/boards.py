@@ -364,14 +364,14 @@ def parse_details(
 
 async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> contender_store.Contender:
     ctx.with_role(Role.EDITOR)
-    retired = await editing.retire_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
+    retired = await editing.set_retired(ctx.table, _parse_contender(contender), ctx.unit, retired=True)
     visibility.board_cache(ctx).changed(retired.board, retired)
     return retired
 
 
 async def restore_contender(ctx: Context, /, *, contender: ContenderId) -> contender_store.Contender:
     ctx.with_role(Role.EDITOR)
-    restored = await editing.restore_contender(ctx.table, _parse_contender(contender), unit=ctx.unit)
+    restored = await editing.set_retired(ctx.table, _parse_contender(contender), ctx.unit, retired=False)
     visibility.board_cache(ctx).changed(restored.board, restored)
     return restored
 

@@ -10,7 +10,7 @@ import pytest
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
 from datastore.voting.boards import BOARD, Board
-from datastore.voting.editing import restore_contender
+from datastore.voting.editing import set_retired
 from resolvers.requests.context import utc_now
 from resolvers.voting.settling import BoardCache
 from server.audit import find_suspects
@@ -166,12 +166,12 @@ async def test_a_killed_restoration_is_done_or_not(one_client: Client) -> None:
         await retire(one_client, cat)
         try:
             with killed_at(table, write):
-                await restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
+                await set_retired(table, ("main", 0), UnitOfWork.unkeyed(utc_now()), retired=False)
         except Killed:
             pass
         await forget_boards(one_client)
         await assert_consistent(one_client)
-        await restore_contender(table, ("main", 0), unit=UnitOfWork.unkeyed(utc_now()))
+        await set_retired(table, ("main", 0), UnitOfWork.unkeyed(utc_now()), retired=False)
         await forget_boards(one_client)
         await assert_consistent(one_client)
 
