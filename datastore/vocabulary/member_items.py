@@ -170,12 +170,8 @@ def all_daily_words(table: Table, list_id: str) -> AsyncIterator[DailyWord]:
     return table.iterate(DAILY.on(list=list_id))
 
 
-def all_subscriptions(table: Table) -> AsyncIterator[subscriptions.Subscription]:
-    return table.scan(subscriptions.SUBSCRIPTION)
-
-
-def all_subscriber_counts(table: Table) -> AsyncIterator[subscriptions.SubscriberCount]:
-    return table.scan(subscriptions.SUBSCRIBER_COUNT)
+def all_subscriptions(table: Table) -> AsyncIterator[subscriptions.Subscription | subscriptions.SubscriberCount]:
+    return table.scan(subscriptions.SUBSCRIPTION, subscriptions.SUBSCRIBER_COUNT)
 
 
 def all_results(table: Table) -> AsyncIterator[learning.QuizResult | learning.Sentence | learning.ActiveDays]:

@@ -72,14 +72,13 @@ async def _subscription_breaches(services: Services) -> AsyncIterator[str]:
         if reader.index_shard != reader.shard:
             yield f"{reader.user} is listed in shard {reader.index_shard} instead of {reader.shard}"
     active = 0
-    async for subscription in member_items.all_subscriptions(services.table):
-        active += subscription.active
+    async for record in member_items.all_subscriptions(services.table):
+        if isinstance(record, subscriptions.Subscription):
+            active += record.active
+        elif record.count != (actual := subscribers.pop((record.list, record.shard), 0)):
+            yield f"the list {record.list} counts {record.count} subscribers in shard {record.shard} and has {actual}"
     if active != listed:
         yield f"{active} active subscriptions, but {listed} in the index"
-    async for counted in member_items.all_subscriber_counts(services.table):
-        list_id, shard = counted.list, counted.shard
-        if counted.count != (actual := subscribers.pop((list_id, shard), 0)):
-            yield f"the list {list_id} counts {counted.count} subscribers in shard {shard} and has {actual}"
     for list_id, shard in subscribers:
         yield f"subscribers of the list {list_id} in shard {shard} are not counted"
 
