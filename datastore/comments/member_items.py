@@ -19,16 +19,7 @@ from datastore.comments.threads import THREAD
 from datastore.comments.transfer import IMPORT_BATCH
 from datastore.comments.verified import PROOF, VERIFIED
 from datastore.dynamo import Table, batches, optimistic
-from datastore.people.member_items import (
-    COUNTED,
-    PERSONAL,
-    UNLESS_REMOVED,
-    MemberItems,
-    Records,
-    in_file,
-    left_out,
-    of_nobody,
-)
+from datastore.people.member_items import COUNTED, PERSONAL, STAYS, MemberItems, Records, in_file, left_out, of_nobody
 
 # ── member items ──
 
@@ -71,25 +62,17 @@ MEMBER_ITEMS = MemberItems(
         records.HELD: in_file(
             "heldComment",
             "One of your comments that waits for a moderator or was rejected.",
-            UNLESS_REMOVED,
+            STAYS,
             times_in_id=("created_at", "arrived_at"),
         ),
-        records.REPORTS: in_file(
-            "report", "Your report of a comment that moderators have yet to decide about.", UNLESS_REMOVED
-        ),
-        MARK: in_file("helpful", "That you found a comment helpful.", UNLESS_REMOVED),
+        records.REPORTS: in_file("report", "Your report of a comment that moderators have yet to decide about.", STAYS),
+        MARK: in_file("helpful", "That you found a comment helpful.", STAYS),
         REPLY_MAIL: in_file("replyMail", "That an email told you of replies to your comments."),
         REPLY_NOTICE: left_out("Replies of which you are about to be told by email.", PERSONAL),
-        REVIEW_PLACE: left_out(
-            "Says which of your comments, which the file has, is your review of a product.", UNLESS_REMOVED
-        ),
-        HELPFUL: left_out(
-            "Repeats one of your comments, which the file has, for lists of helpful ones.", UNLESS_REMOVED
-        ),
-        VERIFIED: left_out(
-            "Repeats one of your comments, which the file has, for lists of verified ones.", UNLESS_REMOVED
-        ),
-        records.POINTER: left_out("Repeats what the file has: it says where a comment is.", UNLESS_REMOVED),
+        REVIEW_PLACE: left_out("Says which of your comments, which the file has, is your review of a product.", STAYS),
+        HELPFUL: left_out("Repeats one of your comments, which the file has, for lists of helpful ones.", STAYS),
+        VERIFIED: left_out("Repeats one of your comments, which the file has, for lists of verified ones.", STAYS),
+        records.POINTER: left_out("Repeats what the file has: it says where a comment is.", STAYS),
         **of_nobody(DIGEST_MAIL, IMPORT_BATCH, records.LATE_ARRIVAL, LEADER, PLACED_RULE),
         **of_nobody(PRODUCT_TALLY, PROOF, RULES_REVISION, THREAD),
     },

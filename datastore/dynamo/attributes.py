@@ -49,17 +49,13 @@ def to_the_millisecond(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-def parse_moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
 _PLAIN: Mapping[type, Codec] = {
     str: Codec(lambda value: {"S": value}, itemgetter("S")),
     bool: Codec(lambda value: {"BOOL": value}, itemgetter("BOOL")),
     int: Codec(lambda value: {"N": str(value)}, lambda stored: int(stored["N"])),
     float: Codec(lambda value: {"N": repr(value)}, lambda stored: float(stored["N"])),
     bytes: Codec(lambda value: {"B": value}, lambda stored: bytes(stored["B"])),
-    datetime: Codec(lambda value: {"S": iso(value)}, lambda stored: parse_moment(stored["S"])),
+    datetime: Codec(lambda value: {"S": iso(value)}, lambda stored: datetime.fromisoformat(stored["S"])),
     date: Codec(lambda value: {"S": value.isoformat()}, lambda stored: date.fromisoformat(stored["S"])),
 }
 

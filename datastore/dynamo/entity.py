@@ -27,16 +27,7 @@ from functools import cached_property
 from string import Formatter
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from datastore.dynamo.attributes import (
-    Attribute,
-    Codec,
-    Item,
-    encoded,
-    fields_decoder,
-    iso,
-    parse_moment,
-    record_fields,
-)
+from datastore.dynamo.attributes import Attribute, Codec, Item, encoded, fields_decoder, iso, record_fields
 from datastore.dynamo.writes import ALWAYS, Check, Condition, Delete, Put, Update
 
 # ── invalidation ──
@@ -492,7 +483,7 @@ def _reader(declared: Any) -> Callable[[str], Any]:
     if declared is date:
         return date.fromisoformat
     if declared is datetime:
-        return parse_moment
+        return datetime.fromisoformat
     if declared in (str, int) or (isinstance(declared, type) and issubclass(declared, Enum)):
         return declared  # type: ignore[no-any-return]  # a class is its own reader
     raise TypeError(f"a field of type {declared!r} cannot be read back from a key")

@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import OrderedDict
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from datastore.dynamo import ConditionFailed, DynamoError, Table, deadline
+from datastore.dynamo import BoundedDict, ConditionFailed, DynamoError, Table, deadline
 from datastore.dynamo.entity import Entity, ItemKey, Key
 from datastore.dynamo.writes import Write, less, where
 
@@ -112,7 +111,7 @@ class Leases:
         self.lasting = LEASE_SECONDS
         """For so many seconds others take this process for alive."""
         self._table = table
-        self._seen: OrderedDict[ItemKey[Any], _Seen] = OrderedDict()
+        self._seen: BoundedDict[ItemKey[Any], _Seen] = BoundedDict(_MOST_SEEN)
 
     def is_free(self, seen: Leased) -> bool:
         """Whether a lease may be acquired, whose item was just read: no living process has it."""
@@ -121,12 +120,10 @@ class Leases:
     def age(self, seen: Leased) -> Age:
         """For how long an item has been in the state just read, or in a later one if this read was late."""
         key, state, now = _ENTITIES[type(seen)].item_key(seen), (seen.term, seen.beat), monotonic()
-        before = self._seen.pop(key, _Seen((-1, -1), now, -inf, -inf))
+        before = self._seen.get(key, _Seen((-1, -1), now, -inf, -inf))
         if state > before.state:
             before = _Seen(state, now, before.looked, now)
         self._seen[key] = replace(before, looked=now)
-        if len(self._seen) > _MOST_SEEN:
-            self._seen.popitem(last=False)
         return Age(now - before.since, now - before.not_before)
 
     async def acquire(self, seen: R) -> Held[R] | None:
@@ -143,14 +140,13 @@ class Leases:
             if not failed.doubtful or stored is None or (stored.holder, stored.term) != (mine.holder, mine.term):
                 return None
             record = stored  # this process has acquired it, and the answer was lost
-        return Held(self._table, entity, record, began, self.lasting)
+        return Held(self._table, record, began, self.lasting)
 
     async def begin(self, record: R) -> Held[R]:
         """Write an item that is this process's alone, with its lease."""
-        entity: Entity[R] = _ENTITIES[type(record)]
         began = monotonic()
-        await self._table.write(entity.put(record))
-        return Held(self._table, entity, record, began, self.lasting)
+        await self._table.write(_ENTITIES[type(record)].put(record))
+        return Held(self._table, record, began, self.lasting)
 
     async def take_turn(self, name: str) -> Held[Turn] | None:
         """Acquire the lease of work that has no item of its own; None if another process does it."""
@@ -163,11 +159,11 @@ class Leases:
 class Held(Generic[R]):
     """A lease that this process holds."""
 
-    def __init__(self, table: Table, entity: Entity[R], record: R, began: float, lasting: float) -> None:
+    def __init__(self, table: Table, record: R, began: float, lasting: float) -> None:
         self.record = record
         """The item with the changes that this process has made, stored or not."""
         self._table = table
-        self._entity = entity
+        self._entity: Entity[R] = _ENTITIES[type(record)]
         self._third = lasting / 3
         self._safe_until = began + 2 * self._third
         self._unsaved: set[str] = set()

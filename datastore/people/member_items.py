@@ -41,7 +41,7 @@ PERSONAL = Policies(ErasurePolicy.DELETED, ErasurePolicy.DELETED, ErasurePolicy.
 KEPT = Policies(*[ErasurePolicy.KEPT] * 3)
 RESULT = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.DELETED)
 COUNTED = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.REJECTED)
-UNLESS_REMOVED = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.KEPT)
+STAYS = Policies(ErasurePolicy.DELETED, ErasurePolicy.KEPT, ErasurePolicy.KEPT)
 _NONE = Policies(*[ErasurePolicy.NOT_APPLICABLE] * 3)
 
 

@@ -20,20 +20,10 @@ from typing import Any, TypeVar
 
 from datastore.changes.occurrences import Kind
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import (
-    ConditionFailed,
-    Page,
-    PageRequest,
-    Stale,
-    Table,
-    Window,
-    check_before_each_attempt,
-    chunks,
-    key_text,
-)
+from datastore.dynamo import ConditionFailed, Page, PageRequest, Stale, Table, Window, check_before_each_attempt, iso
 from datastore.dynamo.entity import Entity, ItemKey, Key, best_first
 from datastore.dynamo.paging import shard_limit
-from datastore.dynamo.retries import BATCH_READ
+from datastore.dynamo.retries import BATCH_READ, chunks
 from datastore.dynamo.writes import Condition, Put, absent, less, where
 from datastore.people.confirmations import SentEmails
 from datastore.people.profiles import SHARDS, OfMember, member_shard
@@ -298,7 +288,7 @@ REMINDERS = SentEmails(REMINDER)
 def events_to_lock(table: Table, now: datetime, until: datetime) -> AsyncIterator[Event]:
     """The upcoming events that start between these moments, as the index shows them."""
     partition = EVENT.on("gsi2", state=EventState.UPCOMING)
-    return table.iterate(partition.between(key_text(now), key_text(until)))
+    return table.iterate(partition.between(iso(now), iso(until)))
 
 
 async def read_reminded_or_predicted(table: Table, event: str, users: Sequence[str]) -> Collection[str]:

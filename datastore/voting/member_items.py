@@ -14,16 +14,7 @@ Deleting votes changes no count: they must already be void.
 from datastore.dynamo import Table
 from datastore.dynamo.bulk import clear_partition
 from datastore.dynamo.entity import shard_of
-from datastore.people.member_items import (
-    COUNTED,
-    KEPT,
-    PERSONAL,
-    MemberItems,
-    Records,
-    in_file,
-    left_out,
-    of_nobody,
-)
+from datastore.people.member_items import COUNTED, KEPT, PERSONAL, MemberItems, Records, in_file, left_out, of_nobody
 from datastore.voting.boards import BOARD, DIRTY_MARK, every_slug
 from datastore.voting.contenders import CONTENDER, DETAILS, IMPORTED_NAME, NAME, PICTURE, RESULTS
 from datastore.voting.continuing import CONTINUATION, continuations, voters_of
