@@ -21,7 +21,7 @@ from datastore.comments.notices import REPLY_NOTICE, ReplyNotice
 from datastore.comments.records import Comment, Status
 from datastore.comments.reviews import place_writes
 from datastore.comments.threads import ThreadChange, read_thread_change
-from datastore.comments.verified import ShownProof, entry_writes, show_proof
+from datastore.comments.verified import PROOF, ShownProof, entry_writes
 from datastore.dynamo import ConditionFailed, Page, PageRequest, Table, Window, batches
 from datastore.dynamo.writes import Condition, Write, absent, present, where
 from datastore.values.ids import first_id
@@ -96,7 +96,7 @@ class CommentChange:
         if self.notice is not None:
             writes.append(REPLY_NOTICE.put(self.notice))
         if self.proof is not None:
-            writes.append(show_proof(self.proof))
+            writes.append(PROOF.put(self.proof, when=absent()))
         parts = (records.pointer_writes, change_writes, place_writes, entry_writes)
         return [*writes, *chain.from_iterable(part(self.old, self.new) for part in parts)]
 

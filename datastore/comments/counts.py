@@ -21,7 +21,7 @@ eight index keys: 2,000 five-star comments a second, each on another product, wr
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import add
 
@@ -79,13 +79,13 @@ PRODUCT_TALLY = Entity(
 )
 
 
-def change_updates(old: Comment | None, new: Comment | None) -> list[Update]:
+def change_updates(old: Comment | None, new: Comment | None) -> Iterator[Update]:
     """The updates of the counts when one comment changes. Held comments are not counted."""
     changes = [(-1, old), (1, new)]
     return count_updates((sign, comment) for sign, comment in changes if comment is not None)
 
 
-def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None = None) -> list[Update]:
+def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None = None) -> Iterator[Update]:
     """One update for each shard that comments leave (-1) or join (+1); all of them in `shard` if it is given."""
     deltas: dict[tuple[str, str, int], Counter[str]] = {}
     for sign, comment in changes:
@@ -99,17 +99,13 @@ def count_updates(changes: Iterable[tuple[int, Comment]], *, shard: int | None =
                 delta["bytes"] += sign * comment.size
                 if comment.verified_at is not None:
                     delta[f"v{comment.rating or 0}"] += sign
-    return [
-        _addition(ProductTally(*tally_key, unsettled=True), numbers)
-        for tally_key, delta in deltas.items()
-        if (numbers := {name: number for name, number in delta.items() if number})
-    ]
-
-
-def _addition(tally: ProductTally, numbers: dict[str, int]) -> Update:
-    if "r5" in numbers:
-        return PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={**numbers, "marks": 1})
-    return PRODUCT_TALLY.update(PRODUCT_TALLY.item_key(tally), add=numbers)
+    for tally_key, delta in deltas.items():
+        tally = ProductTally(*tally_key, unsettled=True)
+        numbers = {name: number for name, number in delta.items() if number}
+        if "r5" in numbers:
+            yield PRODUCT_TALLY.update_with_indexes(tally, "unsettled", add={**numbers, "marks": 1})
+        elif numbers:
+            yield PRODUCT_TALLY.update(PRODUCT_TALLY.item_key(tally), add=numbers)
 
 
 async def read_counts(table: Table, product: str) -> CommentCounts:

@@ -22,7 +22,7 @@ from typing import Any
 from datastore.comments.records import Comment
 from datastore.dynamo import Table
 from datastore.dynamo.entity import Entity, Key
-from datastore.dynamo.writes import Write, absent, present
+from datastore.dynamo.writes import Write, present
 
 VERIFIED = Entity(
     Comment,
@@ -48,11 +48,6 @@ PROOF = Entity(ShownProof, Key("PROOF#{digest}", "PROOF"), ttl="expires")
 
 async def read_proof(table: Table, digest: str) -> ShownProof | None:
     return await table.get(PROOF.at(digest=digest), consistent=True)
-
-
-def show_proof(proof: ShownProof) -> Write:
-    """ConditionFailed if it was shown already."""
-    return PROOF.put(proof, when=absent())
 
 
 def entry_writes(old: Comment | None, new: Comment | None) -> Iterator[Write]:

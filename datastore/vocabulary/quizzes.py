@@ -282,8 +282,7 @@ async def read_quiz_sheet(table: Table, user: str, list_id: str, quiz_id: str) -
         PROFILE.at(user=user),
         ACTIVE_DAYS.at(user=user),
     ]
-    quiz, word_list, profile, days = await table.get_many(keys, consistent=True)
-    return QuizSheet(quiz, word_list, profile, days)
+    return QuizSheet(*await table.get_many(keys, consistent=True))
 
 
 async def record_answers(
