@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
 
 import structlog
 
@@ -85,8 +84,13 @@ class PickemCache:
             "season_entries", partial(read_entries, table)
         )
         self.members = cache.batches("members", self._read_member_pages)
-        self.cards = cache.each("cards", self._read_card, age=_HOUR, most=_MOST)
-        self.pick_counts = cache.each("picked", self._read_pick_counts, age=_HOUR, most=_MOST)
+        self.cards: Reads[tuple[str, int], Mapping[str, Match]] = cache.each(
+            "cards", lambda key: events.read_matches(table, key[0]), age=_HOUR, most=_MOST
+        )
+        # By event and version, since removing a prediction gives the event another version too.
+        self.pick_counts: Reads[tuple[str, int], PickCounts] = cache.each(
+            "picked", lambda key: gates.read_pick_counts(table, key[0]), age=_HOUR, most=_MOST
+        )
         self._event_ranks = cache.each("event_ranks", self._read_event_histogram, age=_HOUR, most=_MOST)
         self._season_ranks = cache.each("season_ranks", self._read_season_histogram, age=_HOUR, most=_MOST)
 
@@ -141,13 +145,6 @@ class PickemCache:
     async def card(self, event: Event) -> Mapping[str, Match]:
         """The matches of an event's card by id."""
         return await self.cards.load((event.id, event.version)) or {}
-
-    async def _read_card(self, key: tuple[str, int]) -> Mapping[str, Match]:
-        return await events.read_matches(self._services.table, key[0])
-
-    async def _read_pick_counts(self, key: tuple[str, int]) -> PickCounts:
-        """By event and version, since removing a prediction gives the event another version too."""
-        return await gates.read_pick_counts(self._services.table, key[0])
 
     # ── ranks ──
 
@@ -248,7 +245,6 @@ class LeagueCache:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._known: BoundedDict[str, None] = BoundedDict(_KNOWN)
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.leagues = services.cache.batches("leagues", self._read_leagues)
         self.rosters = services.cache.each("league_members", self._read_roster, age=_AGE, most=_LEAGUES)
 
@@ -292,10 +288,6 @@ class LeagueCache:
         if len(roster) == league.members:  # else somebody joined or left during the read
             self.rosters.put(RosterKey(league.id, league.revision), roster)
         return league, {member.user: member for member in members}
-
-    def turn(self, league: str) -> asyncio.Lock:
-        """Held while a member is added: transactions on one league's item would only make each other fail."""
-        return self._turns.setdefault(league, asyncio.Lock())
 
     async def _read_roster(self, key: RosterKey) -> Sequence[str]:
         found = await read_whole_league(self._services.table, key.league)

@@ -158,7 +158,7 @@ async def join_league(ctx: Context, /, *, league: LeagueId | None = None, code: 
         membership = Membership.WAITING if found.entry is Entry.APPROVAL else Membership.MEMBER
         place = LeagueMember(found.id, member.id, membership, ctx.now(), token)
         answer = Joined(visibility.show_to_everybody(found), membership)
-        async with league_cache(ctx).turn(found.id):
+        async with ctx.services.turn("league", found.id):
             await leagues.join_league(ctx.table, found, place, own, ctx.unit, answer)
         return answer
 

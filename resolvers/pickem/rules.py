@@ -87,6 +87,8 @@ async def _admit(ctx: Context, subject: str, rate: Rate) -> None:
 LONGEST_QUESTION = 200
 LONGEST_UNIT = 40
 LARGEST = 1_000_000
+PREDICTIONS_AT_ONCE = 100
+"""Enough to keep an engine busy, few enough to use little memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +150,11 @@ def closeness(event: Event, worst: int, prediction: Prediction) -> int:
     return 0 if distance is None else worst - distance
 
 
-async def worst_distance(table: Table, event: Event, at_once: int) -> int:
+async def worst_distance(table: Table, event: Event) -> int:
     """The distance of the worst guess of a locked event: one pass over its predictions if there is an answer."""
     worst = 0
     if event.tie_break is not None and event.tie_break.thousandths is not None:
-        async for predictions in predictions_to_score(table, event.id, at_once):
+        async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
             worst = max(worst, *(_distance(event, prediction) or 0 for prediction in predictions))
     return worst
 

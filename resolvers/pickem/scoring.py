@@ -23,7 +23,6 @@ since the same pass counts all of them. One that ended early stays in its event,
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 
 from datastore.changes.occurrences import Kind
@@ -32,8 +31,7 @@ from datastore.dynamo import Stale, Table, optimistic, optimistic_from
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import Job, JobState
 from datastore.pickem import gates, standings
-from datastore.pickem.events import Event, EventState, change_event, every_event, read_matches
-from datastore.pickem.member_items import predictions_in, take_out
+from datastore.pickem.events import Event, EventState, change_event, read_matches
 from datastore.pickem.predictions import Prediction, Share, predictions_to_score
 from datastore.pickem.standings import Credit, Histogram
 from datastore.refusals import Conflict, NotFound
@@ -47,9 +45,6 @@ from resolvers.requests.context import Context, Role, Services
 
 # ── crediting ──
 
-PREDICTIONS_AT_ONCE = 100
-"""Enough to keep an engine busy, few enough to use little memory."""
-
 
 async def credit_every_prediction(
     table: Table, event: Event, share_of: Callable[[Prediction], Share], run: JobRun
@@ -60,7 +55,7 @@ async def credit_every_prediction(
     """
     run.total, run.done = (await gates.read_pick_counts(table, event.id)).predictions, 0
     counts = Counter[int]()
-    async for predictions in predictions_to_score(table, event.id, PREDICTIONS_AT_ONCE):
+    async for predictions in predictions_to_score(table, event.id, rules.PREDICTIONS_AT_ONCE):
         credits_ = [Credit(prediction, share_of(prediction), event.starts_at) for prediction in predictions]
         await standings.credit(table, event.season, credits_)
         # If another scorer gave points of a later generation, these counts are not used.
@@ -201,9 +196,9 @@ async def begin_scoring(services: Services, new: Job, *, confirm_missing: bool) 
     return await begin_event_job(services, new, change)
 
 
-async def score(services: Services, event: str, actor: str | None = None) -> Job:
+async def score(services: Services, event: str) -> Job:
     """Score an event outside of a request, and wait for the job's end. Matches may be without a result."""
-    job = await begin_scoring(services, event_job(services, SCORE_EVENT, event, actor), confirm_missing=True)
+    job = await begin_scoring(services, event_job(services, SCORE_EVENT, event, None), confirm_missing=True)
     return refuse_failed(await services.get(JobRunner).ended(job, score_event_job))
 
 
@@ -229,7 +224,7 @@ async def score_event_job(services: Services, run: JobRun) -> str:
     table = services.table
 
     async def give_points(event: Event) -> None:
-        worst = await worst_distance(table, event, PREDICTIONS_AT_ONCE)
+        worst = await worst_distance(table, event)
         winners = rules.winners(event, await read_matches(table, event.id))
         histogram = await credit_every_prediction(table, event, partial(_share, event, winners, worst), run)
         await standings.store_histogram(table, standings.event_scope(event.id), event.generation, histogram)
@@ -302,29 +297,7 @@ async def unscore_event_job(services: Services, run: JobRun) -> str:
     return f"Predictions without points: {run.done:,}."
 
 
-# ── removing ──
-# Removing a member's predictions, and scoring the events again that had given them points.
-
-
-async def remove_predictions(
-    services: Services,
-    user: str,
-    since: datetime | None,
-    unit: UnitOfWork,
-    announce: Callable[[list[str]], Awaitable[None]],
-) -> int:
-    """Remove a member's predictions that were submitted since a time; return their number.
-
-    `announce` must remember the events for `count_again` before the first of their predictions is removed.
-    """
-    events = await every_event(services.table)
-    found = [
-        event
-        async for event, prediction in predictions_in(services.table, user, events)
-        if since is None or prediction.submitted_at >= since
-    ]
-    await announce([event.id for event in found])
-    return sum([await take_out(services.table, user, event, unit) for event in found])
+# ── counting again ──
 
 
 async def count_again(services: Services, event_id: str, unit: UnitOfWork) -> None:

@@ -42,7 +42,12 @@ class Card:
 
 def season_rows(document: Any) -> Iterator[readers.Row]:
     """The events of a file."""
-    return readers.listed(document, "events", "A season file")
+    events = document.get("events") if isinstance(document, Mapping) else None
+    if not isinstance(events, list):
+        raise readers.Unreadable('A season file is an object with a list of "events".')
+    for index, fields in enumerate(events):
+        problem = None if isinstance(fields, Mapping) else "write an object, in braces"
+        yield readers.Row(index + 1, fields, name=f"events.{index}", problem=problem)
 
 
 class SeasonStore(PreviewedStore[Card]):

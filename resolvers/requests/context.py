@@ -7,6 +7,7 @@ nothing of GraphQL. `schema/framework/arguments.py` reads the annotations below 
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from functools import partial
 from typing import Annotated, Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from datastore.changes.occurrences import Journal
 from datastore.changes.unit_of_work import UnitOfWork
@@ -204,6 +206,7 @@ class Services:
             "profiles", self._read_profiles, age=PROFILE_AGE, kept=MEMBER_AGE
         )
         self._parts: dict[Callable[..., Any], Any] = {}
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def _read_profiles(self, users: Sequence[str]) -> Mapping[str, Profile]:
         profiles = await profile_store.read_profiles(self.table, users)
@@ -229,6 +232,10 @@ class Services:
         if read not in self._parts:
             self._parts[read] = self.cache.batches(name, partial(read, self.table))
         return cast("Reads[K, V]", self._parts[read])
+
+    def turn(self, kind: str, key: str) -> asyncio.Lock:
+        """Held by one request at a time: transactions on the same items would only make each other fail."""
+        return self._turns.setdefault((kind, key), asyncio.Lock())
 
     async def close(self) -> None:
         """End all subscriptions, then let the parts finish their background work."""

@@ -2,7 +2,7 @@
 
 | module  | contents                                                                                |
 |---------|-----------------------------------------------------------------------------------------|
-| readers | rows, each with its place: JSON Lines, CSV, a folder of SVG files, a list in a document |
+| readers | rows, each with its place: JSON Lines, CSV, a folder of SVG files                       |
 | loop    | `import_records`, which repairs an interrupted run if run again; previews; exports      |
 
 Each part has a store, to which the loop gives what the rows mean, and which leaves alone what exists already.

@@ -225,16 +225,6 @@ def svg_folder(folder: Path) -> Iterator[Row]:
         yield Row(number, {"name": name, "svg": file.name}, name=file.name, problem=problem)
 
 
-def listed(document: Any, key: str, name: str) -> Iterator[Row]:
-    """The objects of a list in a JSON document."""
-    objects = document.get(key) if isinstance(document, Mapping) else None
-    if not isinstance(objects, list):
-        raise Unreadable(f'{name} is an object with a list of "{key}".')
-    for index, fields in enumerate(objects):
-        problem = None if isinstance(fields, Mapping) else "write an object, in braces"
-        yield Row(index + 1, fields, name=f"{key}.{index}", problem=problem)
-
-
 # ── fields ──
 # The fields of a row that was JSON: of their kinds, or InvalidInput with their names. Null is like nothing.
 

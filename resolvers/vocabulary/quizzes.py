@@ -6,7 +6,6 @@ about the list's first ones. If too few of the random words can be asked about, 
 a very long one.
 """
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from itertools import accumulate
 from math import inf
 from random import Random, SystemRandom
 from typing import Final, TypeAlias
-from weakref import WeakValueDictionary
 
 import orjson
 
@@ -31,7 +29,7 @@ from datastore.vocabulary.learning import ActiveDays, QuizResult
 from datastore.vocabulary.quizzes import AskedWord, Card, OpenQuiz, QuizAnswered, QuizExpired, QuizSheet, QuizUnknown
 from datastore.vocabulary.words import Word, find_words
 from resolvers.loading import batched
-from resolvers.requests.context import AnyId, Context, Services
+from resolvers.requests.context import AnyId, Context
 from resolvers.vocabulary.cache import VocabularyCache
 from resolvers.vocabulary.learning import WRITE_RATE, member_today
 from resolvers.vocabulary.lists import ListId
@@ -154,16 +152,6 @@ class QuizGraded:
     result: ShownQuizResult
     answers: tuple[GradedAnswer, ...]
     streak: Streak
-
-
-class QuizTurns:
-    """One member's answers take turns: transactions on the same days and cards would only make each other fail."""
-
-    def __init__(self, _: Services) -> None:
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def turn(self, user: str) -> asyncio.Lock:
-        return self._turns.setdefault(user, asyncio.Lock())
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +288,7 @@ async def answer_quiz(ctx: Context, /, *, token: AnyId, answers: Sequence[str | 
         )
     list_id, quiz_id = _parse_token(ctx, token)
     ctx.services.rates.hit(WRITE_RATE, "quizzes", member.id)
-    async with ctx.services.get(QuizTurns).turn(member.id):
+    async with ctx.services.turn("quizzes", member.id):  # they write the same days and cards
         sheet = await quizzes.read_quiz_sheet(ctx.table, member.id, list_id, quiz_id)
         return await _grade(ctx, sheet, texts)
 

@@ -15,7 +15,6 @@ from datastore.pickem.predictions import Prediction, Share
 from datastore.values.ids import CLOCK_SKEW
 from resolvers.pickem import rules
 from resolvers.pickem.rules import closeness, worst_distance
-from resolvers.pickem.scoring import PREDICTIONS_AT_ONCE
 from resolvers.requests.context import Services
 
 Sums: TypeAlias = dict[tuple[str, str], Counter[str]]
@@ -45,7 +44,7 @@ async def _event_breaches(services: Services, event: Event, sums: Sums) -> Async
     if missing := set(event.card) ^ set(matches):
         yield f"the card and its matches differ: {', '.join(sorted(missing))}"
     counted: Counter[str] = Counter()
-    worst = await worst_distance(services.table, event, PREDICTIONS_AT_ONCE)
+    worst = await worst_distance(services.table, event)
     points: Counter[int] = Counter()
     async for prediction in standings.all_predictions(services.table, event.id):
         points[prediction.points or 0] += 1

@@ -16,7 +16,7 @@ from datastore.vocabulary.learning import QUIZ
 from datastore.vocabulary.quizzes import CARD, OPEN_QUIZ
 from resolvers.requests.context import Role
 from resolvers.vocabulary import quizzes
-from resolvers.vocabulary.quizzes import START_RATE, QuizTurns
+from resolvers.vocabulary.quizzes import START_RATE
 from resolvers.whole.exporting import file_lines
 from tests.audits import breaches_in
 from tests.client import Client, serving
@@ -324,7 +324,7 @@ async def test_waiting_for_a_turn_gains_no_time(one_client: Client, now: list[da
         quiz = await ada.ask(START_QUIZ, input={"list": list_id, "size": 3, "kind": "MEANING"})
         given.append({"token": quiz["token"], "answers": right_answers(quiz)})
     now[0] += timedelta(seconds=30)
-    turn = one_client.services.get(QuizTurns).turn("ada")
+    turn = one_client.services.turn("quizzes", "ada")
     async with turn:
         sent = gather(*(ada.ask(ANSWER_QUIZ, input=each) for each in given))
         while len(turn._waiters or ()) < 3:
