@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from enum import Enum, auto
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ from datastore.dynamo import DynamoError, SingleFlight, deadline, shared_context
 from datastore.jobs.leases import Held, LeaseLost
 from datastore.people import confirmations as confirmation_store
 from datastore.people.confirmations import Confirmation
-from datastore.refusals import Conflict, InvalidInput, NotAllowed, Unavailable
+from datastore.refusals import Conflict, InvalidInput, NotAllowed, Refusal, Unavailable
 from datastore.values.seal import Seal
 from resolvers.live.background import Promised
 from resolvers.requests.address_limits import AddressLimits
@@ -100,20 +101,6 @@ class MayArrive(Unavailable):
         self.link = link
 
 
-class Outcome(Enum):
-    """What became of a request for an email."""
-
-    SENT = auto()
-    SENT_BEFORE = auto()
-    OF_ANOTHER = auto()
-    """As many other members have asked for the address today as may."""
-    BEGUN_ELSEWHERE = auto()
-    NOT_SENT = auto()
-    UNDELIVERABLE = auto()
-    UNKNOWN = auto()
-    NO_TABLE = auto()
-
-
 _Sending = Coroutine[Any, Any, None]
 Send = Callable[[Link, dict[str, Any]], _Sending]
 """Sends the email with a link, made of these values; raises NotSent, Undeliverable or PerhapsSent."""
@@ -132,7 +119,7 @@ class Confirmations:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._send: Send | None = None
-        self._sending: SingleFlight[tuple[str, ...], Outcome] = SingleFlight(shared_context)
+        self._sending: SingleFlight[tuple[str, ...], None] = SingleFlight(shared_context)
         self.most_sending = 32
         """Emails that this process sends or has waiting."""
         self._under_way = 0
@@ -167,20 +154,19 @@ class Confirmations:
         key = (purpose.value, link.address, asker)
         if self._under_way + len(self._answered) >= self.most_sending:
             raise Unavailable("Many emails are on their way.", retry_after=_SOON.total_seconds())
-        work = self._sending.run(key, lambda: self._send_once(wanted, partial(send, link, values)))
+        work = self._sending.run(key, lambda: self._send_once(link, wanted, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
             self._answered.begin(_complete(work))
             return link
         wait = min(_LONGEST_WAIT, self._services.policy.request_seconds / 2)
         try:
-            outcome = await asyncio.wait_for(work, wait)
+            await asyncio.wait_for(work, wait)
         except TimeoutError:
             raise MayArrive(
                 link,
                 "The mail server has not answered yet: the email may still arrive. If it does not, ask again.",
                 retry_after=_SOON.total_seconds(),
             ) from None
-        _refuse(outcome, link)
         return link
 
     def _link(self, purpose: Purpose, email: str, about: Sequence[str]) -> Link:
@@ -188,38 +174,43 @@ class Confirmations:
         hashed = email_hash(self._services.seal, email)
         return Link(purpose, email, hashed, now.date(), about, now + timedelta(hours=LINK_HOURS))
 
-    async def _send_once(self, wanted: Confirmation, send: Callable[[], _Sending]) -> Outcome:
+    async def _send_once(self, link: Link, wanted: Confirmation, send: Callable[[], _Sending]) -> None:
         services = self._services
         self._under_way += 1
         try:
             with deadline(_STORING):
                 found = await confirmation_store.acquire_confirmation(services.table, services.leases, wanted)
-            return _judge(found, wanted) if isinstance(found, Confirmation) else await self._deliver(found, send)
+            if isinstance(found, Confirmation):
+                _refuse_begun(found, wanted, link)
+            else:
+                await self._deliver(found, link, send)
         except LeaseLost:
-            return Outcome.BEGUN_ELSEWHERE
-        except DynamoError:
-            return Outcome.NO_TABLE
+            raise _begun_elsewhere(link) from None
         finally:
             self._under_way -= 1
 
-    async def _deliver(self, lease: Held[Confirmation], send: Callable[[], _Sending]) -> Outcome:
-        outcome, purpose = Outcome.SENT, lease.record.purpose
+    async def _deliver(self, lease: Held[Confirmation], link: Link, send: Callable[[], _Sending]) -> None:
+        purpose, is_sent = lease.record.purpose, True
         try:
             await lease.renewed_during(send())
         except NotSent as error:
             _log.warning("a confirmation email was not sent", purpose=purpose, reason=str(error))
             with deadline(_STORING):
                 await confirmation_store.delete_confirmation(self._services.table, lease)
-            return Outcome.UNDELIVERABLE if isinstance(error, Undeliverable) else Outcome.NOT_SENT
+            raise _not_sent(error) from None
         except PerhapsSent as error:
             _log.warning("a confirmation email may not have been sent", purpose=purpose, reason=str(error))
-            outcome = Outcome.UNKNOWN
+            is_sent = False
         try:
             with deadline(_STORING):
                 await lease.release(sent=self._services.clock())
         except (DynamoError, LeaseLost) as error:
             _log.warning("a confirmation email was not marked as sent", reason=str(error))
-        return outcome
+        if not is_sent:
+            raise MayArrive(
+                link,
+                "The mail server did not confirm the email: it may still arrive. If it does not, ask again tomorrow.",
+            )
 
     async def all_ended(self) -> None:
         """Wait until every email is sent, or certainly not, whose request was answered before."""
@@ -231,46 +222,39 @@ class Confirmations:
         await self._sending.close()
 
 
-async def _complete(work: Awaitable[Outcome]) -> None:
+async def _complete(work: Awaitable[None]) -> None:
     """Work that nobody waits for; an email that was not sent is logged where that happens."""
-    if await work is Outcome.NO_TABLE:
+    try:
+        with suppress(Refusal):
+            await work
+    except DynamoError:
         _log.warning("a confirmation email was not sent", purpose=Purpose.SUBSCRIPTION.value, reason="no table")
 
 
-def _judge(existing: Confirmation, wanted: Confirmation) -> Outcome:
-    """What an earlier request of the day means for this one."""
+def _refuse_begun(existing: Confirmation, wanted: Confirmation, link: Link) -> None:
+    """The refusal of what an earlier request of the day has begun, unless it has sent the email."""
     if existing.asker != wanted.asker:
-        return Outcome.OF_ANOTHER
-    return Outcome.BEGUN_ELSEWHERE if existing.sent is None else Outcome.SENT_BEFORE
+        raise Conflict("This address gets no more emails today: too many members asked. Ask again tomorrow.")
+    if existing.sent is None:
+        raise _begun_elsewhere(link)
 
 
-def _refuse(outcome: Outcome, link: Link) -> None:
-    """The refusal of a request whose email was not sent, or may not have been."""
-    match outcome:
-        case Outcome.OF_ANOTHER:
-            raise Conflict("This address gets no more emails today: too many members asked. Ask again tomorrow.")
-        case Outcome.BEGUN_ELSEWHERE:
-            raise MayArrive(
-                link,
-                "An email to this address is being sent, or its sending was interrupted. If none arrives, ask again "
-                "in half a minute.",
-                retry_after=_SOON.total_seconds(),
-            )
-        case Outcome.NOT_SENT:
-            raise Unavailable(
-                "The email was not sent: the mail server does not accept it now. Check the address, or try again "
-                "later.",
-                retry_after=_SOON.total_seconds(),
-            )
-        case Outcome.UNDELIVERABLE:
-            raise InvalidInput(
-                "The mail server of this service accepts only addresses in ASCII characters. Use another address.",
-                path=("input", "email"),
-            )
-        case Outcome.UNKNOWN:
-            raise MayArrive(
-                link,
-                "The mail server did not confirm the email: it may still arrive. If it does not, ask again tomorrow.",
-            )
-        case Outcome.NO_TABLE:
-            raise Unavailable(retry_after=1.0)
+def _begun_elsewhere(link: Link) -> MayArrive:
+    return MayArrive(
+        link,
+        "An email to this address is being sent, or its sending was interrupted. If none arrives, ask again in half a "
+        "minute.",
+        retry_after=_SOON.total_seconds(),
+    )
+
+
+def _not_sent(error: NotSent) -> InvalidInput | Unavailable:
+    if isinstance(error, Undeliverable):
+        return InvalidInput(
+            "The mail server of this service accepts only addresses in ASCII characters. Use another address.",
+            path=("input", "email"),
+        )
+    return Unavailable(
+        "The email was not sent: the mail server does not accept it now. Check the address, or try again later.",
+        retry_after=_SOON.total_seconds(),
+    )
