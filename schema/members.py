@@ -142,7 +142,7 @@ _OF_EVERYBODY = Terms(while_suspended=True, guests=True)
 _VISIT = "The token of the page's visit: what its visitor has begun on boards, the member goes on with."
 
 
-@record_type(visibility.ShownSignIn, "Somebody is signed in.")
+@record_type(signing_in.SignedIn, "Somebody is signed in.")
 class SignedIn:
     user: LazyUser = described("The member.")
     token: str | None = described(
@@ -191,7 +191,6 @@ class MembersMutation:
         whole_signing_in.sign_in,
         "Begins a session for whoever has the code or the link. Somebody with a new address becomes a member.",
         SignedIn,
-        show=visibility.show_signed_in,
         terms=Terms(while_suspended=True, guests=True, receipt_of=signing_in.receipt_owner),
         input_description="Who somebody is: a request and its code, or a token alone.",
         result_description="The member with their session, or why nobody is signed in.",
@@ -205,7 +204,6 @@ class MembersMutation:
         "Signs in with a name alone, where the operator allows guests. A guest may do what visitors may, and what "
         "RINGSIDE_GUESTS lists.",
         SignedIn,
-        show=visibility.show_signed_in,
         terms=Terms(receipt_of=whole_signing_in.guest_receipt_owner),
         input_description="A guest's name.",
         result_description="The guest with their session, or why nobody is signed in.",

@@ -1,25 +1,19 @@
-"""API keys: issuing and revoking them, and finding the key of a machine that signs in.
-
-A process remembers for `KNOWN_SECONDS` that there is a key, or that there is none. So a revoked key is refused within
-half a minute in every process. Strangers cause no read unless a text has a key's form and checksum, and then at most
-`LOOKUPS_PER_ADDRESS` besides those that are looked up at the same moment. A key that there is counts towards no limit.
-"""
+"""API keys: issuing and revoking them, and finding the key of a machine that signs in, as `sessions` finds sessions."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from math import inf
-from typing import Annotated, Final
+from typing import Annotated
 
 from datastore.dynamo import DynamoError, Page, SingleFlight, Window, deadline, shared_context
 from datastore.members import api_keys as api_key_store
 from datastore.members.api_keys import USE_INTERVAL, WRONG_CLOCK, ApiKey, IssuedKey
 from datastore.refusals import InvalidInput
+from resolvers.members.sessions import IN_USE_SECONDS, KNOWN_SECONDS, WRITE_SECONDS, look_up
 from resolvers.members.suspensions import parse_roles
 from resolvers.requests.context import Context, Kind, NodeOf, Role, Services, Viewer
-from resolvers.values.network_addresses import network
 from resolvers.values.texts import parse_line
 
 # ── refusals ──
@@ -28,17 +22,6 @@ ApiKeyId = Annotated[str, NodeOf("ApiKey")]
 
 LONGEST_NAME = 80
 LONGEST_DAYS = 3650
-
-KNOWN_SECONDS = 25.0
-"""Together with the half minute after which open sockets are checked again, this is less than a minute."""
-
-IN_USE_SECONDS = 24 * 3600.0
-"""A key that was found here within this time is in use."""
-
-LOOKUPS_PER_ADDRESS: Final = "60/minute"
-"""Keys per network address and process that are looked up and do not exist."""
-
-WRITE_SECONDS = 10.0
 
 
 class KeyRefused(Exception):
@@ -111,7 +94,7 @@ class ApiKeys:
         key_id = api_key_store.id_in(secret)
         if key_id is None:
             raise KeyRefused("This is not an API key of a Ringside service: it was altered, or is incomplete.")
-        key = await self._find(key_id, address)
+        (key,) = await look_up(self._services, self._keys, key_id, address) or (None,)
         if key is None or not key.has_secret(secret):
             raise KeyRefused("There is no such API key. It may have been revoked.")
         now = self._services.clock()
@@ -122,25 +105,11 @@ class ApiKeys:
         return Viewer(id=key.id, kind=Kind.KEY, name=key.name, roles=roles), key.expires_at
 
     def forget(self, key_id: str) -> None:
-        """Refuse from now on a key that this process has just revoked.
-
-        It is in use until its next lookup, because lookups of keys in use are not limited. Otherwise its holder could
-        exhaust the limit and so keep a socket open.
-        """
+        """Refuse from now on a key that this process has just revoked: in use until its next lookup, like a session."""
         self._keys.outdate(key_id)
 
     async def close(self) -> None:
         await self._writes.close()
-
-    async def _find(self, key_id: str, address: str) -> ApiKey | None:
-        (in_use,) = self._keys.known(key_id, inf) or (None,)
-        limit = (LOOKUPS_PER_ADDRESS, "api key", network(address))
-        if is_first := in_use is None and self._keys.known(key_id) is None:
-            self._services.rates.check(*limit)
-        (key,) = await self._keys.load(key_id) or (None,)
-        if key is None and is_first:
-            self._services.rates.hit(*limit)
-        return key
 
     async def _read(self, key_ids: Sequence[str]) -> Mapping[str, tuple[ApiKey | None]]:
         """A key's absence is an answer too, since absence is not kept; ids are not chosen, so none appears later."""

@@ -4,17 +4,17 @@ A process remembers for `KNOWN_SECONDS` that there is a session, or that there i
 within half a minute in every process, and on open sockets and streams at their next check. Strangers cause no read
 unless a text has a token's form and checksum, and then at most `LOOKUPS_PER_ADDRESS` besides those that are looked up
 at the same moment. A session that there is counts towards no limit, or of a network's many members only some would be
-let in after a process was started.
+let in after a process was started. API keys are found in the same way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
-from datastore.dynamo import SingleFlight, deadline, shared_context
+from datastore.dynamo import Reads, SingleFlight, deadline, shared_context
 from datastore.members import sessions as session_store
 from datastore.members.sessions import Session, SessionKey
 from resolvers.live.background import unless_failed
@@ -26,18 +26,34 @@ KNOWN_SECONDS = 25.0
 """Together with the half minute after which open sockets are checked again, this is less than a minute."""
 
 IN_USE_SECONDS = 24 * 3600.0
-"""A session that was found here within this time is in use."""
+"""What was found here within this time is in use."""
 
 LOOKUPS_PER_ADDRESS: Final = "60/minute"
-"""Sessions per network address and process that are looked up and do not exist: a network may be a whole school's."""
+"""Those that do not exist, of each kind per network address and process: a network may be a whole school's."""
 
 MOST_KNOWN = 20_000
 WRITE_SECONDS = 10.0
 _log = structlog.get_logger("ringside.sessions")
 
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=tuple[object, ...])
+
+
 class SessionRefused(Exception):
     """A token that signs nobody in; the message says why."""
+
+
+async def look_up(services: Services, kind: Reads[K, V], key: K, address: str) -> V | None:
+    """What a token or key leads to: a tuple, which begins with None for nothing. RateLimited if that was too often."""
+    limit = (LOOKUPS_PER_ADDRESS, kind.name, network(address))
+    is_first = kind.known(key) is None and (kind.known(key, inf) or (None,))[0] is None
+    if is_first:
+        services.rates.check(*limit)
+    found = await kind.load(key)
+    if is_first and (found or (None,))[0] is None:
+        services.rates.hit(*limit)
+    return found
 
 
 class Sessions:
@@ -55,14 +71,8 @@ class Sessions:
         key = session_store.key_in(token)
         if key is None:
             raise SessionRefused("This is not a session of a Ringside service: it was altered, or is incomplete.")
-        in_use, _ = self._sessions.known(key, inf) or (None, False)
-        limit = (LOOKUPS_PER_ADDRESS, "session", network(address))
-        if is_first := in_use is None and self._sessions.known(key) is None:
-            self._services.rates.check(*limit)
-        session, is_guest = await self._sessions.load(key) or (None, False)
+        session, is_guest = await look_up(self._services, self._sessions, key, address) or (None, False)
         if session is None:
-            if is_first:
-                self._services.rates.hit(*limit)
             raise SessionRefused("This session has ended: sign in again.")
         now = self._services.clock()
         if session.expires <= now:

@@ -33,6 +33,7 @@ from datastore.values.seal import Forged, Seal
 from resolvers.members.sessions import Sessions
 from resolvers.members.sign_in_codes import Asked, SignInCodes
 from resolvers.people.confirmations import email_hash
+from resolvers.people.visibility import ShownProfile, show_changed
 from resolvers.requests.context import Context, Services, Viewer
 
 HANDED_OVER_SECONDS: Final = 60
@@ -43,7 +44,7 @@ _HANDED_OVER = "sign-in handed over"
 class SignedIn:
     """A session that began; without its token where a cookie holds it, and in a receipt."""
 
-    user: Profile
+    user: ShownProfile
     expires_at: datetime
     token: str | None = None
 
@@ -181,7 +182,7 @@ async def begin(ctx: Context, member: Profile, proof: Proof) -> SignedIn:
     session, token = session_store.new_session(
         member.user, proof.method.value, origin, ctx.now(), signed_in_at=proof.signed_in_at
     )
-    answer = SignedIn(member, session.expires)
+    answer = SignedIn(await show_changed(ctx, member), session.expires)
     await session_store.begin_session(ctx.table, ctx.unit, answer, session, *proof.used_up)
     sessions = ctx.services.get(Sessions)
     sessions.began(session, is_guest=member.is_guest)

@@ -1,38 +1,22 @@
 """What a viewer sees of suspensions, roles and API keys: fields show a `ShownSuspension`, which is made here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final, NewType
 
 from datastore.members import suspensions as suspension_store
 from datastore.members.suspensions import Suspension
-from resolvers.members.signing_in import SignedIn
 from resolvers.members.suspensions import Suspensions
-from resolvers.people.visibility import ShownProfile, show_changed
+from resolvers.people.visibility import ShownProfile
 from resolvers.requests.context import Context, Role
 
 AS_STORED: Final[Mapping[str, str]] = {
     "ApiKey": "For admins: each query and mutation begins with their role.",
+    "SignedIn": "For whoever has just shown who they are.",
     "Query.signInMethods": "What everybody may sign in by, which the page of sign-in shows anyway.",
 }
 """What fields show without passing here, and why that gives nothing away."""
 
 ShownSuspension = NewType("ShownSuspension", Suspension)
-
-
-@dataclass(frozen=True, slots=True)
-class ShownSignIn:
-    """Who has just signed in, and their session."""
-
-    user: ShownProfile
-    token: str | None
-    expires_at: datetime
-
-
-async def show_signed_in(ctx: Context, answer: SignedIn) -> ShownSignIn:
-    """The answer to whoever has shown who they are."""
-    return ShownSignIn(await show_changed(ctx, answer.user), answer.token, answer.expires_at)
 
 
 async def suspension(ctx: Context, profile: ShownProfile, /) -> ShownSuspension | None:

@@ -17,7 +17,7 @@ from websockets.asyncio.client import connect
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Rates, Table
 from datastore.members.api_keys import id_in, new_secret, store_api_key
-from resolvers.members import api_keys as api_keys_module
+from resolvers.members import sessions as sessions_module
 from resolvers.members.api_keys import issue
 from resolvers.requests.context import Role
 from server.auth import identification as credentials_module
@@ -237,7 +237,7 @@ async def test_a_revoked_key_stops_at_once_here_and_soon_elsewhere(one_client: C
 
 def test_processes_forget_keys_soon_enough() -> None:
     """What a process remembers and the pause between checks of open sockets are less than a minute together."""
-    assert api_keys_module.KNOWN_SECONDS + credentials_module.CHECK_SECONDS < 60
+    assert sessions_module.KNOWN_SECONDS + credentials_module.CHECK_SECONDS < 60
 
 
 async def test_an_expired_key_is_refused(one_client: Client) -> None:
