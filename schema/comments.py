@@ -133,7 +133,10 @@ CommentConnection = connection(
     Comment,
     "A page of comments, newest first.",
     edge="A comment in its list.",
-    total_count=field(visibility.total_count, "The current number of comments in the whole list.", complexity=READ),
+    total_count=(
+        int,
+        field(visibility.total_count, "The current number of comments in the whole list.", complexity=READ),
+    ),
 )
 ModerationConnection = connection(
     Comment,

@@ -16,10 +16,10 @@ from resolvers.pickem import standings as standing_resolvers
 from resolvers.whole.mutations import Terms
 from schema.framework.arguments import input_type
 from schema.framework.declarations import (
+    COUNTED,
     READ,
     Node,
     connection,
-    counted,
     described,
     enum,
     field,
@@ -172,7 +172,7 @@ class Standing:
     events_played: int = described("The number of scored events with a prediction by the member.")
 
 
-StandingConnection = connection(Standing, "A page of standings.", edge="A standing in a list.", total_count=counted())
+StandingConnection = connection(Standing, "A page of standings.", edge="A standing in a list.", total_count=COUNTED)
 
 
 # ── leagues ──

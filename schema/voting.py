@@ -13,10 +13,10 @@ from resolvers.voting import ballots, bradley_terry, suspects, svg, visibility, 
 from resolvers.voting import boards as board_resolvers  # a class with a field `boards` does not see a module `boards`
 from resolvers.whole.mutations import Terms
 from schema.framework.declarations import (
+    COUNTED,
     READ,
     Node,
     connection,
-    counted,
     described,
     enum,
     field,
@@ -200,14 +200,14 @@ class Visit:
 
 BoardConnection = connection(Board, "Boards, by slug.", edge="A board in a list.")
 ContenderConnection = connection(
-    Contender, "Contenders in the order they joined.", edge="A contender in a list.", total_count=counted()
+    Contender, "Contenders in the order they joined.", edge="A contender in a list.", total_count=COUNTED
 )
 LeaderboardConnection = connection(
     LeaderboardRow,
     "Ranked contenders, best first.",
     name="Leaderboard",
     edge="A row of a leaderboard in a list.",
-    total_count=counted(),
+    total_count=COUNTED,
     results_hidden=(bool, "Whether the leaderboard is hidden from the viewer now: then it is empty."),
 )
 MatchupConnection = connection(

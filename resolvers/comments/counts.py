@@ -15,7 +15,8 @@ from datastore.comments.planner import NO_COUNTS, RATINGS, CommentCounts, Filter
 from datastore.comments.records import Comment
 from datastore.dynamo import DynamoError, Page, Reads, SingleFlight, Window, shared_context
 from datastore.refusals import Conflict
-from resolvers.comments.rules import parse_filter, validate_product
+from resolvers.comments.rules import validate_product
+from resolvers.live.background import unless_failed
 from resolvers.requests.context import AnyId, Context, Services
 from resolvers.values.languages import parse_language
 
@@ -98,11 +99,9 @@ class Statistics:
 
 
 async def comment_statistics(ctx: Context, /, *, product: AnyId, language: str | None = None) -> Statistics:
-    if language is not None:
-        language = parse_language(language, ("language",))
-    comment_filter = parse_filter(product, None if language is None else [language], None)
-    exact = await ctx.services.get(CountsCache).exact(comment_filter.product)
-    return Statistics(comment_filter.product, comment_filter.languages[0] if comment_filter.languages else None, exact)
+    tag = None if language is None else parse_language(language, ("language",))
+    product = validate_product(product, ("product",))
+    return Statistics(product, tag, await ctx.services.get(CountsCache).exact(product))
 
 
 async def comment_statistics_of(
@@ -226,7 +225,9 @@ class LeaderSettler:
         while True:
             self._to_settle.discard(product)
             try:
-                await self._settle(product)
+                # After a failure its counts stay marked in the table, so the next write or sweep settles it.
+                problem = "a product could not be settled"
+                await unless_failed(self._settle(product), problem, _log, Conflict, product=product)
             except asyncio.CancelledError:
                 self._to_settle.add(product)  # for `close`
                 raise
@@ -238,15 +239,9 @@ class LeaderSettler:
             self._active += 1
 
     async def _settle(self, product: str) -> None:
-        try:
-            async with self._turns:
-                await settle_product(self._services.table, product)
-            self._settled += 1
-        except (DynamoError, Conflict) as error:
-            # Its counts stay marked in the table, so the next write or sweep settles it.
-            _log.warning("a product could not be settled", product=product, reason=str(error))
-        except Exception:  # noqa: BLE001 - a fault with one product must not end the settling of others
-            _log.exception("a product could not be settled", product=product)
+        async with self._turns:
+            await settle_product(self._services.table, product)
+        self._settled += 1
 
     async def _sweep(self) -> None:
         """Begin to settle every marked product."""

@@ -40,18 +40,8 @@ class WordStore(PreviewedStore[word_store.Word]):
         return 0
 
     def parse(self, row: Row) -> word_store.Word:
-        given = row.fields
-        new = NewWord(
-            simplified=given.get("simplified"),
-            traditional=given.get("traditional"),
-            pinyin=given.get("pinyin"),
-            definition=given.get("definition", ""),
-            term=given.get("term"),
-            reading=given.get("reading"),
-            example=given.get("example"),
-            audio_url=given.get("audioUrl"),
-        )
-        return parse_word(self._list.list, new, ("input",))
+        texts = {"audio_url" if column == "audioUrl" else column: text for column, text in row.fields.items()}
+        return parse_word(self._list.list, NewWord(**{"definition": "", **texts}), ("input",))
 
     async def are_missing(self, records: Sequence[word_store.Word]) -> Sequence[bool]:
         first = {word.content: place for place, word in reversed([*enumerate(records)])}

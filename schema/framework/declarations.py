@@ -291,13 +291,12 @@ def connection(
     *,
     edge: str,
     name: str | None = None,
-    total_count: Any = None,
     **more: tuple[Any, Any],
 ) -> Any:
-    """The connection type of a list; `edge` describes its edges, and `total_count` is a field if the list is counted.
+    """The connection type of a list; `edge` describes its edges.
 
-    Both types are named after the type of the nodes unless a `name` is given. `more` are fields of the page's own: of
-    each the type and a field.
+    Both types are named after the type of the nodes unless a `name` is given. `more` are fields of the page's own, as
+    `object_type` takes them: `total_count` if the list is counted.
     """
     name = name or node.__name__
     edge_type = object_type(
@@ -306,21 +305,18 @@ def connection(
         cursor=(str, "This edge's position, for `after` or `before`. It stays valid if the object is deleted."),
         node=(node, "The object itself."),
     )
-    counted_fields = {} if total_count is None else {"total_count": (int, total_count)}
     return object_type(
         f"{name}Connection",
         description,
         edges=(list[edge_type], "The page's objects with their cursors."),
         nodes=(list[node], "The page's objects without cursors."),
         page_info=(PageInfo, "Whether there are more items, and the cursors for the next page."),
-        **counted_fields,
         **more,
     )
 
 
-def counted() -> Any:
-    """The total count of a list whose pages hold it."""
-    return described("The number of items in the whole list.")
+COUNTED: Final = (int, "The number of items in the whole list.")
+"""The total count of a list whose pages hold it."""
 
 
 # ── subscriptions ──
