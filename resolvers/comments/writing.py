@@ -26,7 +26,7 @@ from resolvers.comments.holding import hold_for
 from resolvers.comments.notices import notice_of
 from resolvers.comments.proofs import examine, refused, require_unused
 from resolvers.people.challenges import Challenge, new_challenge, require_solution
-from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset
+from resolvers.requests.context import UNSET, AnyId, Context, Role, Services, Unset, parse_given
 from resolvers.values.languages import parse_language
 from resolvers.values.node_ids import node_id, parse_node_key
 
@@ -165,16 +165,12 @@ async def edit_comment(
 def _parse_changes(
     language: str | None, rating: int | Unset | None, title: str | Unset | None, body: str | None
 ) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    if language is not None:
-        changes["language"] = parse_language(language, ("input", "language"))
-    if rating is not UNSET:
-        changes["rating"] = None if rating is None else rules.validate_rating(rating, _RATING)
-    if title is not UNSET:
-        changes["title"] = rules.validate_title(title)
-    if body is not None:
-        changes["body"] = rules.validate_body(body)
-    return changes
+    return parse_given(
+        language=(UNSET if language is None else language, lambda tag: parse_language(tag, ("input", "language"))),
+        rating=(rating, lambda number: rules.validate_rating(number, _RATING)),
+        title=(title, rules.validate_title),
+        body=(UNSET if body is None else body, rules.validate_body),
+    )
 
 
 async def delete_comment(ctx: Context, /, *, comment: visibility.CommentId) -> str:

@@ -10,7 +10,7 @@ from datastore.people import profiles as profile_store
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, NotFound
 from resolvers.people.confirmations import Confirmations, MayArrive, Purpose
-from resolvers.requests.context import LONGEST_NAME, UNSET, Context, Unset
+from resolvers.requests.context import LONGEST_NAME, UNSET, Context, Unset, parse_given
 from resolvers.values.texts import LONGEST_EMAIL, is_email_address, parse_line, validate_web_address
 
 # ── profiles ──
@@ -40,24 +40,18 @@ async def update_profile(
     if stored is None:
         raise NotFound("This account was erased.")
     current = ctx.services.with_name(stored)
-    changes: dict[str, str | int | datetime | None] = {}
-    if name is not None:
-        changes["name"] = parse_display_name(name, member.id)
-    if avatar_url is not UNSET:
-        changes["avatar_url"] = (
-            None if avatar_url is None else validate_web_address(avatar_url, ("input", "avatarUrl"), "An avatar")
-        )
-    if time_zone is not UNSET:
-        changes["time_zone"] = None if time_zone is None else validate_time_zone(time_zone)
-    if daily_word_at is not UNSET:
-        changes["daily_word_at"] = None if daily_word_at is None else validate_time_of_day(daily_word_at)
-    if lock_reminder_hours is not UNSET:
-        changes["lock_reminder_hours"] = validate_reminder_hours(lock_reminder_hours or 0) or None
+    changes = parse_given(
+        name=(UNSET if name is None else name, lambda text: parse_display_name(text, member.id)),
+        avatar_url=(avatar_url, lambda text: validate_web_address(text, ("input", "avatarUrl"), "An avatar")),
+        time_zone=(time_zone, validate_time_zone),
+        daily_word_at=(daily_word_at, validate_time_of_day),
+        lock_reminder_hours=(lock_reminder_hours, lambda hours: validate_reminder_hours(hours) or None),
+    )
     if reply_emails is not None:
         changes["reply_emails"] = reply_emails
     if email is not UNSET:  # the last, because it may send an email
         changes |= await _email_changes(ctx, current, None if email is None else validate_email_address(email))
-    changed = replace(current, **changes)  # type: ignore[arg-type]  # each value has the type of its field
+    changed = replace(current, **changes)
     await profile_store.update_profile(ctx.table, changed, changes, ctx.unit)
     ctx.services.profiles.put(member.id, changed)
     return changed

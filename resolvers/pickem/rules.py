@@ -17,7 +17,7 @@ number of the question, so no prediction has to be changed, and a submission und
 import asyncio
 import secrets
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ from datastore.pickem.predictions import Prediction, predictions_to_score
 from datastore.refusals import InvalidInput, RateLimited
 from datastore.values.folding import in_form, is_stream_safe
 from resolvers.requests.address_limits import address_hash
-from resolvers.requests.context import Context, Unset
+from resolvers.requests.context import Context, Unset, parse_given
 from resolvers.values.texts import LINE, is_line, parse_image_address, parse_line
 
 # ── codes of leagues ──
@@ -235,12 +235,11 @@ def parse_details(
     image_url: str | Unset | None,
 ) -> dict[str, Any]:
     """Those of an event's fields of these names that are given; None if none is."""
-    given: Iterable[tuple[str, str | Unset | None, Callable[[str], str]]] = (
-        ("description", description, _validate_description),
-        ("place", place, _validate_place),
-        ("image_url", image_url, lambda text: parse_image_address(text, image_hosts, ("input", "imageUrl"))),
+    return parse_given(
+        description=(description, _validate_description),
+        place=(place, _validate_place),
+        image_url=(image_url, lambda text: parse_image_address(text, image_hosts, ("input", "imageUrl"))),
     )
-    return {name: None if text is None else parse(text) for name, text, parse in given if not isinstance(text, Unset)}
 
 
 def _validate_description(text: str) -> str:

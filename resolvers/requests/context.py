@@ -172,6 +172,13 @@ UserId = Annotated[str, NodeOf("User")]
 BothWaysWindow = Annotated[Window, BothWays()]
 
 
+def parse_given(**given: tuple[Any, Callable[[Any], Any]]) -> dict[str, Any]:
+    """Of values with their parsers, those that the client has not left out, parsed; null stays null."""
+    return {
+        name: None if value is None else parse(value) for name, (value, parse) in given.items() if value is not UNSET
+    }
+
+
 def utc_now() -> datetime:
     return to_the_millisecond(datetime.now(UTC))
 

@@ -16,7 +16,7 @@ from datastore.voting import editing, votes
 from datastore.voting.boards import MAIN, Board, Electorate, ResultsVisible
 from datastore.voting.editing import ContenderChange
 from resolvers.loading import batched
-from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset
+from resolvers.requests.context import UNSET, Context, NodeOf, Role, Unset, parse_given
 from resolvers.values.texts import is_line, parse_image_address, parse_link
 from resolvers.voting import visibility
 from resolvers.voting.rules import is_open, is_over, validate_electorate, validate_hours, with_electorate, with_hours
@@ -352,14 +352,11 @@ def parse_details(
     image_url: str | Unset | None,
 ) -> Mapping[str, str | None]:
     """The fields of `Details` that are set."""
-    parsed = {
-        "description": parse_description(description) if isinstance(description, str) else description,
-        "link": parse_link(link, ("input", "link")) if isinstance(link, str) else link,
-        "image_url": parse_image_address(image_url, image_hosts, ("input", "imageUrl"))
-        if isinstance(image_url, str)
-        else image_url,
-    }
-    return {name: value for name, value in parsed.items() if not isinstance(value, Unset)}
+    return parse_given(
+        description=(description, parse_description),
+        link=(link, lambda text: parse_link(text, ("input", "link"))),
+        image_url=(image_url, lambda text: parse_image_address(text, image_hosts, ("input", "imageUrl"))),
+    )
 
 
 async def retire_contender(ctx: Context, /, *, contender: ContenderId) -> contender_store.Contender:
