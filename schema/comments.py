@@ -26,7 +26,6 @@ from schema.framework.declarations import (
     field,
     mutation,
     object_type,
-    objects,
     record_type,
     subscription,
 )
@@ -219,7 +218,7 @@ class HoldRule:
 
 @record_type(StoredRules, "The site's rules that hold comments. The first rule whose conditions are all met holds one.")
 class HoldRules:
-    rules: list[HoldRule] = objects(holding.MOST_RULES, "In the order in which they are tried.")
+    rules: list[HoldRule] = described("In the order in which they are tried.", most_objects=holding.MOST_RULES)
     revision: int = described("How often they were set; `setHoldRules` takes it.")
 
 
@@ -442,11 +441,11 @@ class CommentsMutation:
             "What was decided. A comment that could not be decided leaves the others as they are.",
             comments=(
                 list[Comment],
-                objects(writing.MOST_DECIDED, "The comments that were decided, as they are now."),
+                described("The comments that were decided, as they are now.", most_objects=writing.MOST_DECIDED),
             ),
             refused=(
                 list[RefusedComment],
-                objects(writing.MOST_DECIDED, "The comments that were not decided, and why."),
+                described("The comments that were not decided, and why.", most_objects=writing.MOST_DECIDED),
             ),
         ),
         show=visibility.show_decisions,

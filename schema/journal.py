@@ -6,6 +6,7 @@ import strawberry
 
 from datastore.changes import occurrences as occurrence_store
 from datastore.changes.occurrences import DeliveryState, Ground, Source
+from datastore.journal.usage import Activity
 from resolvers.journal import occurrences, usage, webhooks
 from resolvers.whole import node as whole_node
 from resolvers.whole.mutations import Terms
@@ -109,7 +110,7 @@ class Webhook(Node):
 WebhookConnection = connection(Webhook, "A page of webhooks, oldest first.", edge="A webhook in a list.")
 
 
-@record_type(usage.DayActivity, "What was done on one day, in UTC; up to a minute old.")
+@record_type(Activity, "What was done on one day, in UTC; up to a minute old.")
 class DayActivity:
     day: date = described("The day.")
     votes: int = described("Votes that were counted, without skips.")

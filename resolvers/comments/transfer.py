@@ -44,9 +44,6 @@ from resolvers.values.texts import parse_line as parse_name
 
 BATCH_LIFETIME = timedelta(days=30)
 _SECOND_REVIEW = "The rating was left out: its author has a rated comment on this product already."
-_ID_TAKEN = InvalidInput(
-    "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`.", path=("id",)
-)
 _FIELDS = {
     "id", "product", "language", "rating", "title", "body", "author", "createdAt", "editedAt", "status", "inReplyTo",
     "thread", "answer", "verifiedAt",
@@ -82,7 +79,9 @@ class CommentStore(Store[Line]):
     """Adds comments in batches that are written and counted once."""
 
     at_once = transfer.AT_ONCE
-    id_taken = _ID_TAKEN
+    id_taken = InvalidInput(
+        "A comment on another product has it. Leave `id` out, and one is derived from `createdAt`.", path=("id",)
+    )
 
     def __init__(self, services: Services) -> None:
         self._table = services.table

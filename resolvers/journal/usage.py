@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import structlog
 
@@ -80,18 +81,6 @@ class UsageReports(Repeated):
 
 
 @dataclass(frozen=True, slots=True)
-class DayActivity:
-    """What all processes have counted on one day."""
-
-    day: date
-    votes: int = 0
-    comments: int = 0
-    predictions: int = 0
-    quizzes: int = 0
-    new_members: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Operation:
     """What an operation has taken in all processes. `units` are read and write units; `dollars` is what they cost."""
 
@@ -102,8 +91,8 @@ class Operation:
     dollars: float
 
 
-async def activity(ctx: Context, /, *, from_: date, to: date) -> list[DayActivity]:
-    """One entry for each day, the first one first."""
+async def activity(ctx: Context, /, *, from_: date, to: date) -> list[Activity]:
+    """One entry for each day, the first one first: what all processes have counted."""
     ctx.with_role(Role.EDITOR)
     days = (to - from_).days + 1
     if not 1 <= days <= MOST_DAYS_OF_ACTIVITY:
@@ -111,7 +100,7 @@ async def activity(ctx: Context, /, *, from_: date, to: date) -> list[DayActivit
     counts: dict[date, Counter[str]] = {from_ + timedelta(days=number): Counter() for number in range(days)}
     async for report in usage_store.activity_reports(ctx.table, from_, to):
         counts[report.day].update({name: getattr(report, name) for name in usage_store.COUNTED})
-    return [DayActivity(day, **counted) for day, counted in counts.items()]
+    return [replace(Activity(day, process=""), **dict[str, Any](counted)) for day, counted in counts.items()]
 
 
 async def operations(ctx: Context, /, *, from_: datetime, to: datetime) -> list[Operation]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from datastore.refusals import Overloaded
 from resolvers.live.feed import Arrival, Feed, Poller, ResumePoint, Source
@@ -33,11 +33,7 @@ open, uncounted, by joining them.
 """
 
 
-class _Polled(Protocol):
-    poller: Poller
-
-
-T = TypeVar("T", bound=_Polled)
+T = TypeVar("T", bound="_List[Any] | Feed[Any]")
 
 
 class Live:
@@ -88,7 +84,7 @@ class Live:
     async def close(self) -> None:
         """End all topics, and with them their listeners' streams."""
         opened = (self._values.by_name, self._lists.by_name, self._feeds.by_name)
-        topics: list[_Polled] = [topic for by_name in opened for topic in by_name.values()]
+        topics: list[_List[Any] | Feed[Any]] = [topic for by_name in opened for topic in by_name.values()]
         for topic in topics:
             await topic.poller.close()
 

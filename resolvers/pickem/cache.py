@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import structlog
 
@@ -34,7 +34,8 @@ from datastore.pickem import events, gates, standings
 from datastore.pickem.events import Event, EventState, Match, SeasonEntry, read_entries
 from datastore.pickem.gates import PickCounts
 from datastore.pickem.leagues import League, LeagueMember, Membership, read_leagues, read_whole_league
-from datastore.pickem.standings import Histogram, MemberPage, Season
+from datastore.pickem.predictions import Prediction
+from datastore.pickem.standings import Histogram, MemberPage, Season, Standing
 from datastore.refusals import Refusal, Unavailable
 from datastore.values.ids import is_ulid
 from resolvers.requests.context import Context, Services
@@ -50,14 +51,7 @@ _PUBLICATIONS = 5
 _log = structlog.get_logger("ringside.pickem")
 
 
-class HasUser(Protocol):
-    """A record of a member."""
-
-    @property
-    def user(self) -> str: ...
-
-
-Listed = TypeVar("Listed", bound=HasUser)
+Listed = TypeVar("Listed", Prediction, Standing)
 
 
 @dataclass(frozen=True, slots=True)

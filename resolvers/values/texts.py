@@ -61,6 +61,12 @@ def parse_line(text: str, longest: int, subject: str, path: tuple[str, ...]) -> 
     return line
 
 
+def camel_case(name: str) -> str:
+    """A name as GraphQL and JSON have it."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
 # ── addresses ──
 
 

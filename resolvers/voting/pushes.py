@@ -137,14 +137,13 @@ def _share(decided: int, expected: float) -> float:
 # ── groups ──
 
 
-class _Seen(NamedTuple):
-    """A voter's pairs with one contender: its leads, how often such are decided, and 1 for a win, 0 for a loss."""
+_Seen: TypeAlias = list[tuple[float, float, int | None]]
+"""A voter's pairs with one contender: its leads, how often such are decided, and 1 for a win, 0 for a loss."""
 
-    pairs: list[tuple[float, float, int | None]]
 
-    def ways(self, *, up: bool) -> list[Judged]:
-        wanted, sign = (1, 1.0) if up else (0, -1.0)
-        return [(sign * lead, decided, won == wanted) for lead, decided, won in self.pairs]
+def _ways(seen: _Seen, *, up: bool) -> list[Judged]:
+    wanted, sign = (1, 1.0) if up else (0, -1.0)
+    return [(sign * lead, decided, won == wanted) for lead, decided, won in seen]
 
 
 def _pushed(kept: KeptVotes, honest: Honest, contenders: int) -> Sequence[Push]:
@@ -164,25 +163,21 @@ def _pushed(kept: KeptVotes, honest: Honest, contenders: int) -> Sequence[Push]:
 
 
 def _add_ratios(ratios: dict[tuple[int, bool], array[float]], kept: KeptVotes, honest: Honest, voter: int) -> None:
-    seen: dict[int, _Seen] = {}
+    seen: defaultdict[int, _Seen] = defaultdict(list)
     decided, expected = 0, 0.0
     for low, high, winner in kept.of(voter):
         lead, decides = honest.pair(low, high)
         decided += winner is not None
         expected += decides
         for one, own, won in ((low, lead, low), (high, -lead, high)):
-            verdict = None if winner is None else int(winner == won)
-            if one in seen:
-                seen[one].pairs.append((own, decides, verdict))
-            else:
-                seen[one] = _Seen([(own, decides, verdict)])
+            seen[one].append((own, decides, None if winner is None else int(winner == won)))
     for contender, each in seen.items():
-        if len(each.pairs) < _LEAST_SEEN:
+        if len(each) < _LEAST_SEEN:
             continue
-        here = sum(won is not None for *_, won in each.pairs)
-        share = _share(decided - here, expected - sum(decides for _, decides, _ in each.pairs))
+        here = sum(won is not None for *_, won in each)
+        share = _share(decided - here, expected - sum(decides for _, decides, _ in each))
         for up in (True, False):
-            judged = each.ways(up=up)
+            judged = _ways(each, up=up)
             ratios[contender, up].append(min(MOST_RATIO, ratio(judged, share)) if _loyal(judged) else 0.0)
 
 

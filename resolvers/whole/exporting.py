@@ -24,6 +24,7 @@ from datastore.refusals import NotAllowed
 from resolvers.jobs.running import JobRun, begin_job_once, new_job
 from resolvers.people.visibility import load_member
 from resolvers.requests.context import Context, Role, Services, UserId
+from resolvers.values.texts import camel_case
 from resolvers.whole.erasing import PARTS
 
 EXPORT_MEMBER: Final = "EXPORT_MEMBER"
@@ -88,7 +89,7 @@ async def file_lines(table: Table, user: str, exported_at: str) -> AsyncIterator
     yield _line({"kind": "header", "member": user, "exportedAt": exported_at, **_explanations()})
     async for kept, record in read_member(table, user, [part.items for part in PARTS]):
         names = (*(field.name for field in dataclasses.fields(record)), *kept.times_in_id)
-        shown = {_camel_case(name): getattr(record, name) for name in names if name not in kept.without}
+        shown = {camel_case(name): getattr(record, name) for name in names if name not in kept.without}
         yield _line({"kind": kept.kind, "record": shown})
 
 
@@ -112,8 +113,3 @@ def _encoded(value: object) -> str:
     if isinstance(value, bytes):
         return b64encode(value).decode()
     raise TypeError
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

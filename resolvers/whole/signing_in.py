@@ -5,19 +5,18 @@ they wrote; if it is another member's, it signs in as that member, and what the 
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Final
 
 import structlog
 
-from datastore.dynamo import DynamoError
 from datastore.members.sessions import LONGEST, Session
 from datastore.people import identities as identity_store
 from datastore.people import profiles as profile_store
 from datastore.people.identities import IdentityKey, MemberErased, Proven, SignInMethod, of_address
 from datastore.people.profiles import Profile
 from datastore.refusals import InvalidInput, NotAllowed, Refusal
+from resolvers.live.background import unless_failed
 from resolvers.members import signing_in
 from resolvers.members.sessions import Sessions
 from resolvers.members.sign_in_codes import SignInCodes
@@ -32,6 +31,8 @@ from resolvers.vocabulary.subscriptions import claim_address
 from resolvers.voting.continuing import continue_walks, visitor_of
 
 _log = structlog.get_logger("ringside.sign_in")
+# What follows a sign-in may fail without it: the session has begun, and its proof is used up.
+_NOT_CLAIMED: Final = "an address's subscriptions were not claimed"
 GUEST_KEY_LENGTH: Final = 22
 """Letters of an idempotency key of a guest's sign-in: 128 random bits. Whoever knows it gets what its receipt holds."""
 
@@ -55,8 +56,7 @@ async def sign_in(
     signed_in = await signing_in.begin(ctx, await _member(ctx, proof), proof)
     await go_on(ctx.services, visitor, signed_in.user.user)
     if proof.email is not None:
-        with _best_effort("an address's subscriptions were not claimed"):
-            await claim_address(ctx, proof.email)
+        await unless_failed(claim_address(ctx, proof.email), _NOT_CLAIMED, _log, Refusal)
     return signed_in
 
 
@@ -130,17 +130,8 @@ def _visitor(ctx: Context, visit: str | None) -> str | None:
 async def go_on(services: Services, visitor: str | None, member: str) -> None:
     """Let the member go on with what they began as a visitor."""
     if visitor is not None:
-        with _best_effort("a visitor's walk was not continued"):
-            await continue_walks(services, visitor, member)
-
-
-@contextmanager
-def _best_effort(failure: str) -> Iterator[None]:
-    """What follows a sign-in may fail without it: the session has begun, and its proof is used up."""
-    try:
-        yield
-    except (DynamoError, Refusal) as error:
-        _log.warning(failure, reason=str(error))
+        walks = continue_walks(services, visitor, member)
+        await unless_failed(walks, "a visitor's walk was not continued", _log, Refusal)
 
 
 # ── by the provider ──
@@ -159,8 +150,8 @@ async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | 
     begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
     await go_on(services, visitor, member.user)
     if verified is not None:
-        with _best_effort("an address's subscriptions were not claimed"):
-            await claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
+        claiming = claim_address(Context(services, Viewer(member.user, Kind.MEMBER)), verified)
+        await unless_failed(claiming, _NOT_CLAIMED, _log, Refusal)
     return begun
 
 

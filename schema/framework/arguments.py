@@ -34,6 +34,7 @@ from datastore.refusals import InvalidInput
 from datastore.values.seal import Seal
 from resolvers.requests.context import UNSET, BothWays, Context, NodeOf, Unset
 from resolvers.values.node_ids import parse_node_key
+from resolvers.values.texts import camel_case
 
 # ── windows ──
 
@@ -300,8 +301,3 @@ def _parse_node_ids(type_name: str, value: Any, path: tuple[str, ...]) -> Any:
 def names_objects(argument: GraphQLArgument) -> bool:
     """Whether a field's argument is a list that names objects to be read, of which an operation may name so many."""
     return is_list_type(get_nullable_type(argument.type)) and get_named_type(argument.type) is GraphQLID
-
-
-def camel_case(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)

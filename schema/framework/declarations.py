@@ -73,14 +73,9 @@ class ResolutionByType:
     of_type: Callable[[str], Callable[[Any], Any]]
 
 
-def described(description: str) -> Any:
-    """A field that shows the record's attribute of the same name."""
-    return strawberry.field(description=description)
-
-
-def objects(most: int, description: str) -> Any:
-    """The same for a list of so many objects at most."""
-    return strawberry.field(description=description, metadata={MOST_OBJECTS: most})
+def described(description: str, *, most_objects: int | None = None) -> Any:
+    """A field that shows the record's attribute of the same name; `most_objects` is how many a list has at most."""
+    return strawberry.field(description=description, metadata={MOST_OBJECTS: most_objects} if most_objects else {})
 
 
 def field(
