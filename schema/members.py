@@ -175,11 +175,7 @@ class MembersMutation:
             email=(str, "The address."),
             request=(strawberry.ID, "Keep it: the digits count only together with it."),
         ),
-        terms=Terms(
-            while_suspended=True,
-            guests=True,
-            receipt_of=sign_in_codes.receipt_owner,
-        ),
+        terms=Terms(while_suspended=True, guests=True, receipt_of=sign_in_codes.receipt_owner),
         input_description="An address to sign in by.",
         result_description="What the digits count with, or why no email is sent.",
         email="The address.",

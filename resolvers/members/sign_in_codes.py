@@ -44,17 +44,14 @@ LONGEST = 2000
 
 def parse_return_address(policy: Policy, text: str) -> str:
     """The address; InvalidInput for one that leads to anybody else."""
-    if len(text) <= LONGEST and ADDRESS_CHARACTERS.fullmatch(text) and (_is_path(text) or origin_in(policy, text)):
+    is_path = text.startswith("/") and not text.startswith("//")
+    if len(text) <= LONGEST and ADDRESS_CHARACTERS.fullmatch(text) and (is_path or origin_in(policy, text)):
         return text
     raise InvalidInput(
         f"returnTo is a path of this service such as /, or an address on a site that RINGSIDE_CORS_ORIGINS lists, of "
         f"at most {LONGEST} characters.",
         path=("input", "returnTo"),
     )
-
-
-def _is_path(text: str) -> bool:
-    return text.startswith("/") and not text.startswith("//")
 
 
 def origin_in(policy: Policy, text: str) -> str | None:

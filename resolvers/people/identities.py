@@ -54,18 +54,14 @@ class Members:
         """The same, also of a member who was made by others and has not joined yet."""
         return not_erased(await self._found.load(shown.key), self._services.clock())
 
-    async def make(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> Identity:
-        """Whose this is; a new member's, with this name and address, if it was nobody's. MemberErased as above."""
+    async def make(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> str:
+        """The id of whose this is; of a new member with this name and address, if it was nobody's. Or MemberErased."""
         known = await self.find(shown)
-        if known is not None:
-            return known
-        profile = self._new_profile(shown, name, email)
-        making = self._making.run(shown.key, partial(self._make, shown, profile, used=True))
-        return await within_deadline(making)
-
-    async def of(self, shown: Proven, *, name: str | None = None, email: str | None = None) -> str:
-        """The id of whose this is, as `make` says."""
-        return (await self.make(shown, name=name, email=email)).user or ""
+        if known is None:
+            profile = self._new_profile(shown, name, email)
+            making = self._making.run(shown.key, partial(self._make, shown, profile, used=True))
+            known = await within_deadline(making)
+        return known.user or ""
 
     async def introduce(self, shown: Proven, *, name: str | None = None) -> str:
         """The id of whose this is; of a member who is made now and joins at their first sign-in, if it was nobody's."""
@@ -142,7 +138,7 @@ async def make_viewer(ctx: Context) -> None:
     """Make the viewer a member if they are nobody yet: before whatever they write, or ask about themselves."""
     viewer = ctx.viewer
     if viewer.proven is not None:
-        user = await ctx.services.get(Members).of(viewer.proven, name=viewer.name, email=viewer.email)
+        user = await ctx.services.get(Members).make(viewer.proven, name=viewer.name, email=viewer.email)
         ctx.viewer = replace(viewer, id=user, proven=None)
 
 

@@ -29,12 +29,8 @@ class Terms:
     """Whether guests may: always, or where the operator allows them this part."""
     receipt_of: Callable[[Context, Mapping[str, Any]], str] | None = None
     """Whose the receipt is, from the values; the viewer's without."""
-
     recent: bool = False
     """Whether a session must be of a sign-in of the last minutes."""
-
-    def owner(self, ctx: Context, values: Mapping[str, Any]) -> str:
-        return ctx.viewer.id if self.receipt_of is None else self.receipt_of(ctx, values)
 
 
 FOR_MEMBERS = Terms()
@@ -54,18 +50,17 @@ async def run_mutation(
     faults of this program are refusals.
     """
     try:
-        if ctx.viewer.proven is not None:
-            with unlimited():
-                await make_viewer(ctx)
-            roles = ctx.services.get(Suspensions).roles_of(ctx.viewer.id)
-            ctx.viewer = replace(ctx.viewer, roles=ctx.viewer.roles | roles)
-        ctx.unit = _begin_unit(ctx, terms.owner(ctx, values), key, resolver.__name__, given)
-        if ctx.viewer.is_member:
-            await ctx.services.get(Suspensions).check(ctx, while_suspended=terms.while_suspended)
-        if ctx.viewer.is_guest and not terms.while_suspended:  # what those may do contributes nothing
-            with unlimited():
-                await ctx.services.get(Members).keep_guest(ctx.viewer.id)
         with unlimited():
+            if ctx.viewer.proven is not None:
+                await make_viewer(ctx)
+                roles = ctx.services.get(Suspensions).roles_of(ctx.viewer.id)
+                ctx.viewer = replace(ctx.viewer, roles=ctx.viewer.roles | roles)
+            owner = ctx.viewer.id if terms.receipt_of is None else terms.receipt_of(ctx, values)
+            ctx.unit = _begin_unit(ctx, owner, key, resolver.__name__, given)
+            if ctx.viewer.is_member:
+                await ctx.services.get(Suspensions).check(ctx, while_suspended=terms.while_suspended)
+            if ctx.viewer.is_guest and not terms.while_suspended:  # what those may do contributes nothing
+                await ctx.services.get(Members).keep_guest(ctx.viewer.id)
             return await _run_once(ctx, resolver, values)
     except BadKey as error:
         raise InvalidInput(str(error), path=("input",)) from error

@@ -143,8 +143,8 @@ async def sign_in_by_provider(services: Services, named: Viewer, visitor: str | 
     An address that the provider has verified is the member's, unless they have given another one themselves.
     """
     assert named.proven is not None  # noqa: S101 - what the ID token says
-    identity = await services.get(Members).make(named.proven, name=named.name, email=named.email)
-    member, verified = await _read(services, identity.user or ""), named.verified_email
+    user = await services.get(Members).make(named.proven, name=named.name, email=named.email)
+    member, verified = await _read(services, user), named.verified_email
     if verified is not None and member.email in (None, verified):
         member = await _with_address(services, member, verified)
     begun = await signing_in.begin_for_page(services, member, SignInMethod.PROVIDER)
@@ -180,8 +180,7 @@ async def _member(ctx: Context, proof: Proof) -> Profile:
     if ctx.viewer.is_guest and await members.known(shown) is None:
         unit = services.unit(f"User:{ctx.viewer.id}")
         return _added(services, await identity_store.add_identity(ctx.table, ctx.viewer.id, shown, unit), ctx.viewer)
-    identity = await members.make(shown)
-    return await _with_address(services, await _read(services, identity.user or ""), proof.email)
+    return await _with_address(services, await _read(services, await members.make(shown)), proof.email)
 
 
 def _added(services: Services, changed: Profile, member: Viewer) -> Profile:

@@ -319,8 +319,8 @@ async def test_members_move_to_another_issuer(at_table: Client) -> None:
     table, unit = at_table.services.table, at_table.services.unit()
     old, new = "https://old.example/", "https://new.example/"
     members = at_table.services.get(Members)
-    users = [await members.of(of_issuer(SignInMethod.PROVIDER, old, sub)) for sub in ("1", "2", "3")]
-    taken = await members.of(of_issuer(SignInMethod.PROVIDER, new, "3"))
+    users = [await members.make(of_issuer(SignInMethod.PROVIDER, old, sub)) for sub in ("1", "2", "3")]
+    taken = await members.make(of_issuer(SignInMethod.PROVIDER, new, "3"))
     assert unit.key is None
     assert "1 others do not" in await command("issuer", old, new)
     keys = [of_issuer(SignInMethod.PROVIDER, new, sub).key for sub in ("1", "2", "3")]
