@@ -306,7 +306,9 @@ class Worker:
         self._under_way: set[str] = set()
         self._idle: set[int] = set()
         """The shards whose last poll found nothing that is due."""
-        self.task = asyncio.get_running_loop().create_task(self._run())
+        problem = "a webhook is no longer this process's, or could not be cleared; it is tried again"
+        hold = unless_failed(self._hold(), problem, _log, webhook=self.webhook.id)
+        self.task = asyncio.get_running_loop().create_task(hold)
 
     @property
     def is_idle(self) -> bool:
@@ -315,10 +317,6 @@ class Worker:
     @property
     def _goes_on(self) -> bool:
         return self.webhook.active and monotonic() < self._until
-
-    async def _run(self) -> None:
-        problem = "a webhook is no longer this process's, or could not be cleared; it is tried again"
-        await unless_failed(self._hold(), problem, _log, webhook=self.webhook.id)
 
     async def _hold(self) -> None:
         try:

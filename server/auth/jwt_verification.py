@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 
@@ -218,14 +218,38 @@ class JWTVerifier:
 
     async def _verify(self, token: str, issuer: _Issuer) -> dict[str, Any]:
         if not isinstance(issuer.keys, JWKS):
-            return _verify_by_secrets(token, issuer.keys, issuer.name, self.required)
+            for secret in issuer.keys[:-1]:
+                with suppress(jwt.InvalidSignatureError):
+                    return self._decode(token, secret, ("HS256",), issuer.name)
+            return self._decode(token, issuer.keys[-1], ("HS256",), issuer.name)
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:
             raise jwt.InvalidAlgorithmError
         key = await issuer.keys.find(header.get("kid"), header["alg"])
         if key is None:
             raise jwt.InvalidSignatureError
-        return _decode(token, key, ALGORITHMS, issuer.name, self.required)
+        return self._decode(token, key, ALGORITHMS, issuer.name)
+
+    def _decode(
+        self, token: str, key: bytes | PyJWK, algorithms: tuple[str, ...], issuer: str | None
+    ) -> dict[str, Any]:
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=algorithms,
+            issuer=issuer,
+            options={
+                "require": list(self.required),
+                "verify_aud": False,  # see _validate_audience
+                "verify_iss": issuer is not None,
+                # tokens.py checks times, against a clock that tests can move. An iat in the future is accepted.
+                "verify_exp": False,
+                "verify_nbf": False,
+                "verify_iat": False,
+                "enforce_minimum_key_length": True,
+            },
+        )
+        return claims
 
 
 class ProofVerifier(JWTVerifier):
@@ -246,37 +270,6 @@ def _own(settings: Settings) -> _Issuer:
 def _site(key: TokenKey, audience: str) -> _Issuer:
     keys = JWKS(key.jwks) if key.hs256 is None else [key.hs256.get_secret_value().encode()]
     return _Issuer(Source.SITE, keys, audience, name=key.issuer, gives_roles=key.roles)
-
-
-def _verify_by_secrets(token: str, secrets: list[bytes], issuer: str | None, required: Sequence[str]) -> dict[str, Any]:
-    for secret in secrets[:-1]:
-        try:
-            return _decode(token, secret, ("HS256",), issuer, required)
-        except jwt.InvalidSignatureError:
-            continue
-    return _decode(token, secrets[-1], ("HS256",), issuer, required)
-
-
-def _decode(
-    token: str, key: bytes | jwt.PyJWK, algorithms: tuple[str, ...], issuer: str | None, required: Sequence[str]
-) -> dict[str, Any]:
-    claims: dict[str, Any] = jwt.decode(
-        token,
-        key,
-        algorithms=algorithms,
-        issuer=issuer,
-        options={
-            "require": list(required),
-            "verify_aud": False,  # see _validate_audience
-            "verify_iss": issuer is not None,
-            # tokens.py checks times, against a clock that tests can move. An iat in the future is accepted.
-            "verify_exp": False,
-            "verify_nbf": False,
-            "verify_iat": False,
-            "enforce_minimum_key_length": True,
-        },
-    )
-    return claims
 
 
 def _validate_audience(claims: dict[str, Any], issuer: _Issuer) -> None:

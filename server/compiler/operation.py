@@ -12,8 +12,8 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias, overload
+from functools import cached_property, partial
+from typing import Any, TypeAlias, cast, overload
 
 import graphql
 import structlog
@@ -68,7 +68,26 @@ class CompiledOperation:
 
     @cached_property
     def _choice_variables(self) -> tuple[str, ...]:
-        return _choice_variables(self._document, self._definition)
+        """The variables in @skip and @include of the operation and of the fragments that it reaches.
+
+        Another operation of the document may have a variable of the same name, and of any type.
+        """
+        definitions = self._document.definitions
+        fragments = {node.name.value: node for node in definitions if isinstance(node, graphql.FragmentDefinitionNode)}
+        names: dict[str, None] = {}
+        parents: list[Any] = [self._definition]
+        while parents:
+            selection_set = getattr(parents.pop(), "selection_set", None)
+            for selection in selection_set.selections if selection_set else ():
+                is_spread = isinstance(selection, graphql.FragmentSpreadNode)
+                parents.append(fragments.pop(selection.name.value, None) if is_spread else selection)
+                for directive in selection.directives or ():
+                    names |= {
+                        argument.value.name.value: None
+                        for argument in directive.arguments or ()
+                        if directive.name.value in _CHOICES and isinstance(argument.value, graphql.VariableNode)
+                    }
+        return tuple(names)
 
     @overload
     def prepare(
@@ -163,43 +182,14 @@ class PreparedOperation:
 
     def execute(self, ctx: Any) -> Coroutine[Any, Any, graphql.ExecutionResult]:
         """Execute a query or a mutation."""
-
-        def build_executor() -> Executor[Any]:
-            executor = self.operation.build_executor(ctx, self.variables, suggestions=self.suggestions)
-            if isinstance(executor, list):  # cannot be: the variables were coerced before
-                raise executor[0]
-            return executor
-
-        return Execution(self.plan, self.coerced, ctx, Core(build_executor)).run(None)
+        build = partial(self.operation.build_executor, ctx, self.variables, suggestions=self.suggestions)
+        # The variables were coerced before, so there are no errors in them.
+        return Execution(self.plan, self.coerced, ctx, Core(cast("Callable[[], Executor[Any]]", build))).run(None)
 
     def execute_event(self, executor: Executor[Any]) -> Coroutine[Any, Any, graphql.ExecutionResult]:
         """Execute a subscription for one of its events, for which graphql-core has built the executor."""
         execution = Execution(self.plan, self.coerced, executor.context_value, Core(lambda: executor))
         return execution.run(executor.root_value)
-
-
-def _choice_variables(document: graphql.DocumentNode, operation: graphql.OperationDefinitionNode) -> tuple[str, ...]:
-    """The variables in @skip and @include of an operation and of the fragments that it reaches.
-
-    Another operation of the document may have a variable of the same name, and of any type.
-    """
-    fragments = {
-        node.name.value: node for node in document.definitions if isinstance(node, graphql.FragmentDefinitionNode)
-    }
-    names: dict[str, None] = {}
-    parents: list[Any] = [operation]
-    while parents:
-        selection_set = getattr(parents.pop(), "selection_set", None)
-        for selection in selection_set.selections if selection_set else ():
-            is_spread = isinstance(selection, graphql.FragmentSpreadNode)
-            parents.append(fragments.pop(selection.name.value, None) if is_spread else selection)
-            for directive in selection.directives or ():
-                names |= {
-                    argument.value.name.value: None
-                    for argument in directive.arguments or ()
-                    if directive.name.value in _CHOICES and isinstance(argument.value, graphql.VariableNode)
-                }
-    return tuple(names)
 
 
 # ── pending values ──

@@ -343,13 +343,11 @@ class Pipeline:
                     yield answer
 
 
+_OUTCOMES = {"INTERNAL": Outcome.FAILED, "OVERLOADED": Outcome.OVERLOADED, "UNAVAILABLE": Outcome.UNAVAILABLE}
+
+
 def _outcome(answer: Answer) -> Outcome:
     """The outcome of an answer: its worst error decides."""
     codes = {error.get("extensions", {}).get("code") for error in answer.errors}
-    if "INTERNAL" in codes:
-        return Outcome.FAILED
-    if "OVERLOADED" in codes:
-        return Outcome.OVERLOADED
-    if "UNAVAILABLE" in codes:
-        return Outcome.UNAVAILABLE
-    return Outcome.ERRORS if answer.executed else Outcome.INVALID
+    otherwise = Outcome.ERRORS if answer.executed else Outcome.INVALID
+    return next((outcome for code, outcome in _OUTCOMES.items() if code in codes), otherwise)

@@ -38,7 +38,7 @@ from datastore.vocabulary.words import Word
 from resolvers.requests.context import Services
 from resolvers.vocabulary.schedules import time_zone
 from server.mail.message import Section
-from server.mail.sending import Emails, SendingSummary, send_all
+from server.mail.sending import Emails, SendingSummary
 
 # ── what is due ──
 
@@ -326,14 +326,10 @@ class DailyRun:
         sent = await subscription_store.read_sent_mails(self._table, batch)
         self.summary.already_sent += len(sent)
         unsent = [user for user, on in batch if (user, on) not in sent]
-        await send_all(unsent, self._send_to, self._emails.at_once)
+        await self.summary.send_all(unsent, self._send_email, self._emails.at_once, _log)
         await self._sent_members.note([*sent, *self._just_sent])
         self._just_sent.clear()
         self._progress(self.summary)
-
-    async def _send_to(self, user: str) -> None:
-        with self.summary.failure_counted(user, _log):
-            await self._send_email(user)
 
     async def _send_email(self, user: str) -> None:
         """Decide by what the table has now, not by what the index shows."""

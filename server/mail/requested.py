@@ -48,12 +48,8 @@ class _RequestedEmails:
     async def send_link(self, link: confirmations.Link, values: dict[str, Any]) -> None:
         address = f"{self.template.public_url.rstrip('/')}{confirmations.PATH}?token={link.token(self.template.seal)}"
         shown = {**values, "address": link.email, "link": address, "hours": confirmations.LINK_HOURS}
-        about = (
-            link.address
-            if link.purpose is confirmations.Purpose.SUBSCRIPTION
-            else f"{link.address}.{self._short(link)}"
-        )
-        identifier = f"confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{about}"
+        member = "" if link.purpose is confirmations.Purpose.SUBSCRIPTION else f".{self._short(link)}"
+        identifier = f"confirm.{link.purpose.value.lower()}.{link.on:%Y%m%d}.{link.address}{member}"
         await self._send(link.email, _KINDS[link.purpose], shown, identifier)
 
     def _short(self, link: confirmations.Link) -> str:

@@ -5,10 +5,10 @@ They are sent by a command, or inside the service on a schedule.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from functools import partial
 from urllib.parse import urlsplit
 
 import structlog
@@ -182,11 +182,6 @@ class ReminderSummary(sending.SendingSummary):
         return [*(f"{count:>9,} {label}" for label, count in counts.items()), *self.reasons]
 
 
-class _Recipient(NamedTuple):
-    event: Event
-    profile: Profile
-
-
 class ReminderRun:
     """One run, by the process that holds the lease of the emails."""
 
@@ -230,29 +225,21 @@ class ReminderRun:
         passed_over = await predictions.read_reminded_or_predicted(table, event_id, users)
         profiles = await profile_store.read_profiles(table, users, consistent=True)
         self.summary.passed_over += len(passed_over)
-        recipients = [
-            _Recipient(event, profile)
-            for user in users
-            if (profile := profiles.get(user)) and event and user not in passed_over and _is_due(profile, event, now)
-        ]
-        await sending.send_all(recipients, self._send_to, self._emails.at_once)
+        if event is not None:
+            due = [user for user, one in profiles.items() if user not in passed_over and _is_due(one, event, now)]
+            send = partial(self._send_email, event, profiles)
+            await self.summary.send_all(due, send, self._emails.at_once, _reminders_log)
 
-    async def _send_to(self, recipient: _Recipient) -> None:
-        with self.summary.failure_counted(recipient.profile.user, _reminders_log):
-            await self._send_email(recipient)
-
-    async def _send_email(self, recipient: _Recipient) -> None:
-        email = self._render(recipient)
-        now = self._services.clock()
-        user, event = recipient.profile.user, recipient.event.id
-        record = Reminder(user, event, expires=now + predictions.RECORD_LIFETIME)
+    async def _send_email(self, event: Event, profiles: Mapping[str, Profile], user: str) -> None:
+        email = self._render(event, profiles[user])
+        record = Reminder(user, event.id, expires=self._services.clock() + predictions.RECORD_LIFETIME)
         if await self._emails.send_once(REMINDERS, record, email):
             self.summary.sent += 1
         else:
             self.summary.passed_over += 1
 
-    def _render(self, recipient: _Recipient) -> message.Email:
-        (event, profile), template = recipient, self._emails.template
+    def _render(self, event: Event, profile: Profile) -> message.Email:
+        template = self._emails.template
         unsubscribe = template.link(message.Unsubscription(profile.user, other=message.OtherEmails.REMINDERS))
         zone = time_zone(profile.time_zone)
         values = {
@@ -331,21 +318,20 @@ class ReplyRun:
     async def run(self) -> sending.SendingSummary:
         """ServerUnreachable ends it early."""
         async for users in batches(notice_store.authors_to_tell(self._services.table), _BATCH):
-            await sending.send_all(users, self._tell, self._emails.at_once)
+            await self.summary.send_all(users, self._tell, self._emails.at_once, _replies_log)
         return self.summary
 
     async def _tell(self, user: str) -> None:
-        with self.summary.failure_counted(user, _replies_log):
-            now = self._services.clock()
-            notices, last = await notice_store.read_waiting(self._services.table, user, now)
-            if last is not None and now < last.begun + GATHERED:
-                return
-            told = set(last.replies) if last is not None and last.sent is not None else set()
-            new = [notice for notice in notices if notice.reply not in told and now < notice.expires]
-            profile = await read_profile(self._services.table, user)
-            if profile is not None and wants_replies(profile) and new:
-                await self._send(profile, new, last if last is not None and last.sent is None else None)
-            await notice_store.delete_notices(self._services.table, notices)
+        now = self._services.clock()
+        notices, last = await notice_store.read_waiting(self._services.table, user, now)
+        if last is not None and now < last.begun + GATHERED:
+            return
+        told = set(last.replies) if last is not None and last.sent is not None else set()
+        new = [notice for notice in notices if notice.reply not in told and now < notice.expires]
+        profile = await read_profile(self._services.table, user)
+        if profile is not None and wants_replies(profile) and new:
+            await self._send(profile, new, last if last is not None and last.sent is None else None)
+        await notice_store.delete_notices(self._services.table, notices)
 
     async def _send(
         self, profile: Profile, notices: Sequence[notice_store.ReplyNotice], unsent: notice_store.ReplyMail | None

@@ -9,9 +9,8 @@ DeliveryUnknown    the connection was lost after the email was handed over: it m
 """
 
 import asyncio
-import contextlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -260,7 +259,7 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
 
     That one may take longer than others: many servers examine an email before they say that they have it.
     """
-    recipient = email.recipient
+    recipient, handed_over = email.recipient, False
     utf8 = not (sender + recipient).isascii()
     try:
         async with asyncio.timeout_at(deadline):
@@ -271,21 +270,15 @@ async def _send(connection: aiosmtplib.SMTP, email: Email, sender: str, deadline
                 raise kind("the mail server accepts only ASCII addresses")
             await connection.mail(sender, options=["SMTPUTF8"] if utf8 else [], encoding="utf-8" if utf8 else "ascii")
             await connection.rcpt(recipient, encoding="utf-8" if utf8 else "ascii")
-    except aiosmtplib.SMTPResponseException as error:
-        await _or_close(connection, connection.rset())
-        raise _refused(error) from None
-    except (aiosmtplib.SMTPException, OSError) as error:
-        connection.close()
-        raise _TemporaryFailure(EmailRejected(_describe(error))) from None
-    try:
-        async with asyncio.timeout_at(deadline):
+            handed_over = True
             await connection.data(email.content, timeout=last_step)
     except aiosmtplib.SMTPResponseException as error:
         await _or_close(connection, connection.rset())
         raise _refused(error) from None
     except (aiosmtplib.SMTPException, OSError) as error:
         connection.close()
-        raise DeliveryUnknown(_describe(error)) from None
+        reason = _describe(error)
+        raise (DeliveryUnknown(reason) if handed_over else _TemporaryFailure(EmailRejected(reason))) from None
 
 
 async def _or_close(connection: aiosmtplib.SMTP, command: Awaitable[object]) -> None:
@@ -346,11 +339,35 @@ class SendingSummary:
     failed: int = 0
     reasons: list[str] = field(default_factory=list)
 
-    @contextlib.contextmanager
-    def failure_counted(self, user: str, log: structlog.stdlib.BoundLogger) -> Iterator[None]:
+    async def send_all(
+        self,
+        users: Sequence[str],
+        send: Callable[[str], Awaitable[None]],
+        at_once: int,
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        """Call `send` for each, for at most `at_once` of them at a time; ServerUnreachable and LeaseLost end it."""
+        remaining = list(reversed(users))
+
+        async def work() -> None:
+            while remaining:
+                await self._send_to(remaining.pop(), send, log)
+
+        workers = [asyncio.create_task(work()) for _ in range(min(at_once, len(users)))]
+        try:
+            await asyncio.gather(*workers)
+        except (ServerUnreachable, LeaseLost):
+            # The other workers end by themselves.
+            remaining.clear()
+            await asyncio.gather(*workers, return_exceptions=True)
+            raise
+
+    async def _send_to(
+        self, user: str, send: Callable[[str], Awaitable[None]], log: structlog.stdlib.BoundLogger
+    ) -> None:
         """Count a failure of this member's email, so that it does not stop the others."""
         try:
-            yield
+            await send(user)
         except (ServerUnreachable, LeaseLost):
             raise
         except (DynamoError, Refusal, SendingFailed) as error:
@@ -402,21 +419,3 @@ class Emails:
             raise SendingFailed(str(error)) from None
         await kind.mark_sent(table, record, self.services.clock())
         return True
-
-
-async def send_all(recipients: Sequence[T], send: Callable[[T], Awaitable[None]], at_once: int) -> None:
-    """Call `send` for each, for at most `at_once` of them at a time; ServerUnreachable and LeaseLost end it."""
-    remaining = list(reversed(recipients))
-
-    async def work() -> None:
-        while remaining:
-            await send(remaining.pop())
-
-    workers = [asyncio.create_task(work()) for _ in range(min(at_once, len(recipients)))]
-    try:
-        await asyncio.gather(*workers)
-    except (ServerUnreachable, LeaseLost):
-        # The other workers end by themselves.
-        remaining.clear()
-        await asyncio.gather(*workers, return_exceptions=True)
-        raise
