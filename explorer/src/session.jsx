@@ -4,12 +4,13 @@ const SESSION = '{ viewer { name } signInMethods }';
 const NOBODY = { viewer: null, signInMethods: [] };
 const SIGN_OUT = 'mutation SignOut { signOut(input: {}) { __typename } }';
 
-async function read() {
+async function read(again = true) {
   const answer = await fetch(`/graphql?${new URLSearchParams({ query: SESSION })}`, {
     headers: { Accept: 'application/json' },
   });
-  // An ended session is answered with 401, which takes its cookie away: the next answer is a visitor's.
-  if (answer.status === 401) return read();
+  // An ended session is answered with 401, which takes its cookie away: the next answer is a visitor's. One that stays
+  // all the same, as of another path, is not asked about without an end.
+  if (answer.status === 401 && again) return read(false);
   // There may be no answer: at the service's limit, say, or where only trusted documents run.
   return (await answer.json()).data ?? NOBODY;
 }

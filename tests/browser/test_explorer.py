@@ -87,6 +87,20 @@ async def test_what_is_pasted_and_run_at_once_is_what_runs(explorer: ExplorerPag
     await expect(explorer.answer).to_contain_text('"slug": "main"')
 
 
+async def test_a_session_that_has_ended_and_does_not_go_away_is_asked_about_twice(
+    browser: Browser, service: Service
+) -> None:
+    """As by a cookie of another path, which the service's answer does not delete."""
+    context = await new_context(browser, viewport=VIEWPORT)
+    ended = {"name": "ringside_session", "value": "rst_ended", "domain": "127.0.0.1", "path": "/graphql"}
+    await context.add_cookies([ended])  # type: ignore[list-item]
+    explorer = ExplorerPage(await context.new_page(), service.url)
+    await explorer.page.goto(f"{service.url}/graphql")
+    await explorer.run()
+    await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
+    assert len([url for url in explorer.requests if "signInMethods" in url]) == 2
+
+
 async def test_where_only_trusted_documents_run_the_explorer_runs_those(browser: Browser, tmp_path: Path) -> None:
     """What the page asks about its session and the schema are none of them, and are refused."""
     manifest, text = tmp_path / "manifest.json", "{ boards(first: 1) { nodes { slug } } }"
