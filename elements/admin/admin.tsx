@@ -226,6 +226,7 @@ class Admin extends Part<AdminViewerData> {
 
   private async open() {
     const { place } = this;
+    const read = this.find('article:focus-within');
     this.shown = this.days = this.history = null;
     this.render();
     if (place === 'overview') {
@@ -238,6 +239,7 @@ class Admin extends Part<AdminViewerData> {
       this.shown = new Pages(this, 'comment', (after) => (place === 'comments/held' ? service.ask(HELD_COMMENTS, {}).then(oldest) : service.ask(LATEST_COMMENTS, { after }).then((data) => data.latestComments)));
       await this.shown.open();
       if (place === this.place) await this.go(this.current);
+      if (read && !read.isConnected) await this.focus('article.current');
     }
     this.render();
   }
@@ -319,6 +321,7 @@ class Admin extends Part<AdminViewerData> {
 
   /** Gives the comments of the last decision the status that each had. */
   private async undo() {
+    if (!this.last.length) return true;
     for (const status of new Set(this.last.map((one) => one.status))) {
       if (!(await this.decide(status, undefined, this.last.filter((one) => one.status === status)))) return false;
     }

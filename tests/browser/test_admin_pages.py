@@ -107,6 +107,11 @@ async def test_a_moderator_publishes_only_what_they_have_read(visited: Visited, 
     await page.page.keyboard.press("u")
     await expect(mine).to_have_count(1)
     await expect(page.page.get_by_role("status")).to_contain_text("Taken back.")
+    await expect(page.page.locator("article.current")).to_be_focused()
+    await mine.click()
+    await page.page.keyboard.press("u")  # when there is nothing any more, neither says so nor keeps a key from counting
+    await page.page.keyboard.press("1")
+    await expect(mine).to_have_count(0)
 
 
 async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, browser: Browser) -> None:
