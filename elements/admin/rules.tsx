@@ -58,13 +58,14 @@ export class Rules implements Area {
   }
 
   private use(rules: Rule[]) {
-    this.drafts = rules.map((rule) => this.draft(rule));
+    this.drafts = rules.map((rule, place) => this.draft(rule, this.drafts?.[place]?.id));
     this.theirs = null;
     this.page.render();
   }
 
-  private draft(rule: Rule) {
-    return new Draft(this.page, `rule-${(this.count += 1)}`, typed(rule));
+  /** With the id of what stood in its place, and so with the focus. */
+  private draft(rule: Rule, id = `rule-${(this.count += 1)}`) {
+    return new Draft(this.page, id, typed(rule));
   }
 
   private get rules() {

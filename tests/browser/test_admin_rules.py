@@ -84,6 +84,20 @@ async def test_a_rule_is_moved_by_the_keyboard_which_keeps_its_place(visited: Vi
         assert values[-2:] == placed
 
 
+async def test_rules_are_saved_by_the_keyboard_which_keeps_its_place(visited: Visited, browser: Browser) -> None:
+    """In the field in which Enter was pressed, though all rules are shown as the service has them now."""
+    page = await opened(visited, browser, "admin", "#/rules")
+    await page.page.locator("#add-rule").click()
+    name, language = (page.page.locator(f"[name={field}]").last for field in ("name", "language"))
+    await name.fill("Kept")
+    await page.page.locator("[name=links]").last.fill("5")
+    await language.fill("DE")
+    await language.press("Enter")
+    await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+    await expect(language).to_have_value("de")
+    await expect(language).to_be_focused()
+
+
 @pytest.mark.parametrize(("locale", "scheme"), [("de-DE", "dark"), ("ar", "light")])
 async def test_rules_of_somebody_else_are_shown_before_they_are_replaced(
     visited: Visited, browser: Browser, locale: str, scheme: str
