@@ -6,7 +6,7 @@ import { JOB, type JobData } from '../generated/admin';
 import { ask } from '../service';
 
 export interface Area {
-  open(): Promise<void>;
+  open(): Promise<unknown>;
   view(): View;
 }
 

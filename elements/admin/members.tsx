@@ -44,8 +44,8 @@ export class Members implements Area {
   private async look(event: Event) {
     event.preventDefault();
     this.search = field(event, 'search').trim();
-    await this.found.open();
-    const n = this.found.nodes?.length ?? 0;
+    if (!(await this.found.open())) return;
+    const n = this.found.nodes!.length;
     this.page.say(this.page.t('found', { n: this.found.isWhole ? n : `${this.page.number(n)}+` }));
   }
 

@@ -21,13 +21,17 @@ export class Pages<N> {
     return this.nodes !== null && !this.next;
   }
 
-  /** Reads the first page, again if it was read before. If it is opened again meanwhile, it is that answer that counts. */
+  /**
+   * Reads the first page, again if it was read before; whether it was answered. If it is opened again meanwhile, it is
+   * that answer that counts.
+   */
   async open() {
     const turn = ++this.opened;
     const found = await this.page.insist(() => this.ask(null));
-    if (turn !== this.opened) return;
+    if (turn !== this.opened) return false;
     this.isRefused = !found;
     if (found) this.take([], found);
+    return !this.isRefused;
   }
 
   private async more() {

@@ -276,6 +276,17 @@ async def test_the_members_that_were_searched_last_are_listed(visited: Visited, 
     await expect(page.page.get_by_role("button", name="Ada Abara")).to_have_count(0)
 
 
+async def test_a_search_for_members_that_is_refused_is_not_said_to_have_found_any(
+    visited: Visited, browser: Browser
+) -> None:
+    """As one for a pasted text. Those that were listed before are not what it found."""
+    page = await opened(visited, browser, "moderator", "#/members")
+    await expect(page.page.get_by_role("button", name="More")).to_be_visible()
+    await page.page.get_by_label("Name, id or address").fill("Ada " * 100)
+    await page.page.keyboard.press("Enter")
+    await expect(page.page.get_by_role("status")).to_contain_text("A search has at most 254 characters.")
+
+
 async def test_all_members_are_listed_when_the_area_is_opened_again(visited: Visited, browser: Browser) -> None:
     """As its empty field for a name says: those of an earlier search would be taken for all."""
     page = await opened(visited, browser, "moderator", "#/members")
