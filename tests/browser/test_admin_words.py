@@ -213,6 +213,16 @@ async def test_the_area_is_readable_by_everybody(
     await assert_clean(page)
 
 
+async def test_a_word_has_room_on_a_small_phone(visited: Visited, browser: Browser) -> None:
+    """Beside its buttons it stood in a few letters a line, where the names of these are long."""
+    page = await opened(visited, browser, "editor", "#/words", locale="de-DE", viewport={"width": 320, "height": 640})
+    await page.page.get_by_role("button", name="At the match").click()
+    await expect(page.page.locator("#word-1")).to_be_visible()
+    widths = await page.page.locator("li.word > p").evaluate_all("(texts) => texts.map((text) => text.clientWidth)")
+    assert min(widths) > 200
+    await assert_clean(page)
+
+
 async def test_two_editors_of_one_list_see_each_other_s_changes(visited: Visited, browser: Browser) -> None:
     """Nothing is overwritten unseen, also not after something else was done: what was typed stays, theirs is marked."""
     list_id, ids = word_list(visited, "Shared words", *german(3))
