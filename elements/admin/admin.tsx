@@ -357,6 +357,13 @@ class Admin extends Part<AdminViewerData> {
 
   // ── views ──
 
+  /** What has the focus may go, as a button that was pressed does: then the heading of what is shown has it. */
+  override render() {
+    const read = this.find(':focus');
+    super.render();
+    queueMicrotask(() => read && !read.isConnected && !this.find(':focus') && this.find('[tabindex="-1"]:is(h2, h3)')?.focus());
+  }
+
   protected view() {
     return (
       <div class="stack">

@@ -189,6 +189,10 @@ async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored
     await expect(status).to_have_text("Gespeichert. Die Punkte folgen, sobald Sie neu werten.")
     await score.click()
     await expect(status).to_have_text("Gewertet.")
+    unscore = page.page.get_by_role("button", name="Wertung zurücknehmen")
+    await unscore.press("Enter")
+    await expect(unscore).to_have_count(0)
+    await expect(page.page.get_by_role("heading", name="Mended night")).to_be_focused()
 
 
 async def test_what_a_locked_event_refuses_is_said_in_a_sentence(visited: Visited, browser: Browser) -> None:

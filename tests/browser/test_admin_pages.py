@@ -298,11 +298,13 @@ async def test_a_moderator_finds_and_suspends_a_member(visited: Visited, browser
     await page.page.keyboard.press("Enter")
     await page.page.get_by_role("button", name=name).click()
     await page.page.get_by_label("Reason, which the member sees").fill("Advertising.")
-    await page.page.get_by_role("button", name="Suspend", exact=True).click()
+    await page.page.get_by_role("button", name="Suspend", exact=True).press("Enter")
     await expect(page.page.get_by_text("Suspended: Advertising.")).to_be_visible()
+    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()  # what was pressed is gone
     await assert_clean(page)
-    await page.page.get_by_role("button", name="End the suspension").click()
+    await page.page.get_by_role("button", name="End the suspension").press("Enter")
     await expect(page.page.get_by_label("Reason, which the member sees")).to_be_visible()
+    await expect(page.page.get_by_role("heading", name=name)).to_be_focused()
     await page.page.get_by_role("link", name="Journal").click()
     for kind in ("member.suspended", "member.reinstated"):
         await expect(page.page.get_by_role("listitem").filter(has_text=kind).first).to_contain_text(f"{kind} {name}")
