@@ -244,8 +244,6 @@ class _PartitionState(Generic[R]):
     rest: Partition[R]
     limit: int
     items: list[tuple[str, R]]
-    read: int = 0
-    queries: int = 0
     frontier: str | None = None
     """None: nothing is left."""
 
@@ -267,9 +265,9 @@ async def merge(
     """
     descending = partitions[0].descending
     states = [_PartitionState(partition, limit, []) for partition, limit in zip(partitions, limits, strict=True)]
-    unfinished, rounds = states, 0
+    unfinished, rounds, slices = states, 0, list[Slice[R]]()
     while True:
-        await _advance(table, unfinished, consistent=consistent)
+        slices += await _advance(table, unfinished, consistent=consistent)
         rounds += 1
         unfinished = [state for state in states if state.frontier is not None]
         frontiers = [state.frontier for state in unfinished if state.frontier is not None]
@@ -277,24 +275,23 @@ async def merge(
         items = _combined(states, combine, descending=descending)
         certain = _count_up_to(items, frontier, descending=descending)
         if certain >= wanted or frontier is None or rounds == most_rounds:
-            queries, read = sum(state.queries for state in states), sum(state.read for state in states)
-            return Merged(items[: min(certain, wanted)], frontier, rounds, queries, read)
+            read = sum(part.read for part in slices)
+            return Merged(items[: min(certain, wanted)], frontier, rounds, len(slices), read)
         for state in unfinished:
             missing = max(0, wanted - _count_up_to(items, state.frontier, descending=descending))
             state.limit = min(LARGEST_READ, missing << (rounds - 1))
             state.rest = state.rest.past(state.frontier)
 
 
-async def _advance(table: Queries, states: Sequence[_PartitionState[R]], *, consistent: bool) -> None:
+async def _advance(table: Queries, states: Sequence[_PartitionState[R]], *, consistent: bool) -> list[Slice[R]]:
     reading = [state for state in states if state.limit]
     reads = [table.query(state.rest, limit=state.limit, consistent=consistent) for state in reading]
     # A single read needs no task.
     slices: list[Slice[R]] = [await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads)
     for state, part in zip(reading, slices, strict=True):
         state.items += part.items
-        state.read += part.read
-        state.queries += 1
         state.frontier = part.last
+    return slices
 
 
 def _combined(

@@ -51,7 +51,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 BATCH_WRITE = 25
-_METHODS = {Put: "put_item", Update: "update_item", Delete: "delete_item"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +280,7 @@ class Table:
 
     async def write(self, write: Put | Update | Delete) -> None:
         """One write; ConditionFailed if its condition does not hold."""
-        method = _METHODS[type(write)]
+        method = f"{write.operation.lower()}_item"
         await retry(lambda: self._write_once(method, TableName=self.name, **write.parameters()))
 
     async def try_write(self, write: Put | Update | Delete) -> bool:
