@@ -234,6 +234,22 @@ async def test_the_service_may_be_started_again_between_code_and_sign_in(world: 
     await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
 
 
+async def test_digits_that_are_not_six_are_no_guess(world: World, context: BrowserContext) -> None:
+    """Five wrong guesses end a code: Enter in a field that is empty, or not filled yet, is none of them."""
+    page = await context.new_page()
+    await page.goto(f"{world.url}/sign-in?language=en")
+
+    async def between() -> None:
+        for typed in ("", "1", "12345", "1234567", "12345a"):
+            await page.get_by_label("Code from the email").fill(typed)
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#number-error")).to_have_text(re.compile("This is not the code"))
+            await expect(page.locator("#status")).to_have_text("")
+
+    await by_email(world, page, "hasty@example.org", between)
+    await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
+
+
 async def test_people_sign_in_where_only_trusted_documents_run(
     demo_data: Callable[[], str], tmp_path: Path, context: BrowserContext
 ) -> None:

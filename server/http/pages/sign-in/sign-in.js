@@ -254,6 +254,7 @@ function listen() {
     event.preventDefault();
     const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? '{}');
     const code = by('number').value.replace(/\P{Nd}/gu, ''); // pasted, with marks of its direction, say
+    if (!/^\p{Nd}{6}$/u.test(code)) return mark(by('number'), say('TOKEN_UNKNOWN')); // it would count as a guess
     const input = { request: kept.request, code };
     working(async () => enter((await signIn(input)).user), by('number'));
   });
