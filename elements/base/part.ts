@@ -251,9 +251,9 @@ export abstract class Part<Data> {
     if (activeElement?.contains(this.host) ?? true) this.find(selector)?.focus();
   }
 
-  /** Shown where only members may do something. */
+  /** Shown where only members may do something. Not for the second click of a double one on what stood there before. */
   signInButton() {
-    return h('button', { class: 'primary', part: 'button', type: 'button', onclick: () => this.ringside.session.signIn() }, this.t('signIn'));
+    return h('button', { class: 'primary', part: 'button', type: 'button', onclick: ({ detail }: MouseEvent) => detail < 2 && this.ringside.session.signIn() }, this.t('signIn'));
   }
 }
 

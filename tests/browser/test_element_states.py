@@ -568,6 +568,29 @@ async def test_the_sign_in_element_shows_who_is_signed_in_and_signs_out(
         assert [each["user"] and each["user"]["name"] for each in await page.page.evaluate("heard")] == ["Ann", None]
 
 
+SECOND_CLICK = """() => {
+  const shown = document.querySelector('ringside-sign-in').shadowRoot;
+  [globalThis.opened, globalThis.open] = [0, () => ((opened += 1), {})];
+  new MutationObserver((_, observer) => {
+    const button = shown.querySelector('button');
+    if (button.textContent !== 'Sign in') return;
+    observer.disconnect();
+    for (const detail of [2, 1]) button.dispatchEvent(new MouseEvent('click', { detail }));
+  }).observe(shown, { childList: true, characterData: true, subtree: true });
+}"""
+
+
+async def test_a_double_click_signs_out_and_begins_no_sign_in(visited: Visited, browser: Browser) -> None:
+    """Its second click meets the other button, in the same place. A third one is meant."""
+    async with visited.page(browser, "<ringside-sign-in></ringside-sign-in>", member="bo-abara") as page:
+        out = page.page.get_by_role("button", name="Sign out")
+        await expect(out).to_be_visible()
+        await page.page.evaluate(SECOND_CLICK)
+        await out.click()
+        await page.page.wait_for_function("opened > 0")
+        assert await page.page.evaluate("opened") == 1
+
+
 class Sockets:
     """The sockets of a page, which the test can close in the service's place: it looks at rights twice a minute."""
 
