@@ -35,7 +35,7 @@ KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
 from datastore.whole import table as whole_table
-from server.commands import whole_table as commands
+from server.commands import export_file, whole_table as commands
 
 left = int(sys.argv.pop())
 commands.TableStore.at_once = 50
@@ -59,7 +59,7 @@ def dying(owner, name, asynchronous=False):
 
 for name in ("add", "end_pass"):
     dying(commands.Spool, name)
-dying(commands, "write_export")
+dying(export_file, "write_export")
 dying(commands, "sync")
 for name in ("begin_import", "write_lines", "record_import"):
     dying(whole_table, name, asynchronous=True)
