@@ -4,24 +4,20 @@ All three read one table in one embedded engine, which is a separate process. Th
 service's processes per request, in one run with many different requests. They are written to bench/results/by_hand.md.
 """
 
-import argparse
 import asyncio
 import os
 import platform
 import sys
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from textwrap import fill
 from typing import Any
 
-from bench.execution import RINGSIDE, install
-from bench.services import seeded_table, variants
+from bench.execution import RINGSIDE, chosen
+from bench.services import variants
 from bench.services.measurement import Server, fetch_json, measure, repository_root
-from bench.whole import BASELINE, check_same_data, engine_calls
+from bench.whole import BASELINE, check_same_data, engine_calls, on_one_engine
 from bench.whole import servers as whole_servers
-from server.engine import run_engine
 from server.engine.process import DYNOXIDE
 
 RESULTS = repository_root() / "bench" / "results"
@@ -72,27 +68,17 @@ def check_answers(server: Server, expected: dict[str, Any]) -> None:
 
 def run(selected: list[Server], rounds: int, seconds: float) -> dict[str, dict[str, float]]:
     """Measure all services and return the engine calls of each."""
-    with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
-        bodies = variants.bodies(asyncio.run(variants.seed(engine.url)))
-        environment = {
-            **seeded_table.environment(engine.url),
-            "BENCH_ENGINE": engine.url,
-            "BENCH_TABLE": seeded_table.TABLE,
-            "PYTHONPATH": str(repository_root()),
-        }
+    with on_one_engine(selected) as (url, environment):
+        bodies = variants.bodies(asyncio.run(variants.seed(url)))
         expected: dict[str, Any] = {}
-        try:
-            for server in selected:
-                server.start(environment)
-                own = {**bodies, SECOND_PAGE: second_pages(server)}
-                server.variants = {page: own[page] for page in GOALS}
-                check_answers(server, expected)
-            pages = dict.fromkeys(GOALS, b"")
-            measure(selected, pages, rounds=rounds, seconds=seconds)
-            return {server.name: engine_calls(server, pages) for server in selected}
-        finally:
-            for server in selected:
-                server.stop()
+        for server in selected:
+            server.start(environment)
+            own = {**bodies, SECOND_PAGE: second_pages(server)}
+            server.variants = {page: own[page] for page in GOALS}
+            check_answers(server, expected)
+        pages = dict.fromkeys(GOALS, b"")
+        measure(selected, pages, rounds=rounds, seconds=seconds)
+        return {server.name: engine_calls(server, pages) for server in selected}
 
 
 def ratio(ringside: Server, other: Server, page: str) -> float:
@@ -153,13 +139,7 @@ reads through the AWS SDK and caches nothing. The engine calls are counted over 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=1.0, help="CPU seconds per service, page and round")
-    parser.add_argument("--only", help="measure only services whose names contain this, and write no files")
-    options = parser.parse_args()
-    install()
-    selected = [server for server in servers() if not options.only or options.only.lower() in server.name.lower()]
+    options, selected = chosen(__doc__, servers())
     calls = run(selected, options.rounds, options.seconds)
     text = table(selected, calls)
     print(text)

@@ -21,12 +21,11 @@ from datastore.comments.changes import CommentChange, change_comment
 from datastore.comments.pages import CommentPage, read_page
 from datastore.comments.planner import RATINGS, CommentCounts, Filter
 from datastore.comments.records import COMMENT, Comment
-from datastore.dynamo import Table, Window, metered, open_table
-from datastore.dynamo.declaration import create
+from datastore.dynamo import Table, Window, metered
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
-from datastore.whole.layout import ensure_layout
 from server.engine import run_engine
+from tests.conftest import create_table
 
 SEAL = Seal(["a secret that benchmarks sign cursors with"])
 J_SHAPED = (10, 5, 10, 20, 55)
@@ -164,9 +163,7 @@ async def print_write_units(table: Table) -> None:
 
 async def main(number: int) -> None:
     with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
-        async with open_table("bench", url=engine.url) as table:
-            await create(table)
-            await ensure_layout(table)
+        async with create_table("bench", engine.url) as table:
             await measure(table, number)
 
 

@@ -15,30 +15,23 @@ import json
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
-from bench.heat import SECRET, Site, add_board
-from datastore.dynamo import open_table
-from datastore.dynamo.declaration import create
+from bench.heat import SECRET, Site, add_board, new_site
 from datastore.people.profiles import PROFILE, Profile
 from datastore.vocabulary.lists import LIST, WordList
 from datastore.vocabulary.subscriptions import SUBSCRIPTION, CharacterSet, Subscription
 from datastore.vocabulary.words import WORD, Word
-from datastore.whole.layout import ensure_layout
 from resolvers.live.watch import LOOK_SECONDS
 from resolvers.requests.context import Role, utc_now
-from server.settings import Level, Log, Settings
-from tests.client import Client, serving
+from tests.client import Client
 from tests.command import environment
 from tests.comments import post
 from tests.engines import EnginePair, running_pair
-from tests.lagging import Lag, LaggingEngine
 from tests.mail_server import Mailbox, mail_server
 from tests.queries import CAST_VOTE, DRAW_MATCHUP
 from tests.season import EventEditor, submit
@@ -221,21 +214,6 @@ async def idle(site: Site) -> dict[str, Cost]:
         "each webhook, with nothing to deliver": hooks,
         "each API key in use": busy["API keys"],
     }
-
-
-@asynccontextmanager
-async def new_site(engines: EnginePair) -> AsyncIterator[Site]:
-    """A service with an empty table of its own."""
-    name = f"ringside-{uuid4().hex[:8]}"
-    async with AsyncExitStack() as stack:
-        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
-        engine = await stack.enter_async_context(proxy)
-        table = await stack.enter_async_context(open_table(name, url=engine.url))
-        await create(table)
-        await ensure_layout(table)
-        settings = Settings(dynamodb_url=engine.url, table=name, secrets=(SECRET,), log=Log(Level.ERROR))
-        client = await stack.enter_async_context(serving(settings))
-        yield Site(engine, table, client)
 
 
 async def run(engines: EnginePair, folder: Path) -> dict[str, dict[str, Cost]]:

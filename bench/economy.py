@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench import cost, distance, functions
-from bench.heat import add_board
+from bench.heat import add_board, new_site
 from bench.services.measurement import repository_root
 from tests.client import Client
 from tests.comments import post
@@ -279,9 +279,9 @@ class Pace:
 
 async def units(engines: EnginePair) -> dict[str, str]:
     """What a member who has a profile writes, with all that follows from it; and the process that has nothing to do."""
-    async with cost.new_site(engines) as site:
+    async with new_site(engines) as site:
         idle = (await cost.observed(site, site.client.visitor())).values()
-    async with cost.new_site(engines) as site:
+    async with new_site(engines) as site:
         meter = cost.Meter(site)
         for number, member in enumerate(meter.members):
             await member.ask(UPDATE_PROFILE, input={"name": f"Member {number}"})

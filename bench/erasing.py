@@ -10,31 +10,30 @@ import argparse
 import asyncio
 import tempfile
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
 from datastore.comments import changes
 from datastore.comments.changes import CommentChange
 from datastore.comments.records import Comment
-from datastore.dynamo import open_table
-from datastore.dynamo.declaration import create
+from datastore.dynamo import gather_or_cancel
 from datastore.vocabulary import learning
 from datastore.vocabulary.learning import QuizResult, Sentence
 from datastore.voting import boards, votes
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.votes import Ballot, Verdict
-from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Role, Services
 from resolvers.values.node_ids import node_id
 from server.engine import run_engine
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
 from tests.comments import post
+from tests.conftest import create_table
 from tests.jobs import SECRET
 from tests.queries import UPDATE_PROFILE
 from tests.voting import add_contenders
@@ -63,7 +62,7 @@ async def contribute(client: Client, size: int) -> None:
     """The member's contributions, by the functions that the service writes them with."""
     await client.member(MEMBER).ask(UPDATE_PROFILE, input={"name": "Zoltan"})
     services, day = client.services, client.services.clock().date()
-    writes: list[Awaitable[object]] = []
+    writes: list[Coroutine[Any, Any, object]] = []
     read = await boards.read_board_with_marks(services.table, "main")
     assert read is not None
     for number in range(1, size // 2 + 1):
@@ -79,12 +78,7 @@ async def contribute(client: Client, size: int) -> None:
         quiz = QuizResult(MEMBER, on, id_, "list", 1, 2, services.clock())
         result = quiz if number % 2 else Sentence(MEMBER, on, id_, "A sentence.", services.clock())
         writes.append(_record(services, result))
-    for some in _groups(writes):
-        await asyncio.gather(*some)
-
-
-def _groups(writes: list[Awaitable[object]]) -> Iterable[list[Awaitable[object]]]:
-    return (writes[start : start + AT_ONCE] for start in range(0, len(writes), AT_ONCE))
+    await gather_or_cancel(writes, AT_ONCE)
 
 
 def _id(services: Services) -> str:
@@ -129,12 +123,9 @@ def memory() -> float:
 
 
 async def measured(url: str, contributions: str, size: int) -> str:
-    table_name = f"ringside-{contributions.lower()}"
-    async with open_table(table_name, url=url) as table:
-        await create(table)
-        await ensure_layout(table)
-    settings = Settings(dynamodb_url=url, table=table_name, secrets=(SECRET,), log=Log(Level.ERROR))
-    async with serving(settings) as client:
+    name = f"ringside-{contributions.lower()}"
+    settings = Settings(dynamodb_url=url, table=name, secrets=(SECRET,), log=Log(Level.ERROR))
+    async with create_table(name, url), serving(settings) as client:
         await add_contenders(client, *"abcdefghij")
         await contribute(client, size)
         before = Others(client)

@@ -69,18 +69,19 @@ def install() -> None:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def chosen(description: str | None, all_servers: list[Server]) -> tuple[argparse.Namespace, list[Server]]:
+    """The options of the command line, and the servers that they select, which are installed."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=1.0, help="CPU seconds per server, page and round")
-    parser.add_argument("--only", help="measure only servers whose names contain this, and write no files")
+    parser.add_argument("--only", default="", help="measure only servers whose names contain this, and write no files")
     options = parser.parse_args()
     install()
-    selected = [
-        replace(server, connections=CLIENTS)
-        for server in servers()
-        if not options.only or options.only.lower() in server.name.lower()
-    ]
+    return options, [server for server in all_servers if options.only.lower() in server.name.lower()]
+
+
+def main() -> None:
+    options, selected = chosen(__doc__, [replace(server, connections=CLIENTS) for server in servers()])
     bodies = {page: orjson.dumps({"query": text, "variables": values}) for page, (text, values) in PAGES.items()}
     with tempfile.TemporaryDirectory() as folder:
         data, static = Path(folder, "data.json"), Path(folder, "static")
@@ -128,7 +129,7 @@ def table(measured: list[Server]) -> str:
         f"{CLIENTS} clients send identical requests, each as soon as it has its previous response. With 4 clients,",
         "small responses cost a tenth more.",
         "",
-        f"Run it with `make bench BENCH=execution`. This run: Python {platform.python_version()}, Node {_node()},",
+        f"Run it with `make bench BENCH=execution`. This run: Python {platform.python_version()}, Node {node()},",
         f"{os.cpu_count()} cores, {len(ringside.rounds[next(iter(PAGES))])} rounds.",
         "",
         f"| | {' | '.join(f'{page}, ms | x' for page in PAGES)} |",
@@ -152,7 +153,7 @@ def chart(measured: list[Server]) -> str:
     )
 
 
-def _node() -> str:
+def node() -> str:
     return subprocess.run([NODE, "--version"], capture_output=True, text=True, check=True).stdout.strip().lstrip("v")
 
 

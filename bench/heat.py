@@ -12,24 +12,23 @@ import argparse
 import asyncio
 import tempfile
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from datastore.dynamo import Table, open_table
-from datastore.dynamo.declaration import create
+from datastore.dynamo import Table
 from datastore.voting.boards import Board
 from datastore.voting.contenders import Contender
 from datastore.voting.editing import Shown, seed_board
-from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
 from tests.comments import post
+from tests.conftest import create_table
 from tests.engines import EnginePair, running_pair
 from tests.lagging import Lag, LaggingEngine
 from tests.lagging.capacity import PartitionKey
@@ -91,6 +90,18 @@ class Site:
         key, units = self.hottest(scale, reads=reads)
         name = f"{key.index_name}: {key.value}" if key.index_name else key.value
         return f"| {promise} | {units:,.0f} | `{name}` |"
+
+
+@asynccontextmanager
+async def new_site(engines: EnginePair, **settings: Any) -> AsyncIterator[Site]:
+    """A service with an empty table of its own."""
+    proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
+    async with proxy as engine, create_table(f"ringside-{uuid4().hex[:8]}", engine.url) as table:
+        served = Settings(
+            dynamodb_url=engine.url, table=table.name, secrets=(SECRET,), log=Log(Level.ERROR), **settings
+        )
+        async with serving(served) as client:
+            yield Site(engine, table, client)
 
 
 # ── voting ──
@@ -190,24 +201,8 @@ async def hot_page(site: Site) -> str:
 
 async def run(engines: EnginePair) -> list[str]:
     rows = []
-    name = f"ringside-{uuid4().hex[:8]}"
-    async with AsyncExitStack() as stack:
-        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
-        engine = await stack.enter_async_context(proxy)
-        table = await stack.enter_async_context(open_table(name, url=engine.url))
-        await create(table)
-        await ensure_layout(table)
-        settings = Settings(
-            dynamodb_url=engine.url,
-            table=name,
-            secrets=(SECRET,),
-            log=Log(Level.ERROR),
-            comment_rate=None,
-            new_visitors_per_address="0",
-            votes_per_address="0",
-        )
-        client = await stack.enter_async_context(serving(settings))
-        site = Site(engine, table, client)
+    unlimited = {"comment_rate": None, "new_visitors_per_address": "0", "votes_per_address": "0"}
+    async with new_site(engines, **unlimited) as site:
         for measured in (
             votes(site, 2, 600),
             votes(site, 100, 600),

@@ -11,25 +11,17 @@ import argparse
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
-from bench.heat import BODY, SECRET, Site, add_board, vote
+from bench.heat import BODY, add_board, new_site, vote
 from datastore.changes.occurrences import DELIVERY_SHARDS, Journal, Kind, Source, Webhook
-from datastore.dynamo import open_table
-from datastore.dynamo.declaration import create
 from datastore.journal import webhooks
 from datastore.values.ids import Ids
-from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
-from server.settings import Level, Log, Settings
-from tests.client import serving
 from tests.comments import post
 from tests.engines import EnginePair, running_pair
-from tests.lagging import Lag, LaggingEngine
 from tests.season import EventEditor, submit
 
 RESULTS: Final = Path(__file__).parent / "results" / "journal.md"
@@ -50,17 +42,8 @@ OPERATIONS: Final = 40
 
 async def measured(engines: EnginePair, days: int, *, hooked: bool) -> dict[str, float]:
     """Units by operation, with the journal kept for some days, with and without a webhook."""
-    async with AsyncExitStack() as stack:
-        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
-        engine = await stack.enter_async_context(proxy)
-        table = await stack.enter_async_context(open_table(f"ringside-{uuid4().hex[:8]}", url=engine.url))
-        await create(table)
-        await ensure_layout(table)
-        settings = Settings(
-            dynamodb_url=engine.url, table=table.name, secrets=(SECRET,), log=Log(Level.ERROR), journal_days=days
-        )
-        client = await stack.enter_async_context(serving(settings))
-        site = Site(engine, table, client)
+    async with new_site(engines, journal_days=days) as site:
+        client = site.client
         await add_board(site, "board", 100)
         editor = EventEditor(client)
         event, (match,) = await editor.card(10)
@@ -76,7 +59,7 @@ async def measured(engines: EnginePair, days: int, *, hooked: bool) -> dict[str,
         }
         for name, operation in operations.items():
             await site.count(partial(operation, n) for n in range(OPERATIONS))
-            written = [(key, number) for (key, _), number in engine.ledger.writes.items()]
+            written = [(key, number) for (key, _), number in site.engine.ledger.writes.items()]
             units[name] = sum(number for key, number in written if not key.value.startswith(BESIDE))
             if name.startswith("comment"):
                 units["its pointer, of these"] = sum(n for key, n in written if key.value.startswith(POINTERS))
@@ -96,30 +79,24 @@ def _webhook() -> Webhook:
 
 async def heat(engines: EnginePair) -> list[str]:
     """The hottest keys while a thousand occurrences are recorded, and while they are marked as delivered."""
-    async with AsyncExitStack() as stack:
-        proxy = LaggingEngine(engines.leader.url, engines.follower.url, lag=Lag(mean=0.0, stale=0.0))
-        engine = await stack.enter_async_context(proxy)
-        table = await stack.enter_async_context(open_table(f"ringside-{uuid4().hex[:8]}", url=engine.url))
-        await create(table)
-        ids = Ids()
-        journal, webhook = Journal(90, lambda: ids.next(utc_now())), _webhook()
-        journal.know([webhook], float("inf"))
-        async with serving(Settings(dynamodb_url=engine.url, table=table.name, secrets=(SECRET,))) as client:
-            site = Site(engine, table, client)
+    ids = Ids()
+    journal, webhook = Journal(90, lambda: ids.next(utc_now())), _webhook()
+    journal.know([webhook], float("inf"))
+    async with new_site(engines) as site:
 
-            async def occur(n: int) -> None:
-                name, source = f"Comment:42#{n}", Source.API_KEY
-                await table.transact(*journal.occurrence(Kind.COMMENT_POSTED, "ApiKey:one", name, source=source))
+        async def occur(n: int) -> None:
+            name, source = f"Comment:42#{n}", Source.API_KEY
+            await site.table.transact(*journal.occurrence(Kind.COMMENT_POSTED, "ApiKey:one", name, source=source))
 
-            await site.count(partial(occur, n) for n in range(OCCURRENCES))
-            rows = [site.row(f"{OCCURRENCES:,} occurrences/s of one actor, wanted by a webhook")]
-            waiting = [
-                one
-                for shard in range(DELIVERY_SHARDS)
-                for one in await webhooks.read_waiting(table, webhook.id, shard, OCCURRENCES)
-            ]
-            await site.count(partial(webhooks.mark_delivered, table, one, 200, utc_now()) for one in waiting)
-            return [*rows, site.row(f"{len(waiting):,} deliveries/s marked as delivered")]
+        await site.count(partial(occur, n) for n in range(OCCURRENCES))
+        rows = [site.row(f"{OCCURRENCES:,} occurrences/s of one actor, wanted by a webhook")]
+        waiting = [
+            one
+            for shard in range(DELIVERY_SHARDS)
+            for one in await webhooks.read_waiting(site.table, webhook.id, shard, OCCURRENCES)
+        ]
+        await site.count(partial(webhooks.mark_delivered, site.table, one, 200, utc_now()) for one in waiting)
+        return [*rows, site.row(f"{len(waiting):,} deliveries/s marked as delivered")]
 
 
 async def run(engines: EnginePair) -> list[str]:

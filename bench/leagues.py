@@ -19,15 +19,14 @@ from typing import Any, Final
 
 import httpx
 
-from datastore.dynamo import metered, open_table
-from datastore.dynamo.declaration import create as create_table
+from datastore.dynamo import metered
 from datastore.pickem.leagues import LEAGUE
-from datastore.whole.layout import ensure_layout
 from resolvers.values.node_ids import parse_node_key
 from server.audit import pickem as audit
 from server.auth.tokens import mint
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
+from tests.conftest import create_table
 from tests.dependent_calls import dependent_calls
 from tests.engines import running_engine
 from tests.leagues import JOIN_LEAGUE, create, seed_members, seed_scored_league
@@ -127,11 +126,8 @@ async def measure(url: str) -> str:
         "RINGSIDE_MAX_IN_FLIGHT": "1000",
         "RINGSIDE_REQUEST_TIMEOUT": "60",
     }
-    async with open_table(TABLE, url=url) as table:
-        await create_table(table)
-        await ensure_layout(table)
     with ExitStack() as stack:
-        async with serving(settings) as client:
+        async with create_table(TABLE, url), serving(settings) as client:
             league, users = await seed_scored_league(client, MEMBERS)
             calls = await page_calls(settings, league, users[7])
             processes = [Process(await start_service(variables, stack), settings) for _ in range(2)]

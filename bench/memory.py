@@ -22,7 +22,8 @@ import orjson
 import psutil
 
 from bench.services import seeded_table
-from bench.services.measurement import Server, read_body, repository_root
+from bench.services.attackers import Connection
+from bench.services.measurement import Server, repository_root
 from datastore.values.seal import Seal
 from server.engine import run_engine
 
@@ -119,18 +120,16 @@ async def send_requests(server: Server, number: int, texts: Sequence[str]) -> Ru
     remaining = requests(number, texts, server.port)
 
     async def client() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=2**20)
+        connection = Connection(server.port, "127.0.0.1")
         for request in remaining:
-            writer.write(request)
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            answer = await read_body(reader, head)
+            status, head, answer = await connection.ask(request)
             run.answered += 1
             run.refused += b'"errors"' in answer
-            if not head.startswith(("http/1.1 200", "http/1.1 400")):
+            if status not in (200, 400):
                 raise RuntimeError(head)
             if run.answered % max(1, number // SAMPLES) == 0:
                 run.sample(process)
-        writer.close()
+        connection.close()
 
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
     return run

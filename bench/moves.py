@@ -66,16 +66,16 @@ def _line(number: int, chance: random.Random) -> bytes:
     )
 
 
-def run(name: str, arguments: Sequence[str], data: Path) -> Measured:
-    """Run a command of `ringside` and measure it."""
+def run(name: str, arguments: Sequence[str], data: Path, module: str = "server") -> Measured:
+    """Run a command of `ringside`, or another module, and measure it."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("RINGSIDE_")}
     environment = {**inherited, "RINGSIDE_DATA": str(data), "PYTHONPATH": str(repository_root())}
     began = time.perf_counter()
-    pid = os.posix_spawn(sys.executable, [sys.executable, "-m", "server", *arguments], environment)
+    pid = os.posix_spawn(sys.executable, [sys.executable, "-m", module, *arguments], environment)
     _, status, usage = os.wait4(pid, 0)
     seconds = time.perf_counter() - began
     if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"`ringside {' '.join(arguments)}` failed")
+        raise SystemExit(f"`{module} {' '.join(arguments)}` failed")
     return Measured(name, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
 
 

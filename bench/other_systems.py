@@ -7,17 +7,13 @@ are of the table: each comment has several. Memory is the largest resident set o
 
 import argparse
 import gzip
-import os
 import random
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.moves import run
-from bench.services.measurement import repository_root
 from resolvers.comments.other_systems.files import disqus
 from resolvers.comments.other_systems.threads import in_threads
 
@@ -54,17 +50,6 @@ def write(file: Path, comments: int) -> None:
         print("</disqus>", file=out)
 
 
-def read(file: Path) -> tuple[float, float]:
-    """Seconds and megabytes of a process that reads a file to its end."""
-    began = time.perf_counter()
-    arguments = [sys.executable, "-m", "bench.other_systems", "--only-read", str(file)]
-    pid = os.posix_spawn(sys.executable, arguments, {**os.environ, "PYTHONPATH": str(repository_root())})
-    _, status, usage = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"{file} could not be read")
-    return time.perf_counter() - began, usage.ru_maxrss * 1024 / 1e6
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comments", type=int, default=100_000)
@@ -85,11 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         moved = run("import all", ("import", "all", str(export)), folder / "other")
         per_second, items_per_second = given.comments / imported.seconds, items / moved.seconds
         write(file, given.read)
-        seconds, megabytes = read(file)
+        read = run("read", ("--only-read", str(file)), folder / "none", "bench.other_systems")
     print(f"import disqus: {given.comments:,} comments, {imported.seconds:.0f} s, {imported.megabytes:.0f} MB")
     print(f"import all: {items:,} items, {moved.seconds:.0f} s")
     print(f"comments a second for each item a second: {per_second / items_per_second:.2f}")
-    print(f"reading {given.read:,} comments: {seconds:.0f} s, {megabytes:.0f} MB")
+    print(f"reading {given.read:,} comments: {read.seconds:.0f} s, {read.megabytes:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -29,10 +29,9 @@ import psutil
 from bench.comments_pages import generate_comments
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.comments.changes import CommentChange, change_comment
-from datastore.dynamo import Table, open_table
-from datastore.dynamo.declaration import create
-from datastore.whole.layout import ensure_layout
+from datastore.dynamo import Table, gather_or_cancel
 from resolvers.requests.context import utc_now
+from tests.conftest import create_table
 from tests.engines import running_engine
 from tests.fault.faults import Fault
 from tests.fault.proxy import Proxy
@@ -73,16 +72,11 @@ class Overload:
 
 
 async def seed(table: Table) -> None:
-    comments = list(generate_comments("p", COMMENTS, 300))
-    for start in range(0, COMMENTS, 20):
-        await asyncio.gather(
-            *(
-                change_comment(
-                    table, UnitOfWork(comment.author, None, "", utc_now()), comment, CommentChange(None, comment)
-                )
-                for comment in comments[start : start + 20]
-            )
-        )
+    changes = (
+        change_comment(table, UnitOfWork(comment.author, None, "", utc_now()), comment, CommentChange(None, comment))
+        for comment in generate_comments("p", COMMENTS, 300)
+    )
+    await gather_or_cancel(changes, 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +234,8 @@ async def main() -> None:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         engine = stack.enter_context(running_engine("dynoxide", folder))
-        async with open_table(TABLE, url=engine.url) as table:
-            await create(table)
-            await ensure_layout(table)
-            await seed(table)
+        table = await stack.enter_async_context(create_table(TABLE, engine.url))
+        await seed(table)
         slow = await stack.enter_async_context(
             Proxy(engine.url, fault_rate=1.0, kinds=[Fault.SLOW], max_delay=MAX_DELAY, seed=1)
         )

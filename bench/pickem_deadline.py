@@ -16,18 +16,17 @@ from pathlib import Path
 
 import httpx
 
-from datastore.dynamo import open_table
-from datastore.dynamo.declaration import create
 from resolvers.requests.context import Role, Services
 from server.audit import pickem as audit
 from server.auth.tokens import mint
 from server.engine import run_engine
 from server.settings import Settings
 from tests.client import Client
+from tests.conftest import create_table
 from tests.fault.deadline_race import TEAMS, run_race
 from tests.fault.proxy import Proxy
 from tests.season import EventEditor
-from tests.service import running_service
+from tests.service import start_service
 
 TABLE = "ringside-bench"
 SECRET = "b" * 48
@@ -79,16 +78,13 @@ async def main() -> None:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine, ExitStack() as stack:
         settings = Settings(dynamodb_url=engine.url, table=TABLE, secrets=(SECRET,))
-        async with open_table(TABLE, url=engine.url) as table, Proxy(engine.url, seed=1, max_delay=0.2) as proxy:
-            await create(table)
+        async with create_table(TABLE, engine.url) as table, Proxy(engine.url, seed=1, max_delay=0.2) as proxy:
             variables = {
                 "RINGSIDE_DYNAMODB_URL": proxy.url,
                 "RINGSIDE_TABLE": TABLE,
                 "RINGSIDE_SECRETS": SECRET,
             }
-            services = [
-                await asyncio.to_thread(stack.enter_context, running_service(variables)) for _ in range(options.servers)
-            ]
+            services = [await start_service(variables, stack) for _ in range(options.servers)]
             servers = [Remote(service.url, settings) for service in services]
             counts = await rounds(servers, proxy, options.attempts)
             breaches = [breach async for breach in audit.breaches(Services(table, settings.seal()))]

@@ -25,11 +25,10 @@ from datastore.comments.planner import CommentCounts, Filter
 from datastore.comments.records import COMMENT, REPLY, Comment
 from datastore.comments.threads import THREAD, Thread, read_replies
 from datastore.comments.verified import ShownProof, entry_writes
-from datastore.dynamo import Table, Window, metered, open_table
-from datastore.dynamo.declaration import create
+from datastore.dynamo import Table, Window, metered
 from datastore.values.ids import Ids
-from datastore.whole.layout import ensure_layout
 from server.engine import run_engine
+from tests.conftest import create_table
 
 BODY = 300
 PAGE = 20
@@ -137,9 +136,7 @@ async def posting(table: Table) -> None:
 
 
 async def run(url: str, number: int) -> None:
-    async with open_table("bench", url=url) as table:
-        await create(table)
-        await ensure_layout(table)
+    async with create_table("bench", url) as table:
         await reading(table, number)
         await posting(table)
 

@@ -20,7 +20,8 @@ import httpx
 import orjson
 
 from bench.services import seeded_table
-from bench.services.measurement import Server, read_body, repository_root, send_requests
+from bench.services.attackers import Connection
+from bench.services.measurement import Server, repository_root, send_requests
 from datastore.comments.planner import RATINGS
 from server.engine import run_engine
 from tests.fault.monitoring_proxy import MonitoringProxy
@@ -124,16 +125,13 @@ async def concurrent_reads(server: Server, engine: MonitoringProxy, event: str, 
 
 
 async def _send_until(moment: float, port: int, request: bytes) -> int:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20)
-    sent = 0
+    connection, sent = Connection(port, "127.0.0.1"), 0
     while time.perf_counter() < moment:
-        writer.write(request)
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        answer = await read_body(reader, head)
-        if not head.startswith("http/1.1 200") or b'"errors"' in answer:
+        status, head, answer = await connection.ask(request)
+        if status != 200 or b'"errors"' in answer:
             raise RuntimeError(head, answer[:300])
         sent += 1
-    writer.close()
+    connection.close()
     return sent
 
 

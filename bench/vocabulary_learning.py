@@ -13,14 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from datastore.dynamo import metered, open_table
-from datastore.dynamo.declaration import create
+from datastore.dynamo import metered
 from datastore.vocabulary.quizzes import CARD, QUEUED_CARD, Card
-from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import utc_now
 from server.engine import run_engine
 from server.settings import Level, Log, Settings
 from tests.client import Client, serving
+from tests.conftest import create_table
 from tests.dependent_calls import dependent_calls
 from tests.vocabulary import ANSWER_QUIZ, START_QUIZ, known_list, right_answers
 
@@ -57,13 +56,10 @@ async def quiz(client: Client, list_id: str, size: int) -> None:
 
 
 async def run(url: str) -> None:
-    async with open_table("bench", url=url) as table:
-        await create(table)
-        await ensure_layout(table)
     settings = Settings(
         dynamodb_url=url, table="bench", secrets=(SECRET,), log=Log(Level.ERROR), quiz_seconds_per_question=0
     )
-    async with serving(settings) as client:
+    async with create_table("bench", url), serving(settings) as client:
         ada = client.member("ada")
         await ada.ask('mutation { updateProfile(input: { name: "Ada" }) { __typename } }')
         print("| | calls | rounds | read units | write units |\n|---|---|---|---|---|")

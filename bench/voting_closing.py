@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import time
 from collections import Counter
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,13 +21,12 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from bench.voting_votes import CAST, CONFLICT_SECONDS, DRAW, SECRET, create_board, run_concurrently
-from datastore.dynamo import Table, open_table
-from datastore.dynamo.declaration import create
+from datastore.dynamo import Table
 from datastore.voting.votes import VOTE
-from datastore.whole.layout import ensure_layout
+from tests.conftest import create_table
 from tests.engines import running_engine
 from tests.fault.proxy import Proxy
-from tests.service import Service, running_service
+from tests.service import Service, start_service
 
 CONTENDERS = 100
 FIRST = 1_500
@@ -94,23 +94,16 @@ async def measure(table: Table, service: Service, votes: int) -> None:
 
 
 async def main(votes: int) -> None:
-    with TemporaryDirectory() as folder, running_engine("dynoxide", Path(folder)) as engine:
-        async with (
-            open_table("bench", url=engine.url) as table,
-            Proxy(engine.url, conflict_seconds=CONFLICT_SECONDS) as proxy,
-        ):
-            await create(table)
-            await ensure_layout(table)
+    with TemporaryDirectory() as folder, running_engine("dynoxide", Path(folder)) as engine, ExitStack() as stack:
+        proxied = Proxy(engine.url, conflict_seconds=CONFLICT_SECONDS)
+        async with create_table("bench", engine.url) as table, proxied as proxy:
             await create_board(table, CONTENDERS)
             variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": "bench", "RINGSIDE_SECRETS": SECRET}
             variables |= {"RINGSIDE_VOTES_PER_ADDRESS": "0", "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0"}
-            running = running_service(variables)
-            service = await asyncio.to_thread(running.__enter__)
-            try:
-                await asyncio.sleep(1)
-                await measure(table, service, votes)
-            finally:
-                await asyncio.to_thread(running.__exit__, None, None, None)
+            service = await start_service(variables, stack)
+            await asyncio.sleep(1)
+            await measure(table, service, votes)
+            await asyncio.to_thread(stack.close)
 
 
 if __name__ == "__main__":

@@ -15,21 +15,19 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
 from uuid import uuid4
 
 import aiohttp
 import psutil
 
 from datastore.changes.unit_of_work import UnitOfWork
-from datastore.dynamo import Table, open_table
-from datastore.dynamo.declaration import create
+from datastore.dynamo import Table
 from datastore.dynamo.entity import shard_of
 from datastore.values.seal import Seal
 from datastore.voting import boards
@@ -38,12 +36,12 @@ from datastore.voting.boards import BOARD, Board, shard_count
 from datastore.voting.contenders import CONTENDER, NAME, Contender, Name
 from datastore.voting.pair_walk import PairWalk
 from datastore.voting.votes import VOTE, PairVerdict, Vote, counter_updates
-from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Services, utc_now
 from server.audit.voting import breaches
+from tests.conftest import create_table
 from tests.engines import running_engine
 from tests.fault.proxy import Proxy
-from tests.service import Service, running_service
+from tests.service import start_service
 
 CLIENTS = 16
 CONFLICT_SECONDS = 0.008
@@ -79,13 +77,12 @@ async def run_concurrently(votes: int, vote: Callable[[int], Awaitable[None]]) -
 
 async def measure_service(engine: str, contenders: int, votes: int) -> None:
     name = f"bench-{uuid4().hex[:8]}"
-    async with open_table(name, url=engine) as table, Proxy(engine, conflict_seconds=CONFLICT_SECONDS) as proxy:
-        await create(table)
-        await ensure_layout(table)
+    async with create_table(name, engine) as table, Proxy(engine, conflict_seconds=CONFLICT_SECONDS) as proxy:
         await create_board(table, contenders)
         variables = {"RINGSIDE_DYNAMODB_URL": proxy.url, "RINGSIDE_TABLE": name, "RINGSIDE_SECRETS": SECRET}
         variables |= {"RINGSIDE_VOTES_PER_ADDRESS": "0", "RINGSIDE_NEW_VISITORS_PER_ADDRESS": "0"}
-        with await asyncio.to_thread(_start_service, variables) as service:
+        with ExitStack() as stack:
+            service = await start_service(variables, stack)
             answered: Counter[str] = Counter()
 
             async def vote(_: int) -> None:
@@ -114,21 +111,6 @@ async def measure_service(engine: str, contenders: int, votes: int) -> None:
             *found[:3],
             flush=True,
         )
-        await table.client.delete_table(TableName=name)
-
-
-@contextmanager
-def _keep_running(manager: Any, service: Service) -> Iterator[Service]:
-    try:
-        yield service
-    finally:
-        manager.__exit__(None, None, None)
-
-
-def _start_service(variables: dict[str, str]) -> Any:
-    """Start the service from a thread, because its proxy runs in this process's event loop."""
-    manager = running_service(variables)
-    return _keep_running(manager, manager.__enter__())
 
 
 async def ask(voter: aiohttp.ClientSession, url: str, query: str, **variables: str) -> dict[str, dict[str, str]]:
@@ -167,9 +149,8 @@ async def measure_data_path(engine: str, contenders: int, votes: int, hold: floa
     # Without emulated conflicts no proxy is needed, and its own cost would be measured too.
     async with (
         Proxy(engine, conflict_seconds=hold) as proxy,
-        open_table(name, url=proxy.url if hold else engine) as table,
+        create_table(name, proxy.url if hold else engine) as table,
     ):
-        await create(table)
         proxy.reset_counts()
         shards = shard_count(contenders, boards.DEFAULT_RATE)
         chance = Random(3)
@@ -189,7 +170,6 @@ async def measure_data_path(engine: str, contenders: int, votes: int, hold: floa
             f"| {contenders} | {label} | {votes / seconds:.0f} | {'–' if hold else f'{cpu * 1000:.2f}'} | {requests} |",
             flush=True,
         )
-        await table.client.delete_table(TableName=name)
 
 
 async def main(votes: int, only: str) -> None:

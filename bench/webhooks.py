@@ -30,15 +30,14 @@ from datastore.changes.occurrences import (
     new_delivery,
 )
 from datastore.dynamo import Table, open_table
-from datastore.dynamo.declaration import create
 from datastore.journal import webhooks
 from datastore.values.ids import Ids
 from datastore.values.seal import Seal
-from datastore.whole.layout import ensure_layout
 from resolvers.requests.context import Services, utc_now
 from resolvers.requests.policy import Policy
 from server import webhooks as server_webhooks
 from server.webhooks import Deliverer, open_sender
+from tests.conftest import create_table
 from tests.engines import running_engine
 from tests.receiver import Message, Receiver, receiving
 
@@ -102,9 +101,7 @@ async def run(url: str, options: argparse.Namespace) -> list[str]:
     def answer(_: Message) -> int:
         return 500 if chance.random() < FAILING else 204
 
-    async with open_table(TABLE, url=url) as table, receiving(answer) as receiver:
-        await create(table)
-        await ensure_layout(table)
+    async with create_table(TABLE, url) as table, receiving(answer) as receiver:
         webhook = Webhook("01M80000000000000000000000", receiver.url, (), utc_now(), "whsec_" + "A" * 44)
         await seed(table, webhook, options.deliveries)
         await table.write(WEBHOOK.put(webhook))

@@ -5,15 +5,15 @@ figures are the CPU time of the service's process and its engine calls, both per
 bench/results/whole.md and whole.svg.
 """
 
-import argparse
 import asyncio
 import json
 import os
 import platform
 import re
-import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import orjson
 
-from bench.execution import NODE, PEERS, RINGSIDE, install
+from bench.execution import NODE, PEERS, RINGSIDE, chosen, node
 from bench.services import seeded_table
 from bench.services.charts import bar_chart
 from bench.services.measurement import CONNECTIONS, Server, fetch_json, measure, repository_root, send_requests
@@ -116,26 +116,28 @@ def _count_calls(server: Server) -> float:
     return float(httpx.post(f"{url}/graphql", json={"query": "{ calls }"}).json()["data"]["calls"])
 
 
-def run(selected: list[Server], rounds: int, seconds: float) -> dict[str, dict[str, float]]:
-    """Measure all services and return the engine calls of each."""
+@contextmanager
+def on_one_engine(selected: list[Server]) -> Iterator[tuple[str, dict[str, str]]]:
+    """A new engine's address, and the environment of servers on it, which are stopped at the end."""
     with tempfile.TemporaryDirectory() as folder, run_engine(Path(folder)) as engine:
-        bodies = pages(asyncio.run(seeded_table.seed(engine.url)))
-        environment = {
-            **seeded_table.environment(engine.url),
-            "BENCH_ENGINE": engine.url,
-            "BENCH_TABLE": seeded_table.TABLE,
-            "PYTHONPATH": str(repository_root()),
-        }
-        expected: dict[str, Any] = {}
+        own = {"BENCH_ENGINE": engine.url, "BENCH_TABLE": seeded_table.TABLE, "PYTHONPATH": str(repository_root())}
         try:
-            for server in selected:
-                server.start(environment)
-                check_same_data(server, bodies, expected)
-            measure(selected, bodies, rounds=rounds, seconds=seconds)
-            return {server.name: engine_calls(server, bodies) for server in selected}
+            yield engine.url, {**seeded_table.environment(engine.url), **own}
         finally:
             for server in selected:
                 server.stop()
+
+
+def run(selected: list[Server], rounds: int, seconds: float) -> dict[str, dict[str, float]]:
+    """Measure all services and return the engine calls of each."""
+    with on_one_engine(selected) as (url, environment):
+        bodies = pages(asyncio.run(seeded_table.seed(url)))
+        expected: dict[str, Any] = {}
+        for server in selected:
+            server.start(environment)
+            check_same_data(server, bodies, expected)
+        measure(selected, bodies, rounds=rounds, seconds=seconds)
+        return {server.name: engine_calls(server, bodies) for server in selected}
 
 
 def table(measured: list[Server], calls: dict[str, dict[str, float]]) -> str:
@@ -177,7 +179,7 @@ def table(measured: list[Server], calls: dict[str, dict[str, float]]) -> str:
         "",
         fill(_CACHES.strip(), 118),
         "",
-        f"This run: Python {platform.python_version()}, Node {_node()}, @aws-sdk/client-dynamodb {sdk['version']},",
+        f"This run: Python {platform.python_version()}, Node {node()}, @aws-sdk/client-dynamodb {sdk['version']},",
         f"dynoxide {DYNOXIDE}, uvloop {version('uvloop')}, {os.cpu_count()} cores, {rounds} rounds.",
     ]
     return "\n".join(lines) + "\n"
@@ -205,18 +207,8 @@ def chart(measured: list[Server]) -> str:
     return bar_chart("CPU of the service per request, milliseconds (shorter is better)", rows, RINGSIDE)
 
 
-def _node() -> str:
-    return subprocess.run([NODE, "--version"], capture_output=True, text=True, check=True).stdout.strip().lstrip("v")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=1.0, help="CPU seconds per service, page and round")
-    parser.add_argument("--only", help="measure only services whose names contain this, and write no files")
-    options = parser.parse_args()
-    install()
-    selected = [server for server in servers() if not options.only or options.only.lower() in server.name.lower()]
+    options, selected = chosen(__doc__, servers())
     calls = run(selected, options.rounds, options.seconds)
     text = table(selected, calls)
     print(text)

@@ -166,17 +166,6 @@ def _complete_body(received: bytes, end: int) -> bytes | None:
     return b"".join(parts)
 
 
-async def read_body(reader: asyncio.StreamReader, head: str) -> bytes:
-    if "content-length: " in head:
-        return await reader.readexactly(int(head.split("content-length: ")[1].split("\r\n", maxsplit=1)[0]))
-    parts = []
-    while size := int(await reader.readline(), 16):
-        parts.append(await reader.readexactly(size))
-        await reader.readexactly(2)
-    await reader.readexactly(2)
-    return b"".join(parts)
-
-
 def _run(coroutine: Coroutine[Any, Any, bytes]) -> bytes:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(coroutine)
