@@ -226,7 +226,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     if (!this.isJoining) {
       return [
         isOpen && <button key="this" type="button" class="primary" part="button" onclick={() => this.join({ league: league.id })}>{this.t('joinThis', { name: league.name })}</button>,
-        <button key="join" type="button" class="plain" onclick={() => { this.isJoining = true; void this.focus('#code'); }}>{this.t('joinOne')}</button>,
+        <button key="join" type="button" class="plain" onclick={() => { this.isJoining = true; this.problem = ''; void this.focus('#code'); }}>{this.t('joinOne')}</button>,
       ];
     }
     return (

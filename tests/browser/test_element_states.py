@@ -1030,6 +1030,24 @@ async def test_a_league_that_needs_no_code_is_joined_where_it_is_shown(
         await expect(element.get_by_role("button", name="Join a league")).to_be_focused()
 
 
+async def test_why_a_league_was_not_joined_is_not_said_of_the_code_of_another(
+    restartable: Restartable, browser: Browser
+) -> None:
+    """In whose field nothing has been typed yet."""
+    given = {"name": "Members", "season": "2026", "entry": "OPEN"}
+    league = restartable.edit(CREATE_LEAGUE, by="captain", role="member", **given)["league"]["id"]
+    body = f'<ringside-standings season="2026" league="{league}"></ringside-standings>'
+    async with restartable.page(browser, body) as page:
+        element = page.page.locator("ringside-standings")
+        with restartable.new_session() as guest:
+            await restartable.sign_in(page, token=guest.headers["authorization"].removeprefix("Bearer "))
+            await element.get_by_role("button", name="Join Members").click()
+            await expect(element.locator(".note")).to_contain_text("Sign in with an address")
+        await element.get_by_role("button", name="Join a league").click()
+        await expect(element.get_by_label("Code of the league")).to_be_focused()
+        await expect(element.get_by_label("Code of the league")).not_to_have_attribute("aria-invalid", "true")
+
+
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
     """A code that is nobody's is refused at its field."""
     async with visited.page(browser, STANDINGS, member="ada-abara") as page:
