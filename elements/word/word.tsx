@@ -261,7 +261,7 @@ export default class WordOfTheDay extends Part<Data> {
           {daily.list.subscribableByEmail && !this.isSubscribing && <button type="button" id="subscribe" part="button" onclick={() => { this.isSubscribing = true; void this.focus('#email'); }}>{this.t('subscribe')}</button>}
         </div>
         {this.hasQuiz && !viewer && <p class="soft">{this.t('quizNeeds')}</p>}
-        {this.isSubscribing && this.subscription()}
+        {daily.list.subscribableByEmail && this.isSubscribing && this.subscription()}
       </div>
     );
   }

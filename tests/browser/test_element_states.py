@@ -979,6 +979,15 @@ async def test_a_subscription_is_asked_for_and_a_wrong_address_refused_at_its_fi
         await element.get_by_role("button", name="Send me the link").click()
         await expect(element.locator(".note")).to_have_text("A link is on its way to ada@example.org.")
         await expect(ask).to_be_focused()
+    own = restartable.edit(CREATE_LIST, by="ada-abara", role="member", name="Mine")["list"]["id"]
+    words = [{"term": "Haus", "definition": "house"}]
+    restartable.edit(ADD_WORDS, by="ada-abara", role="member", list=own, words=words)
+    async with restartable.page(browser, "<ringside-word></ringside-word>", member="ada-abara") as page:
+        element = page.page.locator("ringside-word")
+        await element.get_by_role("button", name="One a day by email").click()
+        await element.get_by_label("List").select_option(label="Mine")
+        await expect(element.locator(".term").first).to_have_text("Haus")
+        await expect(element.get_by_label("Your address")).to_have_count(0)
 
 
 async def test_a_league_is_joined_once_however_often_the_button_is_pressed(visited: Visited, browser: Browser) -> None:
