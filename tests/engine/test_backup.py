@@ -138,7 +138,7 @@ async def test_no_command_writes_its_file_over_those_of_a_data_folder(data: Path
     for command in (migrate, "export all", "export votes", "export events", "export comments", "export member ada"):
         given = (*command.split(), str(table_file(data)))
         assert "belongs to the data folder" in await asyncio.to_thread(refused_on, data, *given, COLUMNS="1000")
-    await write_profiles(tmp_path / "another", "bob")
+    await write_profiles(tmp_path / "another", "ada")
     another = await asyncio.to_thread(refused_on, tmp_path / "another", *given, COLUMNS="1000")
     assert "belongs to the data folder" in another
     assert table_file(data).stat().st_ino == inode
