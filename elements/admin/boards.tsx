@@ -335,7 +335,7 @@ export class Boards implements Area {
         <div class="row">
           <button type="button" onclick={() => this.seek()}>{page.t('findSuspects')}</button>
           <button type="button" class="plain" onclick={() => this.showSuspects()}>{page.t('lastSearch')}</button>
-          {this.voided[this.board!.slug]?.length && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
+          {this.voided[this.board!.slug]?.[0] && <button type="button" onclick={() => this.restore()}>{page.t('restoreVotes')}</button>}
         </div>
         {suspects && (suspects.computedAt ? this.found(suspects) : <p>{page.t('noSearch')}</p>)}
       </section>

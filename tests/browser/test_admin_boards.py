@@ -225,6 +225,8 @@ async def test_suspects_are_sought_voided_and_restored(visited: Visited, browser
     await restore.click()
     await expect(page.page.get_by_role("status")).to_contain_text("Votes restored")
     await expect(restore).to_have_count(0)
+    buttons = page.page.locator(".row", has=page.page.get_by_role("button", name="Look for suspects"))
+    await expect(buttons).to_have_text("Look for suspectsShow the last search")
 
 
 async def test_suspects_are_shown_with_their_own_board_only(visited: Visited, browser: Browser) -> None:
