@@ -92,8 +92,9 @@ async def test_a_session_that_has_ended_and_does_not_go_away_is_asked_about_twic
 ) -> None:
     """As by a cookie of another path, which the service's answer does not delete."""
     context = await new_context(browser, viewport=VIEWPORT)
-    ended = {"name": "ringside_session", "value": "rst_ended", "domain": "127.0.0.1", "path": "/graphql"}
-    await context.add_cookies([ended])  # type: ignore[list-item]
+    await context.add_cookies(
+        [{"name": "ringside_session", "value": "rst_ended", "domain": "127.0.0.1", "path": "/graphql"}]
+    )
     explorer = ExplorerPage(await context.new_page(), service.url)
     await explorer.page.goto(f"{service.url}/graphql")
     await explorer.run()
