@@ -191,15 +191,13 @@ class DocumentCache(Generic[Key, Value]):
 _FIELDS = frozenset({"__schema", "__type", "__typename"})
 
 
+@dataclass(slots=True, eq=False)
 class Introspection:
     """The data of the answer of one operation, once it is known, as JSON."""
 
-    __slots__ = ("data", "on_remembered")
-
-    def __init__(self) -> None:
-        self.data: Raw | None = None
-        self.on_remembered: Callable[[int], None] = lambda _: None
-        """Called with the bytes that the data occupies."""
+    data: Raw | None = None
+    on_remembered: Callable[[int], None] = lambda _: None
+    """Called with the bytes that the data occupies."""
 
     @classmethod
     def of(cls, operation: graphql.OperationDefinitionNode) -> Introspection | None:
@@ -318,8 +316,6 @@ class Operation:
     name: str | None
     kind: graphql.OperationType
     cost: Cost = field(compare=False, repr=False)
-    named: NamedObjects | None = field(compare=False, repr=False)
-    """What its lists name to be read, if it has such lists."""
     compiled: CompiledOperation = field(compare=False, repr=False)
     introspection: Introspection | None = field(compare=False, repr=False)
     """Where its answer is remembered, if it asks for nothing but the schema."""
@@ -402,8 +398,7 @@ class Documents:
         most = self._limits.values + 1  # with the object that holds them
         if count_values(request.variables, most) > most:
             raise _bad_input(f"The variables hold more than {self._limits.values} values. Send fewer at once.")
-        if operation.named is not None:
-            self._check_named(operation.named, request.variables)
+        self._check_named(operation.cost.named, request.variables)
         cost = request.complexity = operation.cost(request.variables)
         if cost > self._limits.complexity:
             raise _bad_input(
@@ -466,18 +461,14 @@ class Documents:
             if isinstance(definition, graphql.OperationDefinitionNode):
                 name = definition.name.value if definition.name else None
                 check_depth(definition, fragments, self._limits)
-                compiled = CompiledOperation(self._schema, document, definition)
-                cost = Cost(self._schema, definition, fragments)
-                named = cost.named if cost.named.lists else None
                 operations[name] = Operation(
                     self._schema,
                     document,
                     key,
                     name,
                     definition.operation,
-                    cost,
-                    named,
-                    compiled,
+                    Cost(self._schema, definition, fragments),
+                    CompiledOperation(self._schema, document, definition),
                     Introspection.of(definition),
                 )
         default = next(iter(operations.values())) if len(operations) == 1 else None

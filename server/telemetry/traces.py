@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -63,20 +63,16 @@ class Traces:
             set_status_on_exception=False,
         ) as span:
             trace = format(span.get_span_context().trace_id, "032x")
-            with structlog.contextvars.bound_contextvars(trace=trace), self._recording_errors(span):
-                yield lambda outcome: span.set_attribute("ringside.outcome", outcome)
+            with structlog.contextvars.bound_contextvars(trace=trace):
+                try:
+                    yield lambda outcome: span.set_attribute("ringside.outcome", outcome)
+                except BaseException as error:
+                    span.set_status(self._error, type(error).__name__)
+                    raise
 
     async def close(self) -> None:
         """Export what is left."""
         await asyncio.to_thread(self._provider.shutdown)
-
-    @contextmanager
-    def _recording_errors(self, span: Any) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            span.set_status(self._error, type(error).__name__)
-            raise
 
 
 def _traces_url(endpoint: str) -> str:
