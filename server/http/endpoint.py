@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import AbstractContextManager, ExitStack
 from functools import lru_cache, partial
 from typing import Any
@@ -117,7 +117,7 @@ async def _execute(
     )
     is_mutation = operation.kind is OperationType.MUTATION
     set_cookie = identified.mutation_cookie if is_mutation else identified.reader_cookie
-    answer: Answer | AsyncIterator[Answer]
+    answer: Answer | AsyncGenerator[Answer, None]
     if operation.kind is OperationType.SUBSCRIPTION:
         answer = await pipeline.subscribe(operation, request.variables, ctx, suggestions=introspection)
         if not isinstance(answer, Answer):
@@ -276,7 +276,7 @@ class EventStream(StreamingResponse):
 
     def __init__(
         self,
-        answers: AsyncIterator[Answer],
+        answers: AsyncGenerator[Answer, None],
         closing: asyncio.Event,
         set_cookie: str | None,
         credentials: Credentials,
@@ -296,7 +296,7 @@ class EventStream(StreamingResponse):
 
 
 async def _events(
-    answers: AsyncIterator[Answer], closing: asyncio.Event, credentials: Credentials
+    answers: AsyncGenerator[Answer, None], closing: asyncio.Event, credentials: Credentials
 ) -> AsyncIterator[bytes]:
     yield _QUIET
     lapse = asyncio.ensure_future(credentials.lapse())
@@ -325,7 +325,7 @@ def _event(answer: Answer) -> bytes:
 
 async def until_closing(
     closing: asyncio.Event,
-    answers: AsyncIterator[Answer],
+    answers: AsyncGenerator[Answer, None],
     quiet_seconds: float | None = None,
     lapse: asyncio.Future[str] | None = None,
 ) -> AsyncIterator[Answer | None]:
@@ -350,6 +350,4 @@ async def until_closing(
         closed.cancel()
         following.cancel()
         await asyncio.gather(closed, following, return_exceptions=True)
-        close = getattr(answers, "aclose", None)
-        if close is not None:
-            await close()
+        await answers.aclose()

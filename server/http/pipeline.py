@@ -8,7 +8,7 @@ import asyncio
 import sys
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import ExitStack, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -320,7 +320,7 @@ class Pipeline:
 
     async def subscribe(
         self, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
-    ) -> Answer | AsyncIterator[Answer]:
+    ) -> Answer | AsyncGenerator[Answer, None]:
         """The events of a subscription, counted while it is open, or the answer that says why there are none."""
         fell_back = self.metrics.fell_back
         new_budget = partial(request_budget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
@@ -329,7 +329,7 @@ class Pipeline:
         )
         return answers if isinstance(answers, Answer) else self._counted(answers, ctx.address)
 
-    async def _counted(self, answers: AsyncGenerator[Answer, None], address: str) -> AsyncIterator[Answer]:
+    async def _counted(self, answers: AsyncGenerator[Answer, None], address: str) -> AsyncGenerator[Answer, None]:
         async with aclosing(answers):
             with ExitStack() as stack:
                 try:
