@@ -1,9 +1,12 @@
 """The journal's records: occurrences, webhooks, what is to be delivered to them; and the writes that record a change.
 
-`Journal.occurrence` returns the writes that record a change, and the part's write function appends them to the
-transaction that it sends anyway: the occurrence, and for each webhook that wants its kind a delivery. So nothing is
-recorded that did not happen, and nothing happens without its record. With the journal off and no webhook there are
-none.
+| wanted                   | read or write                                                     | requests |
+|--------------------------|-------------------------------------------------------------------|----------|
+| record what a change is  | one Put in the change's transaction, and one for each webhook     | 0 more   |
+
+`Journal.occurrence` returns these writes, and the part's write function appends them to the transaction that it sends
+anyway: the occurrence, and for each webhook that wants its kind a delivery. So nothing is recorded that did not happen,
+and nothing happens without its record. With the journal off and no webhook there are none.
 
 Each process knows the webhooks as they were at most `MOST_AGE` ago: a webhook is told of everything that occurs once it
 has existed for that long.
