@@ -191,7 +191,7 @@ class ExplorerPage(BrowserPage):
     async def run(self, operation: str | None = None) -> None:
         """Presses the button, and chooses the operation if the document has several."""
         # Leaving the editor closes its completions, which may cover the button.
-        await self.page.get_by_text("Ringside", exact=True).click()
+        await self.page.get_by_role("heading", name="Ringside", exact=True).click()
         button = self.page.get_by_role("button", name=re.compile("Execute query"))
         # The editor parses the document shortly after a change; until then the button is that of the old operations.
         if operation is None:
@@ -209,7 +209,7 @@ class ExplorerPage(BrowserPage):
         await self.page.get_by_role("link", name="Query", exact=True).click()
         await self.headers.click()
         await self.page.keyboard.press("ControlOrMeta+Home")
-        await self.page.get_by_text("Ringside", exact=True).click()
+        await self.page.get_by_role("heading", name="Ringside", exact=True).click()
         # Scroll bars fade out within a second.
         await self.page.wait_for_timeout(2000)
         await self.page.screenshot(path=path)
