@@ -10,6 +10,7 @@ from playwright.async_api import Browser, expect
 from server.execution.documents import write_manifest
 from tests.browser.pages import VIEWPORT, ExplorerPage, new_context
 from tests.service import Service, running_service
+from tests.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -97,9 +98,14 @@ async def test_a_session_that_has_ended_and_does_not_go_away_is_asked_about_twic
     )
     explorer = ExplorerPage(await context.new_page(), service.url)
     await explorer.page.goto(f"{service.url}/graphql")
+
+    def asked() -> int:
+        return len([url for url in explorer.requests if "signInMethods" in url])
+
+    await until(lambda: asked() == 2, "the session is asked about again")
     await explorer.run()
     await expect(explorer.answer).to_contain_text("UNAUTHENTICATED")
-    assert len([url for url in explorer.requests if "signInMethods" in url]) == 2
+    assert asked() == 2
 
 
 async def test_where_only_trusted_documents_run_the_explorer_runs_those(browser: Browser, tmp_path: Path) -> None:
