@@ -11,7 +11,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
-from datastore.dynamo import DynamoError, StorageFailed, Table, deadline
+from datastore.dynamo import DynamoError, Rejected, StorageFailed, Table, deadline
 from datastore.dynamo.declaration import probe_write
 from datastore.jobs import jobs as job_store
 from datastore.jobs.jobs import JobState
@@ -66,7 +66,8 @@ async def _check(table: Table, *, probe_writes: bool) -> tuple[int, Mapping[str,
     except StorageFailed as error:
         return 503, {"status": "unready", "reason": f"the table cannot be written: {error}"}
     except DynamoError as error:
-        return 503, {"status": "unready", "reason": f"the table does not answer: {type(error).__name__}"}
+        reason = error.code if isinstance(error, Rejected) else error  # a refusal's text may name the account
+        return 503, {"status": "unready", "reason": f"the table does not answer: {reason}"}
     if status not in ("ACTIVE", "UPDATING"):
         return 503, {"status": "unready", "reason": f"the table is {status}"}
     return 200, {"status": "ready"}

@@ -131,7 +131,9 @@ async def test_refused_credentials_are_unavailable_with_one_line_of_log(
         with caplog.at_level(logging.INFO):
             for _ in range(3):
                 assert await visitor.code("{ boards(first: 1) { nodes { slug } } }") == "UNAVAILABLE"
-        assert (await visitor.http.get("/readyz")).status_code == 503
+        unready = await visitor.http.get("/readyz")
+        assert unready.status_code == 503
+        assert f"the credentials are refused ({EXPIRED[0]})" in unready.json()["reason"]
         picky.error = None
     (line,) = [record for record in caplog.records if EXPIRED[0] in record.getMessage()]
     assert line.exc_info is None
