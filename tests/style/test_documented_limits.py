@@ -4,6 +4,7 @@ import re
 from itertools import chain
 
 import pytest
+from graphql import GraphQLObjectType
 
 from datastore.changes import occurrences, unit_of_work
 from datastore.dynamo import LARGEST_PAGE, parse_rate
@@ -19,14 +20,19 @@ from resolvers.vocabulary import learning, quizzes, subscriptions, texts
 from resolvers.vocabulary import lists as own_lists
 from resolvers.voting import boards
 from resolvers.whole import exporting, importing
+from schema import schema
+from schema.framework.declarations import COMPLEXITY, READ, declared_of
 from server.auth import tokens
 from server.execution.limits import MAX_DIGITS, MAX_JSON_PARTS, MAX_LINE_ENDS, MAX_NAME, Limits
-from server.http import sign_in
+from server.http import messages, protocol, sign_in
 from server.http.pipeline import DEAR, DEAR_AT_ONCE
 from tests.generated import ROOT
 
 LIMITS = Limits()
+PAGE = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
 FIGURES = {
+    "headers of a request": [protocol.MAX_HEADERS],
+    "bytes of a GET's query": [messages.MAX_QUERY_STRING],
     "tokens in a document": [LIMITS.tokens],
     "line ends in a document": [MAX_LINE_ENDS],
     "nesting of brackets": [LIMITS.nesting],
@@ -111,7 +117,15 @@ FIGURES = {
 @pytest.mark.parametrize("limit", FIGURES)
 def test_a_documented_limit_is_the_code_s(limit: str) -> None:
     """A row of docs/limits.md has them in the order of its first column."""
-    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", page, re.MULTILINE))
+    rows = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", PAGE, re.MULTILINE))
     figures = chain.from_iterable(re.findall(r"([\d,]*\d)", part) for part in rows[limit].split(";"))
     assert [int(figure.replace(",", "")) for figure in figures] == FIGURES[limit]
+
+
+def test_what_counts_more_than_a_call_in_the_complexity_is_named_with_its_figure() -> None:
+    """A client that adds one of these to its query must not guess what made it too costly."""
+    (listed,) = re.findall(r"Where more is read, more counts:(.+?\.\n)", PAGE, re.DOTALL)
+    types = [each for each in schema._schema.type_map.values() if isinstance(each, GraphQLObjectType)]
+    declared = {(name, declared_of(field, COMPLEXITY, 1)) for each in types for name, field in each.fields.items()}
+    dear = sorted((name, figure) for name, figure in declared if figure > READ)
+    assert [one for one in dear if not re.search(rf"`(\w+\.)?{one[0]}`\D*{one[1]:,}\b", listed)] == []
