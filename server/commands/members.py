@@ -20,7 +20,7 @@ from resolvers.values.texts import is_email_address
 from server import Failed
 from server.auth.tokens import mint
 from server.commands import err, out
-from server.commands.running import known_member, run_with_services
+from server.commands.running import known_member, require_used, run_with_services
 from server.settings import Settings
 
 app = typer.Typer()
@@ -166,6 +166,8 @@ def token(
 ) -> None:
     """Prints a bearer token signed with this deployment's secret: Authorization: Bearer <token>."""
     settings = Settings.load()
+    if settings.embedded and not Settings.from_environment().secrets:  # those of the data folder, which may be mistyped
+        require_used(settings.data)
     try:
         minted = mint(settings, user, name=name, email=email, roles=role or (), lifetime=timedelta(hours=hours))
     except ValueError as wrong:

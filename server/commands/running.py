@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
 from datastore.changes.occurrences import MOST_AGE
@@ -55,11 +56,8 @@ def run_with_services(work: Callable[[Services], Awaitable[T]], *, begins_table:
     in a mistyped one an audit would find nothing wrong, and an export nothing at all.
     """
     settings = load_settings()
-    if settings.embedded and not begins_table and not is_data_folder(settings.data):
-        raise Failed(
-            f"There is no table in {settings.data}. Set RINGSIDE_DATA to the service's data folder. `ringside serve` "
-            "and `ringside table create` make a new one."
-        )
+    if settings.embedded and not begins_table:
+        require_used(settings.data)
 
     async def run(reachable: Settings) -> T:
         async with open_checked_table(reachable, create=settings.embedded) as table:
@@ -74,6 +72,15 @@ def run_with_services(work: Callable[[Services], Awaitable[T]], *, begins_table:
 
     with engine_for(settings) as reachable:
         return asyncio.run(run(reachable))
+
+
+def require_used(data: Path) -> None:
+    """Failed for a folder that was never an embedded engine's."""
+    if not is_data_folder(data):
+        raise Failed(
+            f"There is no table in {data}. Set RINGSIDE_DATA to the service's data folder. `ringside serve` and "
+            "`ringside table create` make a new one."
+        )
 
 
 async def known_member(services: Services, text: str) -> str:

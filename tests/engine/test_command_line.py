@@ -243,9 +243,12 @@ def test_a_command_runs_without_the_schema(tmp_path: Path, command: str) -> None
     assert imported.isdisjoint({"schema", "strawberry", "graphql", "fastapi", "server.app"})
 
 
-@pytest.mark.parametrize("command", ["audit", "export votes -", "jobs", "member role ada --role admin", "table check"])
+@pytest.mark.parametrize(
+    "command",
+    ["audit", "export votes -", "jobs", "member role ada --role admin", "table check", "token --user ada"],
+)
 def test_a_command_for_a_mistyped_data_folder_is_refused_and_begins_no_table(tmp_path: Path, command: str) -> None:
-    """It would find nothing wrong, or export nothing, and look as if it had worked."""
+    """It would find nothing wrong, export nothing, or sign with a secret of no service, as if it had worked."""
     refused = ringside(*command.split(), RINGSIDE_DATA=str(tmp_path / "mistyped"))
     assert refused.returncode == 1
     assert f"There is no table in {tmp_path / 'mistyped'}. Set RINGSIDE_DATA" in refused.stderr
