@@ -82,7 +82,7 @@ class Viewer:
     email: str | None = None
     roles: frozenset[Role] = frozenset()
     verified_email: str | None = None
-    """`email`, if the token's issuer is the configured one and says that the address is the member's."""
+    """`email`, if the token's issuer, a provider or a site that is configured, says that it is the member's."""
     proven: Proven | None = None
     """Who they are, of a bearer who is nobody's member yet; `id` leads to nothing then."""
     session: SignedInBy | None = None

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import jwt
 import pytest
+from pydantic import SecretStr
 
 from datastore.changes.unit_of_work import UnitOfWork
 from datastore.dynamo import Table
@@ -22,6 +24,7 @@ from server.mail.daily_run import DailyRun
 from server.mail.message import EmailTemplate, Unsubscription
 from server.mail.sending import Emails
 from server.settings import Settings
+from server.settings.values import TokenKey
 from tests.audits import breaches_in
 from tests.client import Client
 from tests.confirmations import (
@@ -329,16 +332,18 @@ async def test_only_a_token_that_says_so_proves_an_address(
         assert [each.user for each in await active_subscriptions(mail.client)] == [owner]
 
 
+@pytest.mark.parametrize("trusted", [{"jwt_issuer": ISSUER}, {"site_keys": (TokenKey(ISSUER, SecretStr(SECRET)),)}])
 async def test_a_verified_address_needs_no_link(
-    one_table: Table, default_engine: RunningEngine, tmp_path: Path
+    one_table: Table, default_engine: RunningEngine, tmp_path: Path, trusted: Mapping[str, Any]
 ) -> None:
-    """The provider has proven it: `updateProfile` takes it at once, and sends nothing."""
-    settings = settings_for(default_engine, one_table.name, jwt_issuer=ISSUER)
+    """The provider or the site has proven it: `updateProfile` takes it at once, and sends nothing."""
+    settings = settings_for(default_engine, one_table.name, **trusted)
     async with mailing(settings, tmp_path) as mail:
-        claims = {"email": ADA, "email_verified": True, "name": "Ada"}
+        claims = {"iss": ISSUER, "aud": settings.public_url, "email": ADA, "email_verified": True, "name": "Ada"}
         ada = Client(mail.client.served, settings, token(settings, "ada", **claims))
         await ada.ask(UPDATE_PROFILE, input={"email": None})
         changed = await ada.ask(UPDATE_PROFILE, input={"email": ADA})
+        assert "code" not in await ada.ask(CLAIM_SUBSCRIPTIONS, input={})
     assert changed["user"]["email"] == ADA
     assert mail.mailbox.emails == []
 
