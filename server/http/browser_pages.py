@@ -414,12 +414,14 @@ _FOREIGN_HEADERS = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forw
 def demo_viewers(
     settings: Settings, scope: Scope, members: Sequence[tuple[str, str, tuple[Role, ...]]] = MEMBERS
 ) -> list[dict[str, str]]:
-    """Name and token of each demo member, if a demo without a provider is served to this machine alone."""
-    if not settings.demo or settings.has_provider or not _serves_loopback(settings) or not _is_local(scope):
+    """Name and token of each demo member whose token counts, if a demo is served to this machine alone."""
+    if not settings.demo or not _serves_loopback(settings) or not _is_local(scope):
         return []
-    return [
-        {"name": name, "token": mint(settings, user, roles=roles, lifetime=LIFETIME)} for name, user, roles in members
-    ]
+    viewers = []
+    for name, user, roles in members:
+        with suppress(ValueError):  # others sign the tokens here, or no group has the role
+            viewers.append({"name": name, "token": mint(settings, user, roles=roles, lifetime=LIFETIME)})
+    return viewers
 
 
 def _serves_loopback(settings: Settings) -> bool:

@@ -13,9 +13,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
+from resolvers.requests.context import Role
 from server.auth.cookies import LOOPBACK
 from server.http.browser_pages import Explorer, demo_viewers, wants_page
 from server.settings import Settings
+from server.settings.values import TokenKey
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 LOCK = Path(__file__).parents[2] / "explorer" / "package-lock.json"
@@ -155,9 +157,10 @@ async def test_files_are_sent_compressed_as_the_build_made_them(client: httpx.As
 
 
 async def test_only_a_demo_on_this_machine_lists_members_to_sign_in_as(settings_of_demo: Settings) -> None:
-    """With a public address, other hosts, a provider, a proxy or a client elsewhere the page has no tokens.
+    """With a public address, other hosts, a provider, a site's keys, a proxy or a client elsewhere there are no tokens.
 
-    Nor for the script of another site's page, which names its origin, a visit from there, or a proxy's HTTP/1.0.
+    A member whose role no group has is left out. There are none for the script of another site's page, which names its
+    origin, a visit from there, or a proxy's HTTP/1.0.
     """
 
     def names(
@@ -183,8 +186,10 @@ async def test_only_a_demo_on_this_machine_lists_members_to_sign_in_as(settings_
         {"allowed_hosts": ("*",)},
         {"allowed_hosts": ("localhost", "api.example.com")},
         {"oidc_issuer": "https://id.example.com"},
+        {"site_keys": (TokenKey("shop", SecretStr("s" * 48)),)},
     ):
         assert names(settings_of_demo.model_copy(update=change)) == 0, change
+    assert names(settings_of_demo.model_copy(update={"jwt_roles": {"site-editors": Role.EDITOR}})) == 2
 
 
 async def test_the_members_of_a_demo_stand_in_the_page_as_text(folder: Path) -> None:
