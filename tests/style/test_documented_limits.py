@@ -8,17 +8,19 @@ from graphql import GraphQLObjectType
 
 from datastore.changes import occurrences, unit_of_work
 from datastore.dynamo import LARGEST_PAGE, parse_rate
+from datastore.people import identities
 from datastore.pickem import leagues
 from datastore.values import folding
 from datastore.vocabulary import lists, words
-from resolvers.comments import holding, writing
+from resolvers.comments import claiming, holding, writing
 from resolvers.comments import rules as comment_rules
+from resolvers.members import sessions
 from resolvers.people import confirmations
 from resolvers.pickem import rules
 from resolvers.pickem import rules as card_rules
 from resolvers.vocabulary import learning, quizzes, subscriptions, texts
 from resolvers.vocabulary import lists as own_lists
-from resolvers.voting import boards
+from resolvers.voting import boards, continuing
 from resolvers.whole import exporting, importing
 from schema import schema
 from schema.framework.declarations import COMPLEXITY, READ, declared_of
@@ -63,6 +65,14 @@ FIGURES = {
         *{parse_rate(rate).limit for rate in (learning.REVIEW_RATE, learning.WRITE_RATE, own_lists.CHANGE_RATE)}
     ],
     "confirmations of an address that one member asks for, per process": [parse_rate(confirmations.RATE).limit],
+    "claims of comments that one member begins; visits that they continue, per process": [
+        parse_rate(claiming._RATE).limit,
+        parse_rate(continuing._RATE).limit,
+    ],
+    "API keys, and sessions, of an address that do not exist, per process": [
+        parse_rate(sessions.LOOKUPS_PER_ADDRESS).limit
+    ],
+    "ways to sign in of a member": [identities.MOST_IDENTITIES],
     "files about members that one member asks for, per process": [parse_rate(exporting.RATE).limit],
     "what one editor pastes to import it or to have it checked, per process": [parse_rate(importing.RATE).limit],
     "rules that one moderator tries; pictures that one editor previews, per process": [
