@@ -12,6 +12,7 @@ from graphql import parse, validate
 from datastore.refusals import InvalidInput
 from resolvers.comments import transfer
 from resolvers.comments.transfer import parse_line
+from resolvers.values.texts import camel_case
 from schema import schema
 from server.execution.limits import Limits, check_counts
 from tests.generated import ROOT
@@ -124,3 +125,14 @@ def test_the_page_about_security_names_every_signed_value() -> None:
     modules = [file for part in ("datastore", "resolvers", "server") for file in (ROOT / part).rglob("*.py")]
     signing = [file.name for file in modules if "seal.sign_text(" in file.read_text(encoding="utf-8")]
     assert len(rows) == len(signing), signing
+
+
+def test_the_guide_names_all_that_suspended_members_may_send() -> None:
+    """Each mutation that is declared so."""
+    text = (ROOT / "docs" / "members.md").read_text(encoding="utf-8")
+    section = text[text.index("## Suspending") : text.index("## Taking back")]
+    declared = (ROOT / "schema" / "members.py").read_text(encoding="utf-8")
+    mutations = re.findall(r"^    (\w+) = mutation\((.*?)^    \)$", declared, re.MULTILINE | re.DOTALL)
+    allowed = {camel_case(name) for name, body in mutations if re.search("while_suspended=True|_OF_EVERYBODY", body)}
+    assert len(allowed) > 5
+    assert allowed <= set(re.findall(r"`(\w+)`", section))
