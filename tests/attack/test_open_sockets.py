@@ -239,6 +239,15 @@ async def test_operations_of_a_socket_are_bounded(served: Served) -> None:
         assert (await closing(connection)).code == 4429
 
 
+async def test_a_socket_that_sends_too_large_a_message_is_closed_with_the_code_for_it(
+    served: Served, strict: Settings
+) -> None:
+    """As the guide lists it among the codes."""
+    async with socket_of(served.url) as connection:
+        await connection.send("x" * (strict.max_body_bytes + 1))
+        assert (await closing(connection)).code == 1009
+
+
 async def test_a_socket_ends_with_its_token(served: Served, strict: Settings) -> None:
     """With 4403, although a subscription is open: the client connects again with a new token."""
     async with socket_of(served.url, bearer(strict, 8)) as connection:
