@@ -91,7 +91,7 @@ docs: $(DOCS) ## Build the guide into site/ and serve it on http://127.0.0.1:800
 
 pages: $(LOCAL) $(PAGE) ## Build the explorer and the elements into server/http/pages/
 
-generated: $(DEV) ## Write the SDL, the table templates and the documentation's tables from the code
+generated: $(DEV) ## Write the SDL, the reference and the tables of the guide from the code
 	@$(BIN)/python -m tests.generated
 
 lock: $(DEV) ## Resolve the lock files again; ARGS=--upgrade takes newer versions
