@@ -132,14 +132,19 @@ class UnitOfWork:
     async def transact(self, table: Table, answer: Any, *writes: Write) -> None:
         """Carry out the writes, together with the receipt for `answer`.
 
-        ConditionFailed has the indexes of `writes`; AlreadyAnswered means that the receipt already existed.
+        ConditionFailed has the indexes of `writes`; AlreadyAnswered means that another request's receipt existed.
         """
         if self.key is None:
             await self.apply(table, *writes)
             return
+        receipt = self._receipt(self.key, answer)
+        # The engine removes expired items late; until then an expired receipt counts as absent.
+        write = RECEIPT.put(receipt, when=absent() | less("expires", self.now))
         try:
-            await self.apply(table, *writes, self._receipt(self.key, answer))
+            await self.apply(table, *writes, write)
         except ConditionFailed as failed:
+            if failed.doubtful and failed.stored(RECEIPT, len(writes)) == receipt:
+                return  # an attempt whose answer was lost has stored it: this request still has to do what follows
             if failed.at(len(writes)):
                 raise AlreadyAnswered from None
             raise
@@ -164,12 +169,10 @@ class UnitOfWork:
     def _holder(self, key: str) -> str:
         return self.owner if self._is_member else f"{self.owner}.{key}"
 
-    def _receipt(self, key: str, answer: Any) -> Write:
+    def _receipt(self, key: str, answer: Any) -> Receipt:
         kind: Any = type(answer)
         stored = orjson.dumps(codec_for(kind).encode(answer)).decode()
-        receipt = Receipt(self._holder(key), key, self.input_hash, stored, self.now + RECEIPT_LIFETIME)
-        # The engine removes expired items late; until then an expired receipt counts as absent.
-        return RECEIPT.put(receipt, when=absent() | less("expires", self.now))
+        return Receipt(self._holder(key), key, self.input_hash, stored, self.now + RECEIPT_LIFETIME)
 
     async def answer(self, table: Table, kind: Any) -> Any:
         """The stored answer of an earlier request; IdempotencyMismatch if that request had another input."""

@@ -3,19 +3,33 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from datastore.dynamo import Table
 from datastore.people.identities import of_address
+from resolvers.members.sign_in_codes import SignInCodes
 from resolvers.people.identities import Members
 from resolvers.requests.context import Role
 from resolvers.values.node_ids import parse_node_key
 from server.settings import Settings
 from tests.client import Client
 from tests.confirmations import ADA, MailingService, list_key, mailing, migrated, subscriber_count, subscriptions_of
+from tests.lost_answers import ask_without_answer
 from tests.queries import SUSPEND, UPDATE_PROFILE
-from tests.sign_in import SIGN_IN, SIGN_OUT, VIEWER, asked, in_session, on_page, signed_in, with_session
+from tests.sign_in import (
+    REQUEST_SIGN_IN,
+    SIGN_IN,
+    SIGN_OUT,
+    VIEWER,
+    asked,
+    digits_in,
+    in_session,
+    on_page,
+    signed_in,
+    with_session,
+)
 from tests.vocabulary import known_list
 
 SHOP = "https://shop.example"
@@ -76,6 +90,22 @@ async def test_a_link_that_was_used_changes_nothing(mail: MailingService) -> Non
     await ada.ask(REMOVE, label=ADA)
     assert await mail.client.code(SIGN_IN, input={"token": old["link"]}) == "TOKEN_SPENT"
     assert await mail.client.services.get(Members).find(of_address(ADA)) is None
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+async def test_a_sign_in_whose_answers_are_lost_gets_its_email_and_its_token(
+    mail: MailingService, *, keyed: bool
+) -> None:
+    """Asking for the code and giving it are answered as done by the requests that did so, with a key and without."""
+    await signed_in(mail, ADA)
+    sent = len(mail.mailbox.emails)
+    units: list[dict[str, Any]] = [{"idempotencyKey": key} if keyed else {} for key in "12"]
+    request = (await ask_without_answer(mail.client, REQUEST_SIGN_IN, email=ADA, **units[0]))["request"]
+    await mail.client.services.get(SignInCodes).all_sent()
+    ((_, email),) = mail.mailbox.emails[sent:]
+    code = {"request": request, "code": digits_in(email)}
+    answer = await ask_without_answer(mail.client, SIGN_IN, **{**code, **units[1]})
+    assert (await bearer(mail, answer["token"]).ask(VIEWER))["email"] == ADA
 
 
 async def test_five_wrong_digits_end_a_code_and_no_other(mail: MailingService) -> None:
