@@ -145,6 +145,7 @@ class Confirmations:
         send = self._send
         if send is None:
             raise NotAllowed("This site sends no emails.")
+        self._require_room()  # what is refused for that counts towards no limit
         await self._services.get(AddressLimits).admit_email(ctx)
         asker = ""
         if purpose is Purpose.ADDRESS:
@@ -152,8 +153,7 @@ class Confirmations:
             asker = self._services.seal.keyed_hash("confirmation asker", ctx.viewer.id.encode()).hex()
         wanted = Confirmation(purpose.value, link.address, link.on, asker, link.expires + _KEPT)
         key = (purpose.value, link.address, asker)
-        if self._under_way + len(self._answered) >= self.most_sending:
-            raise Unavailable("Many emails are on their way.", retry_after=_SOON.total_seconds())
+        self._require_room()  # again: others may have begun meanwhile
         work = self._sending.run(key, lambda: self._send_once(link, wanted, partial(send, link, values)))
         if purpose is Purpose.SUBSCRIPTION:
             self._answered.begin(_complete(work))
@@ -168,6 +168,10 @@ class Confirmations:
                 retry_after=_SOON.total_seconds(),
             ) from None
         return link
+
+    def _require_room(self) -> None:
+        if self._under_way + len(self._answered) >= self.most_sending:
+            raise Unavailable("Many emails are on their way.", retry_after=_SOON.total_seconds())
 
     def _link(self, purpose: Purpose, email: str, about: Sequence[str]) -> Link:
         now = self._services.clock().astimezone(UTC)
