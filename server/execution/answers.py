@@ -6,9 +6,11 @@ such as a call that the table rejects, is a fault of the service: it is logged i
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isawaitable
+from math import inf
 from typing import Any, Self, TypeAlias
 
 import graphql
@@ -134,9 +136,13 @@ async def subscribe(
     turns: Turns,
     *,
     suggestions: bool,
+    begin: Callable[[], Awaitable[None]],
     fell_back: Callable[[str], None] = lambda _: None,
 ) -> Answer | AsyncGenerator[Answer, None]:
-    """The events of a subscription, each made within a budget, or the answer that says why there are none."""
+    """The events of a subscription, each made within a budget, or the answer that says why there are none.
+
+    `begin` is awaited before each event: who was away for long gets thousands.
+    """
     prepared = operation.compiled.prepare(variables, suggestions=suggestions, may_compile=False)
     if prepared is None:
         prepared = await _compile(operation, variables, turns, ctx, suggestions=suggestions)
@@ -153,13 +159,28 @@ async def subscribe(
     execute_event = (
         prepared.execute_event if isinstance(prepared, PreparedOperation) else graphql.execute_subscription_event
     )
-    return _answers(graphql.map_source_to_response_event(executor, source, _within(new_budget, execute_event)), ctx)
+    read, within = _read_within(new_budget, source), _within(new_budget, execute_event, begin)
+    return _answers(graphql.map_source_to_response_event(executor, read, within), ctx)
 
 
-def _within(new_budget: Callable[[], Budget], execute_event: _ExecuteEvent) -> _ExecuteEvent:
+async def _read_within(new_budget: Callable[[], Budget], source: Any) -> AsyncGenerator[Any, None]:
+    """The source's events. What it reads for each takes the client's turns as a request's calls do, at any time."""
+    async with aclosing(source):
+        while True:
+            with replace(new_budget(), ends=inf):
+                event = await anext(source, None)
+            if event is None:
+                return
+            yield event
+
+
+def _within(
+    new_budget: Callable[[], Budget], execute_event: _ExecuteEvent, begin: Callable[[], Awaitable[None]]
+) -> _ExecuteEvent:
     """Execute an event within a budget, like a request. The next event has a new one."""
 
     async def execute_in_time(executor: Executor[Any]) -> graphql.ExecutionResult:
+        await begin()
         with new_budget() as budget:
             try:
                 async with asyncio.timeout_at(budget.ends + 0.5):

@@ -249,7 +249,7 @@ class Pipeline:
         return self.documents.select(document, request)
 
     async def _begin_again(self, ctx: Context) -> None:
-        """Wait for another turn: all requests that waited for the same document go on at the same moment."""
+        """Wait for another turn: all who waited for the same document, or event, go on at the same moment."""
         await self.request_turns.take(Client(network(ctx.address)))
 
     async def execute(
@@ -322,10 +322,15 @@ class Pipeline:
         self, operation: Operation, variables: Mapping[str, Any], ctx: Context, *, suggestions: bool
     ) -> Answer | AsyncGenerator[Answer, None]:
         """The events of a subscription, counted while it is open, or the answer that says why there are none."""
-        fell_back = self.metrics.fell_back
-        new_budget = partial(request_budget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client)
         answers = await subscribe(
-            operation, variables, ctx, new_budget, self.turns, suggestions=suggestions, fell_back=fell_back
+            operation,
+            variables,
+            ctx,
+            partial(request_budget, self.settings.request_timeout, MAX_CALLS, MAX_READ_UNITS, ctx.client),
+            self.turns,
+            suggestions=suggestions,
+            begin=partial(self._begin_again, ctx),
+            fell_back=self.metrics.fell_back,
         )
         return answers if isinstance(answers, Answer) else self._counted(answers, ctx.address)
 

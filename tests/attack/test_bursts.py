@@ -2,16 +2,20 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from datastore.comments.records import COMMENT, Comment
 from datastore.dynamo import Table
-from server.compiler import CompiledOperation
+from datastore.values.ids import Ids
+from server.compiler import CompiledOperation, PreparedOperation
 from server.execution.answers import Answer, run
 from server.execution.documents import Documents, Operation
 from server.http import pipeline
@@ -23,6 +27,8 @@ from tests.websockets import PROTOCOL, receive, send
 
 NEW = [f'query New{number} {{ contender(id: "1") {{ name }} }}' for number in range(24)]
 KNOWN = "{ contenders(first: 100) { nodes { id name } } }"
+MISSED = 'subscription { commentPosted(product: "p", after: "2026-01-01T00:00:00Z") { id author { name } } }'
+AT = datetime(2026, 1, 2, tzinfo=UTC)
 DEAR = 'query Dear { comments(product: "p", first: 100) { nodes { body author { name } title rating } } }'
 
 
@@ -108,6 +114,25 @@ async def test_a_burst_of_known_documents_lets_others_go_between(
     assert await _burst(served.url, [KNOWN] * 24) == ['"complete"'] * 24
     assert len(iterations.blocked) == 24
     assert len(set(iterations.blocked)) == 24
+
+
+async def test_what_streams_have_missed_lets_others_go_between(
+    served: Served, one_table: Table, iterations: Iterations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's hundred streams of all that was ever posted had readers wait thirty times as long."""
+    posted = [Comment("p", Ids().next(AT + timedelta(seconds=second)), "en", 5, "Good", "ada") for second in range(9)]
+    await one_table.write_many(map(COMMENT.put, posted))
+    served.server.lifespan.state["pipeline"].request_turns.longest_slice = 0.0
+    note(iterations, monkeypatch, PreparedOperation, "execute_event")
+    async with connect(served.url.replace("http", "ws") + "/graphql", subprotocols=[PROTOCOL]) as connection:
+        await send(connection, {"type": "connection_init"})
+        asked = [{"id": str(n), "type": "subscribe", "payload": {"query": MISSED}} for n in range(8)]
+        await send(connection, *asked)
+        told = Counter[str]()
+        while told["next"] < 8 * 9:
+            told[(await receive(connection))["type"]] += 1
+    assert told == {"connection_ack": 1, "next": 8 * 9}
+    assert len(set(iterations.blocked)) == len(iterations.blocked) == 8 * 9
 
 
 async def test_known_documents_are_answered_while_new_ones_are_refused(served: Served) -> None:
