@@ -14,7 +14,6 @@ The question can be replaced until the lock; guesses for an earlier one then cou
 number of the question, so no prediction has to be changed, and a submission under way needs no gate.
 """
 
-import asyncio
 import secrets
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -63,12 +62,16 @@ def parse_code(text: str) -> str | None:
 
 
 async def admit_attempt(ctx: Context) -> None:
-    """Count the use of a code; RateLimited if the member or their network address has used too many."""
+    """Count the use of a code; RateLimited if the member or their network address has used too many.
+
+    In this order: what a member is refused does not count for the address, which others have too.
+    """
     seal, member = ctx.services.seal, ctx.member()
     subjects = [(seal.keyed_hash("member's codes", member.id.encode()).hex(), PER_MEMBER)]
     if ctx.address:
         subjects.append((address_hash(seal, ctx.address), PER_ADDRESS))
-    await asyncio.gather(*(_admit(ctx, subject, rate) for subject, rate in subjects))
+    for subject, rate in subjects:
+        await _admit(ctx, subject, rate)
 
 
 async def _admit(ctx: Context, subject: str, rate: Rate) -> None:

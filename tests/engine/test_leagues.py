@@ -2,11 +2,12 @@
 
 from asyncio import gather
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from datastore.people.address_use import AddressUse, reserve
 from datastore.pickem.leagues import (
     LEAGUE,
     LEAGUE_CODE,
@@ -23,7 +24,8 @@ from datastore.pickem.leagues import (
     Membership,
     read_whole_league,
 )
-from resolvers.pickem.rules import PER_MEMBER
+from resolvers.pickem.rules import PER_ADDRESS, PER_MEMBER
+from resolvers.requests.address_limits import address_hash
 from resolvers.requests.context import utc_now
 from resolvers.values.node_ids import node_id, parse_node_key
 from server.audit import find_suspects
@@ -95,8 +97,16 @@ async def test_a_code_is_the_same_with_the_spaces_and_hyphens_of_other_programs(
         assert await join(one_client.member(f"m{member}"), code=code.replace("-", hyphen) + end) == "MEMBER"
 
 
+async def _tried_by_others(client: Client, now: datetime, number: int) -> None:
+    address, period = address_hash(client.services.seal, "127.0.0.1"), int(now.timestamp() // PER_ADDRESS.seconds)
+    await reserve(client.services.table, AddressUse(address, "CODES", period), number, PER_ADDRESS.limit)
+
+
 async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
-    """At two services together, right ones too, by joins and queries; others are not affected; it ends in an hour."""
+    """At two services together, right ones too, by joins and queries; others are not affected; it ends in an hour.
+
+    What a member is refused uses up nothing of what is left to their network: a whole school may have one.
+    """
     now = utc_now()
     async with serving(one_client.settings) as other:
         for service in (one_client, other):
@@ -108,6 +118,7 @@ async def test_attempts_at_codes_are_limited(one_client: Client) -> None:
                 assert await eves[attempt % 2].ask(LEAGUE_BY_ID, code=league["code"]) is not None
             else:
                 assert await eves[attempt % 2].code(JOIN_LEAGUE, input={"code": "bababa-bababa-bababa"}) == "NOT_FOUND"
+        await _tried_by_others(one_client, now, PER_ADDRESS.limit - PER_MEMBER.limit - 1)
         fields = "... on Refused { code retryAfterSeconds }"
         join_again = f"mutation ($input: JoinLeagueInput!) {{ joinLeague(input: $input) {{ {fields} }} }}"
         for eve in eves:
