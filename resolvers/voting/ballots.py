@@ -473,10 +473,11 @@ async def _board_to_vote_on(ctx: Context, ballot: Ballot) -> Board:
 
 
 def _limit_draws(ctx: Context) -> None:
+    """In this order: what a visitor is refused does not count for the address, which others have too."""
     policy, rates = ctx.services.policy, ctx.services.rates
+    rates.hit(policy.votes_per_visitor, "draw", "visitor", ctx.viewer.id)
     if ctx.address and policy.votes_per_address != OFF:
         rates.hit(policy.votes_per_address, "draw", "address", network(ctx.address))
-    rates.hit(policy.votes_per_visitor, "draw", "visitor", ctx.viewer.id)
 
 
 # ── fields ──

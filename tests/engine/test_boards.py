@@ -234,7 +234,7 @@ async def test_drawing_voting_and_looking_wait_for_two_calls(default_engine: Run
 
 
 async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngine) -> None:
-    """Per voter and per address; told when to come back; others go on."""
+    """Per voter and per address; told when to come back; others go on, also behind the same address."""
     settings = settings_for(default_engine, one_table.name, votes_per_visitor="3/minute", votes_per_address="8/minute")
     async with serving(settings) as client:
         now = client.services.clock()
@@ -249,6 +249,8 @@ async def test_votes_have_a_limit(one_table: Table, default_engine: RunningEngin
         assert 0 < refused["retryAfterSeconds"] <= 60
         codes = [(await client.visitor().ask(CAST_VOTE, token=token, verdict="LEFT"))["code"] for _ in range(6)]
         assert codes == ["TOKEN_UNKNOWN"] * 5 + ["RATE_LIMITED"]
+        assert [(await flood.ask(DRAW_MATCHUP)).get("code") for _ in range(12)][-1] == "RATE_LIMITED"
+        assert (await client.visitor().ask(DRAW_MATCHUP))["token"]
 
 
 async def test_strengths_are_shown_beside_the_record(one_client: Client) -> None:
