@@ -72,6 +72,8 @@ MINUTES: Final = 15
 _LIFETIME = timedelta(minutes=MINUTES)
 _REQUEST, _LINK = "sign-in request", "sign-in link"
 _DIGITS = 6
+_LONGEST_CODE = 100
+"""Letters of what somebody gives as a code: each is looked at."""
 _LONGEST_LANGUAGE = 35
 _MOST_SENDING = 32
 """Emails that one process sends or has waiting."""
@@ -180,6 +182,8 @@ class SignInCodes:
         if asked is None:
             raise CodeUnknown(path=("input", "request"))
         asked.refuse_expired(ctx.now())
+        if len(digits) > _LONGEST_CODE:
+            raise CodeUnknown(path=("input", "code"))
         code = await code_store.count_attempt(ctx.table, asked.id)
         hashes = _hashes(self._services.seal, asked.id, _ascii_digits(digits))
         if not any(compare_digest(hashed, code.digits or "") for hashed in hashes):

@@ -108,6 +108,16 @@ async def test_a_sign_in_whose_answers_are_lost_gets_its_email_and_its_token(
     assert (await bearer(mail, answer["token"]).ask(VIEWER))["email"] == ADA
 
 
+async def test_a_code_of_a_megabyte_is_not_looked_at(mail: MailingService) -> None:
+    """Letter by letter that held up everybody for a fifth of a second. Nobody writes a code so; it counts as none."""
+    code = await asked(mail, ADA)
+    for _ in range(7):
+        long = {"request": code["request"], "code": code["code"] + " " * 1_000_000}
+        assert await mail.client.code(SIGN_IN, input=long) == "TOKEN_UNKNOWN"
+    spaced = {"request": code["request"], "code": " ".join(code["code"])}
+    assert (await mail.client.ask(SIGN_IN, input=spaced))["user"]["email"] == ADA
+
+
 async def test_five_wrong_digits_end_a_code_and_no_other(mail: MailingService) -> None:
     """Not the link beside them, and not the code that somebody else asked for the same address."""
     mine, stranger_s = await asked(mail, ADA), await asked(mail, ADA)
