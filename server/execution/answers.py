@@ -164,10 +164,13 @@ async def subscribe(
 
 
 async def _read_within(new_budget: Callable[[], Budget], source: Any) -> AsyncGenerator[Any, None]:
-    """The source's events. What it reads for each takes the client's turns as a request's calls do, at any time."""
+    """The source's events. What it reads for each takes the client's turns, as a request's calls do.
+
+    It has no deadline and no allowance: days may pass, and thousands of changes that show nothing new, before the next.
+    """
     async with aclosing(source):
         while True:
-            with replace(new_budget(), ends=inf):
+            with replace(new_budget(), ends=inf, payer=None):
                 event = await anext(source, None)
             if event is None:
                 return
