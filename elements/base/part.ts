@@ -71,6 +71,7 @@ export abstract class Part<Data> {
     this.root.append(document.createElement('div'), this.live);
     this.until(on(ringside.session, 'change', () => {
       this.root.classList.remove('refused');
+      this.say(''); // it was for whoever they were
       this.signedInOrOut();
     }));
   }
@@ -115,9 +116,7 @@ export abstract class Part<Data> {
   protected abstract view(): View;
 
   /** Another member's page, or a visitor's. */
-  protected signedInOrOut(): void {
-    this.render();
-  }
+  protected signedInOrOut(): void {}
 
   /** Adds the looks and texts of what is loaded later. */
   extend(style: string, english: Texts, translated?: Translated) {

@@ -629,6 +629,7 @@ async def test_what_was_typed_further_down_outlives_the_end_of_the_session(visit
     for number in range(4):
         say(visited, "further", f"Reply {number}", inReplyTo=latest)
     async with visited.page(browser, COMMENTS % "further", member="bo-abara") as page:
+        await expect(element(page).locator(".note")).to_have_text("")
         await button(page, "Show more").click()
         await button(page, "Edit the comment").click()
         edited, reply = (element(page).get_by_label(label) for label in ("Your comment", "Your reply to"))

@@ -313,6 +313,7 @@ async def test_picks_and_quizzes_outlive_the_end_of_the_session(restartable: Res
         await expect(event.get_by_role("radio", checked=True)).not_to_have_count(0)
         with restartable.new_session() as session:
             await restartable.sign_in(page, token=session.headers["authorization"].removeprefix("Bearer "))
+        await expect(event.locator(".note")).to_have_text("")
         await event.get_by_role("button", name="Save picks").click()
         await expect(event.locator(".note")).to_contain_text("Your picks are saved.")
 
