@@ -246,8 +246,7 @@ export abstract class Part<Data> {
     this.render();
     await null;
     await null;
-    const { activeElement } = this.host.getRootNode() as Document | ShadowRoot;
-    if (activeElement?.contains(this.host) ?? true) this.find(selector)?.focus();
+    if (isFree(this.host)) this.find(selector)?.focus();
   }
 
   /** Shown where only members may do something. Not for the second click of a double one on what stood there before. */
@@ -255,6 +254,12 @@ export abstract class Part<Data> {
     return h('button', { class: 'primary', part: 'button', type: 'button', onclick: ({ detail }: MouseEvent) => detail < 2 && this.ringside.session.signIn() }, this.t('signIn'));
   }
 }
+
+/** Whether the focus is at nothing else than this and what it stands in, also around the shadow roots that it is in. */
+const isFree = (element: Element): boolean => {
+  const { activeElement, host } = element.getRootNode() as ShadowRoot;
+  return activeElement ? activeElement.contains(element) : !host || isFree(host);
+};
 
 let hinted = false;
 

@@ -335,12 +335,16 @@ async def test_answers_to_a_quiz_outlive_the_end_of_the_session(visited: Visited
             await expect(element.locator("#result").or_(element.locator(".note"))).to_contain_text([outcome])
 
 
+@pytest.mark.parametrize("place", ["held", "held.attachShadow({ mode: 'open' })"])
 async def test_an_answer_that_comes_late_takes_the_keyboard_from_nothing_else(
-    visited: Visited, browser: Browser
+    visited: Visited, browser: Browser, place: str
 ) -> None:
-    """As from the page's own field, in which a reader types while the answers of a quiz wait to be handed in."""
-    body = '<input id="search"><ringside-word></ringside-word>'
-    async with visited.page(browser, body, member="jo-abara") as page:
+    """As from the page's own field, in which a reader types while the answers of a quiz wait to be handed in.
+
+    Also where the element stands in a shadow root of the site's own, and the field does not.
+    """
+    async with visited.page(browser, '<input id="search"><p id="held"></p>', member="jo-abara") as page:
+        await page.page.evaluate(f"{place}.append(document.createElement('ringside-word'))")
         element, search = page.page.locator("ringside-word"), page.page.locator("#search")
         await element.get_by_role("button", name="Take a quiz").click()
         async with held_back(page.page, '"answers"'):
