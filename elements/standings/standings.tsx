@@ -26,6 +26,8 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   private problem = '';
   private isJoining = false;
   private isSending = false;
+  /** Whether a guest was refused what members may. */
+  private needsMember = false;
   private soon = 0;
 
   constructor(host: HTMLElement, ringside: Ringside, texts: any) {
@@ -50,6 +52,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
   /** A league that was chosen was one of whom was signed in before. */
   protected signedInOrOut() {
     const league = this.host.getAttribute('league') ?? '';
+    [this.problem, this.needsMember] = ['', false];
     if (league !== this.leagueId) this.turnTo(league);
     if (this.season) void this.reload();
   }
@@ -138,6 +141,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     this.isSending = false;
     if (!answer) return;
     this.problem = answer.code ? this.refusal(answer) : '';
+    this.needsMember = answer.code === 'NOT_ALLOWED' && this.viewer!.isGuest;
     if (answer.league) {
       if (this.league?.id === answer.league.id) this.league = { ...this.league!, viewerMembership: answer.membership };
       this.closeForm();
@@ -147,8 +151,10 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         this.leagueId = answer.league.id;
         await this.reload();
       }
-    } else if (this.isJoining) void this.focus('#code');
-    else this.say(this.problem);
+    } else {
+      if (!this.isJoining) this.say(this.problem);
+      void this.focus(this.isJoining ? '#code' : '.primary');
+    }
     this.render();
   }
 
@@ -188,7 +194,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         )}
         {this.more && <button type="button" part="button" onclick={() => this.showMore()}>{this.t('more', { n: this.total })}</button>}
         {this.note()}
-        {viewer && this.joining()}
+        {viewer ? this.joining() : rows && this.leagueId ? this.signInButton() : null}
       </section>
     );
   }
@@ -225,7 +231,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
     const isOpen = league && !league.viewerMembership && league.entry !== 'CODE';
     if (!this.isJoining) {
       return [
-        isOpen && <button key="this" type="button" class="primary" part="button" onclick={() => this.join({ league: league.id })}>{this.t('joinThis', { name: league.name })}</button>,
+        this.needsMember ? this.signInButton() : isOpen && <button key="this" type="button" class="primary" part="button" onclick={() => this.join({ league: league.id })}>{this.t('joinThis', { name: league.name })}</button>,
         <button key="join" type="button" class="plain" onclick={() => { this.isJoining = true; this.problem = ''; void this.focus('#code'); }}>{this.t('joinOne')}</button>,
       ];
     }
@@ -235,7 +241,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
           {this.t('code')}
           <input id="code" value={this.code} required autocomplete="off" aria-invalid={this.problem ? 'true' : null} aria-describedby={this.problem ? 'problem' : null} oninput={(event: any) => { this.code = event.target.value; this.problem = ''; this.render(); }} />
         </label>
-        <button type="submit" class="primary" part="button">{this.t('join')}</button>
+        {this.needsMember ? this.signInButton() : <button type="submit" class="primary" part="button">{this.t('join')}</button>}
         <button type="button" part="button" onclick={() => this.closeForm()}>{this.t('cancel')}</button>
         {this.problem && <p class="error" id="problem">{this.problem}</p>}
       </form>

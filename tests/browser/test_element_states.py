@@ -1053,9 +1053,28 @@ async def test_why_a_league_was_not_joined_is_not_said_of_the_code_of_another(
             await restartable.sign_in(page, token=guest.headers["authorization"].removeprefix("Bearer "))
             await element.get_by_role("button", name="Join Members").click()
             await expect(element.locator(".note")).to_contain_text("Sign in with an address")
+            await expect(element.get_by_role("button", name="Sign in")).to_be_focused()
         await element.get_by_role("button", name="Join a league").click()
         await expect(element.get_by_label("Code of the league")).to_be_focused()
         await expect(element.get_by_label("Code of the league")).not_to_have_attribute("aria-invalid", "true")
+        await restartable.sign_in(page, member="ada-abara")
+        await expect(element.get_by_role("button", name="Join", exact=True)).to_be_visible()
+        await expect(element.get_by_role("button", name="Sign in")).to_have_count(0)
+        await expect(element.locator(".note")).to_have_text("")
+
+
+async def test_a_visitor_of_a_private_league_is_led_to_sign_in(visited: Visited, browser: Browser) -> None:
+    """Whose members alone see its standings."""
+    given = {"name": "Private", "season": "2026", "entry": "CODE"}
+    league = visited.edit(CREATE_LEAGUE, by="captain", role="member", **given)["league"]["id"]
+    body = f'<ringside-standings season="2026" league="{league}"></ringside-standings>'
+    async with visited.page(browser, body) as page:
+        element = page.page.locator("ringside-standings")
+        await expect(element.get_by_text("Only members of this league see its standings.")).to_be_visible()
+        await expect(element.get_by_role("button", name="Sign in")).to_be_visible()
+        await visited.sign_in(page, member="captain")
+        await expect(element.get_by_role("heading")).to_have_text("Private")
+        await expect(element.get_by_role("button", name="Sign in")).to_have_count(0)
 
 
 async def test_a_league_is_joined_and_its_standings_chosen(visited: Visited, browser: Browser) -> None:
