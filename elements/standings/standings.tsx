@@ -243,7 +243,7 @@ export default class Standings extends Part<StandingsData | LatestSeasonData> {
         </label>
         {this.needsMember ? this.signInButton() : <button type="submit" class="primary" part="button">{this.t('join')}</button>}
         <button type="button" part="button" onclick={() => this.closeForm()}>{this.t('cancel')}</button>
-        {this.problem && <p class="error" id="problem">{this.problem}</p>}
+        {this.problem && <p class="error" id="problem" role="alert">{this.problem}</p>}
       </form>
     );
   }

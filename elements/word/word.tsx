@@ -344,7 +344,7 @@ export default class WordOfTheDay extends Part<Data> {
         </label>
         <button type="submit" class="primary" part="button">{this.t('send')}</button>
         <button type="button" part="button" onclick={() => this.closeSubscription()}>{this.t('cancel')}</button>
-        {this.problem ? <p class="error" id="problem">{this.problem}</p> : <p class="soft" id="how">{this.t('how')}</p>}
+        {this.problem ? <p class="error" id="problem" role="alert">{this.problem}</p> : <p class="soft" id="how">{this.t('how')}</p>}
       </form>
     );
   }
