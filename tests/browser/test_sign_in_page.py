@@ -250,6 +250,17 @@ async def test_digits_that_are_not_six_are_no_guess(world: World, context: Brows
     await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
 
 
+async def test_a_page_whose_texts_do_not_arrive_says_so(world: World, context: BrowserContext) -> None:
+    """It has no others, and would stay empty."""
+    page = await context.new_page()
+    await page.route("**/sign-in/texts/*", lambda route: route.abort())
+    await page.goto(f"{world.url}/sign-in")
+    await expect(page.get_by_role("status")).to_have_text("This page did not load. Please load it again.")
+    await page.unroute("**/sign-in/texts/*")
+    await page.reload()
+    await expect(page.get_by_label("Email address")).to_be_focused()
+
+
 async def test_people_sign_in_where_only_trusted_documents_run(
     demo_data: Callable[[], str], tmp_path: Path, context: BrowserContext
 ) -> None:

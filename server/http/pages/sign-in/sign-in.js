@@ -330,4 +330,5 @@ async function begin() {
   else if (asked.again) tell(say('again'));
 }
 
-begin();
+// Without the texts, in the language in which the page is written.
+begin().catch(() => tell('This page did not load. Please load it again.'));
