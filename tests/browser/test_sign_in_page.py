@@ -243,8 +243,8 @@ async def test_digits_that_are_not_six_are_no_guess(world: World, context: Brows
         for typed in ("", "1", "12345", "1234567", "12345a"):
             await page.get_by_label("Code from the email").fill(typed)
             await page.keyboard.press("Enter")
-            await expect(page.locator("#number-error")).to_have_text(re.compile("This is not the code"))
-            await expect(page.locator("#status")).to_have_text("")
+            await expect(page.get_by_role("alert")).to_have_text(re.compile("This is not the code"))
+            await expect(page.get_by_role("status")).to_have_text("")
 
     await by_email(world, page, "hasty@example.org", between)
     await expect(page.get_by_role("heading", name=re.compile("You are signed in as"))).to_be_visible()
