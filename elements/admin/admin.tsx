@@ -6,7 +6,7 @@ import * as service from '../service';
 import type { Doc, Refused } from '../service';
 import { ACTIVITY, ADMIN_VIEWER, type ActivityData, type AdminViewerData, HELD_COMMENTS, HISTORY, type HeldCommentsData, type HistoryData, LATEST_COMMENTS, MODERATE_COMMENTS } from '../generated/admin';
 import { SIGN_OUT } from '../generated/sign-in';
-import type { Area } from './area';
+import { type Area, once } from './area';
 import { Boards } from './boards';
 import { Events } from './events';
 import { Imports } from './imports';
@@ -346,7 +346,9 @@ class Admin extends Part<AdminViewerData> {
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];
     if (step && is('.beside, pre')) return; // which they scroll
     if (step) this.step(step);
-    else if (event.repeat) return; // a key that is held down decides once
+    else if (event.repeat) { // a key that is held down decides once, and presses a button once
+      if (key !== 'Enter') return;
+    }
     else if (key === 'x' && here) this.choose(here.id);
     else if (key === 'a') this.inTurn(() => this.settle('PUBLISHED'));
     else if (key === 'u') this.inTurn(() => this.undo());
@@ -418,9 +420,9 @@ class Admin extends Part<AdminViewerData> {
           <h2>{this.t(this.place!.split('/').pop()!)}</h2>
           <p class="soft">{this.t('keys')}</p>
           <div class="row actions">
-            <button type="button" class="primary" onclick={() => this.inTurn(() => this.settle('PUBLISHED'))}>{this.t('publish')}</button>
+            <button type="button" class="primary" onclick={once(() => this.inTurn(() => this.settle('PUBLISHED')))}>{this.t('publish')}</button>
             <span>{this.t('reject')}</span>
-            {GROUNDS.map((ground, place) => <button type="button" onclick={() => this.inTurn(() => this.settle('REJECTED', ground))}>{`${place + 1} ${this.t(ground)}`}</button>)}
+            {GROUNDS.map((ground, place) => <button type="button" onclick={once(() => this.inTurn(() => this.settle('REJECTED', ground)))}>{`${place + 1} ${this.t(ground)}`}</button>)}
             <button type="button" aria-disabled={!this.last.length && 'true'} onclick={() => this.inTurn(() => this.undo())}>{this.t('undo')}</button>
             <button type="button" onclick={() => { this.chosen = new Set(list?.map(({ id }) => id)); this.render(); }}>{this.t('chooseAll')}</button>
           </div>

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, Request, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, Request, expect
 
 from tests.browser.admin import Keys, ask, assert_clean, opened, printed
 from tests.browser.pages import VIEWPORT, BrowserPage, held_back, new_context
@@ -137,11 +137,40 @@ async def test_all_comments_can_be_reached_and_decided_about(visited: Visited, b
     await expect(articles.nth(3)).to_have_class("current")
 
 
+def hold(visited: Visited, count: int) -> None:
+    """So many comments wait."""
+    ids = [visited.edit(POST, by=f"quick-{n}", role="member", product="quick", language="en", body=f"Quick {n}.")
+           ["comment"]["id"] for n in range(count)]  # fmt: skip
+    visited.edit(HOLD, by="mo", role="moderator", comments=ids, status="PENDING")
+
+
+async def test_a_double_click_and_a_button_that_is_held_down_decide_once(visited: Visited, browser: Browser) -> None:
+    """Not about the next comment, too, which nobody has read."""
+    hold(visited, 5)
+    page = await opened(visited, browser, "moderator", "#/comments/held", viewport=VIEWPORT)
+    articles, publish = page.page.locator("ringside-admin article"), page.page.get_by_role("button", name="Publish")
+    await expect(articles.first).to_have_class("current")
+    decided: list[str] = []
+    page.page.on("request", lambda one: decided.extend(re.findall(r'"status":"(\w+)"', one.post_data or "")))
+    for twice in (publish.dblclick, lambda: _held_down(publish)):
+        waiting = await articles.count()
+        decided.clear()
+        await twice()
+        await page.page.keyboard.press("7")
+        await expect(articles).to_have_count(waiting - 2)
+        assert decided == ["PUBLISHED", "REJECTED"]
+
+
+async def _held_down(button: Locator) -> None:
+    await button.focus()
+    for _ in range(3):
+        await button.page.keyboard.down("Enter")
+    await button.page.keyboard.up("Enter")
+
+
 async def test_keys_that_are_pressed_quickly_are_about_one_comment_each(visited: Visited, browser: Browser) -> None:
     """The first ones, although the area before was looked through. What is taken back is the decision before."""
-    ids = [visited.edit(POST, by=f"quick-{n}", role="member", product="quick", language="en", body=f"Quick {n}.")
-           ["comment"]["id"] for n in range(3)]  # fmt: skip
-    visited.edit(HOLD, by="mo", role="moderator", comments=ids, status="PENDING")
+    hold(visited, 3)
     page = await opened(visited, browser, "moderator", "#/comments/latest")
     articles = page.page.locator("ringside-admin article")
     await expect(articles).to_have_count(100)
