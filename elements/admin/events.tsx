@@ -30,6 +30,9 @@ export class Events implements Area {
   private matches: Record<string, Lines> = {};
   private answer: Draft<{ answer: string }> | null = null;
   private dragged: string | null = null;
+  /** Whether a key is down, and whether one has chosen a result that is not recorded yet: it may only pass by. */
+  private isKeyDown = false;
+  private isByKeys = false;
 
   constructor(private page: Page) {
     this.events = new Pages(page, 'event', (after) => ask(EVENTS, { after }).then((data) => data.events));
@@ -279,9 +282,19 @@ export class Events implements Area {
     const { result } = match;
     const value = !result ? 'none' : result.outcome === 'WON' ? String(result.winner) : result.outcome;
     const choices = [...(result ? [] : [['none', page.t('noResult')]]), ...match.teams.map((team, place) => [String(place), page.t('won', { name: team.name ?? team.members.join(' & ') })]), ...OTHERS.map((one) => [one, page.t(one)])];
+    const take = ({ currentTarget }: any) => {
+      this.isByKeys = false;
+      if (currentTarget.value !== value) this.record(match, currentTarget.value);
+    };
+    const recording = {
+      onkeydown: (event: any) => { this.isKeyDown = true; if (event.key === 'Enter' && this.isByKeys) take(event); },
+      onkeyup: () => { this.isKeyDown = false; },
+      onchange: (event: any) => { if (this.isKeyDown) this.isByKeys = true; else take(event); },
+      onblur: (event: any) => { this.isKeyDown = false; if (this.isByKeys) take(event); },
+    };
     return (
       <label>{page.t('resultOf', { name: match.name })}
-        <select onchange={(event: any) => this.record(match, event.currentTarget.value)} value={value}>
+        <select value={value} {...recording}>
           {choices.map(([one, text]) => <option value={one} selected={one === value}>{text}</option>)}
         </select>
       </label>

@@ -169,6 +169,24 @@ async def test_a_result_that_is_recorded_cannot_be_shown_as_missing(visited: Vis
     await expect(result.locator("option")).to_have_text(["Ada won", "Bo won", "a draw", "no contest", "cancelled"])
 
 
+async def test_a_result_that_the_keyboard_passes_by_is_not_recorded(visited: Visited, browser: Browser) -> None:
+    """The arrow keys choose one after the other: what is chosen counts with Enter, or once the keyboard is elsewhere."""
+    new_event(visited, "Keyed night", "First", "Second")
+    page = await opened(visited, browser, "editor", "#/events")
+    await page.page.get_by_role("button", name="Keyed night").click()
+    await page.page.get_by_role("button", name="Lock now").click()
+    await expect(page.page.get_by_role("status")).to_contain_text("No predictions are taken")
+    recorded: list[str] = []
+    page.page.on("request", lambda one: recorded.extend(re.findall(r'"outcome":"(\w+)"', one.post_data or "")))
+    for name, last in (("First", "Enter"), ("Second", "Tab")):
+        await page.page.get_by_label(f"Result of {name}").focus()
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", last):
+            await page.page.keyboard.press(key)
+        await expect(page.page.get_by_role("status")).to_contain_text("Saved.")
+        await page.page.get_by_role("status").evaluate("(status) => { status.textContent = ''; }")
+    assert recorded == ["DRAWN", "DRAWN"]
+
+
 async def test_a_result_that_is_corrected_after_scoring_counts_once_it_is_scored_again(
     visited: Visited, browser: Browser
 ) -> None:
