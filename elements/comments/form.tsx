@@ -34,8 +34,6 @@ export class Form {
   isSending = false;
   /** The member's own review, which is in the way of another one. */
   existing: string | null = null;
-  /** Whether signing in may help: guests may do less than members. */
-  private needsMember = false;
   /** Whether the page's proof of purchase was refused: then the comment can go without. */
   private isUnproven = false;
   /** Of the request that sends these values: sent again, it counts once. */
@@ -109,7 +107,6 @@ export class Form {
   refuse(refused: Refused) {
     const field = refused.path?.[1] ?? '';
     this.existing = refused.existing ?? null;
-    this.needsMember = ['NOT_ALLOWED', 'NOT_SIGNED_IN'].includes(refused.code);
     this.isUnproven ||= field === 'proof';
     const key = this.existing ? 'existing' : field === 'proof' ? 'unproven' : '';
     const message = key ? this.part.t(key, { message: refused.message }) : this.part.refusal(refused);
@@ -169,12 +166,12 @@ export class Form {
     );
   }
 
-  /** Who is not signed in reads why, and loses nothing by signing in. */
+  /** Who is not signed in reads why, and loses nothing by signing in. Guests may do less than members. */
   private action() {
-    const { part, needsMember } = this;
+    const { part } = this;
     const text = { post: 'post', reply: 'reply', edit: 'save', answer: 'save' }[this.kind];
     const button = <button type="submit" class="primary" part="button" aria-disabled={this.isSending && 'true'}>{part.t(text)}</button>;
-    return part.viewer ? [button, needsMember && part.signInButton()] : part.signInButton();
+    return part.viewer ? [button, part.viewer.isGuest && this.errors.form && part.signInButton()] : part.signInButton();
   }
 
   private stars() {

@@ -1,7 +1,7 @@
 // What a reader does with comments beyond reading them: posting, answering, changing, marking, reporting and deleting.
 
 import { h } from '../base/dom';
-import { newKey } from '../base/part';
+import { newKey, on } from '../base/part';
 import {
   ANSWER_COMMENT,
   COUNTED,
@@ -43,7 +43,9 @@ export class Writing {
   /** The comment whose mark was refused, and why. */
   private unmarked = { id: '', problem: '' };
 
-  constructor(private part: Comments) {}
+  constructor(private part: Comments) {
+    part.until(on(part.ringside.session, 'change', () => this.forgetRefusals()));
+  }
 
   // ── forms ──
 
@@ -191,6 +193,13 @@ export class Writing {
     part.render();
   }
 
+  /** Nothing was refused to who is signed in now. */
+  private forgetRefusals() {
+    this.unmarked.problem = '';
+    if (this.asking) this.asking.problem = '';
+    this.forms.forEach((form) => Object.assign(form, { errors: {}, existing: null }));
+  }
+
   async ask(comment: Reply, toDelete: boolean) {
     this.asking = { comment, toDelete, reason: '', problem: '', isSending: false };
     this.part.render();
@@ -287,7 +296,7 @@ export class Writing {
   /** The forms and what else is said below a comment. */
   under({ id }: Reply) {
     return [
-      this.unmarked.id === id && this.unmarked.problem && <p key="unmarked" class="error" role="alert">{this.unmarked.problem}</p>,
+      this.unmarked.id === id && this.unmarked.problem && <p key="unmarked" class="error" role="alert">{this.unmarked.problem} {this.part.viewer?.isGuest && this.part.signInButton()}</p>,
       this.view(this.form('answer', id)),
       this.view(this.form('reply', id)),
     ];
@@ -315,7 +324,7 @@ export class Writing {
           )}
           {problem && <p class="error" role="alert">{problem}</p>}
           <div class="row">
-            {part.viewer ? <button type="submit" class="primary" part="button" aria-disabled={asking.isSending && 'true'}>{t(asking.toDelete ? 'delete' : 'report')}</button> : part.signInButton()}
+            {part.viewer && !(problem && part.viewer.isGuest && !asking.toDelete) ? <button type="submit" class="primary" part="button" aria-disabled={asking.isSending && 'true'}>{t(asking.toDelete ? 'delete' : 'report')}</button> : part.signInButton()}
             <button type="button" part="button" onclick={() => this.shown()?.close()}>{t('cancel')}</button>
           </div>
         </form>

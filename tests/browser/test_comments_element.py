@@ -824,7 +824,7 @@ async def test_a_second_review_leads_to_the_first(guarded: Visited, browser: Bro
 
 
 async def test_a_guest_who_may_not_comment_is_led_to_sign_in(guarded: Visited, browser: Browser) -> None:
-    """With the text kept. So is one who finds a comment helpful."""
+    """With the text kept. So is one who finds a comment helpful, or reports it. A member was refused nothing."""
     async with guarded.page(browser, COMMENTS % "ringside-tee") as page:
         await page.page.evaluate(
             """async (address) => {
@@ -857,6 +857,20 @@ async def test_a_buyer_is_marked_by_the_pages_proof_and_readers_can_see_buyers_o
     claims = {"iss": "shop", "aud": "ringside-proof", "iat": now, "exp": now + 3600, "product": "bought", "sub": buyer}
     proven = jwt.encode(claims, SHOPS_KEY, algorithm="HS256")
     shown = f'<ringside-comments product="bought" proof="{proven}"></ringside-comments>'
+        await expect(element(page).locator("li .error").get_by_role("button", name="Sign in")).to_be_visible()
+        await element(page).get_by_role("button", name="Report").first.click()
+        dialog = element(page).get_by_role("dialog")
+        await dialog.get_by_role("textbox").fill("Look at this")
+        await dialog.get_by_role("button", name="Report").click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("Sign in with an address")
+        await expect(dialog.get_by_role("button", name="Sign in")).to_be_visible()
+        assert await barriers(page) == []
+        await guarded.sign_in(page, member="bo-abara")
+        await expect(dialog.get_by_role("button", name="Report")).to_be_visible()
+        await dialog.get_by_role("button", name="Cancel").click()
+        await expect(element(page).locator(".error")).to_have_count(0)
+        await expect(form.get_by_role("button")).to_have_text(["Post", "Cancel"])
+        await expect(element(page).get_by_label("Your comment")).to_have_value("May I?")
     async with guarded.page(browser, shown, member="buyer") as page:
         await button(page, "Write a comment").click()
         await element(page).get_by_label("Your comment").fill("I have it.")
